@@ -3,8 +3,9 @@
 The error of an investigation is shared equally by what was asked about, and within a unit as `Shares` says, over the
 rivals that were registered and all comparisons of any two. So a comparison that comes about because of flips read
 before was paid for and registered before them. A rival that loses one is `weaker`: it may go with flips, another goes
-with them more. What an earlier command decided stands, with its own counts and interval, and its error was spent there.
-`supported` speaks of these rivals, and does not say that there is no better one.
+with them more; what the question itself asks about gets the verdict of its own table all the same. What an earlier
+command decided stands, with its own counts and interval, and its error was spent there. `supported` speaks of these
+rivals, and does not say that there is no better one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agent.investigating.investigation import ALPHA, InvestigationRuntime, Rival, Step
+from agent.investigating.investigation import ALPHA, QUESTION, InvestigationRuntime, Rival, Step
 from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
 from mecharule_ops.rules.matthews import mcc_of_counts
@@ -149,7 +150,10 @@ def _duel_outcome(one: Duel, level: float) -> TestOutcome:
 
 
 def _compared(one: Rival, two: Rival, second: Rival, entry: Hypothesis) -> None:
-    """What a comparison does to the two verdicts; a weaker one may be true and is not what flips go with most."""
+    """What a comparison does to the two verdicts; a weaker one may be true and is not what flips go with most.
+
+    What the question itself asks about keeps the verdict of its own table, and the winner is named beside it.
+    """
     assert entry.outcome is not None
     flips, n, other_flips, other_n = entry.outcome.counts
     counts = (
@@ -160,7 +164,8 @@ def _compared(one: Rival, two: Rival, second: Rival, entry: Hypothesis) -> None:
     if entry.state in lost:
         loser, winner = lost[HypothesisState(entry.state)]
         loser["beside"] = f"{winner['id']} tells more: {counts}"
-        loser["state"] = WEAKER if loser["state"] != HypothesisState.REFUTED else loser["state"]
+        if loser["by"] != QUESTION and loser["state"] != HypothesisState.REFUTED:
+            loser["state"] = WEAKER
     elif second["state"] == HypothesisState.SUPPORTED:
         first = one if second is two else two
         second["beside"] = f"not told apart from {first['id']}: {counts}"

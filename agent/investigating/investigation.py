@@ -11,6 +11,8 @@ from mecharule_ops.store.ledger import Ledger
 
 ALPHA = 0.05
 """Error of all verdicts of an investigation: shared equally by its units, within each as `Shares` says."""
+QUESTION = "the question"
+"""Who proposed a rival that the question itself asks about."""
 Kind = Literal["look", "leads", "duel", "table", "together"]
 
 

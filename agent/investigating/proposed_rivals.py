@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from agent.investigating.asking import LEAD
-from agent.investigating.investigation import AskedUnits, Rival
+from agent.investigating.investigation import QUESTION, AskedUnits, Rival
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
@@ -26,7 +26,7 @@ MOST, BESIDE = 6, 2
 CHANCE = 0.05
 """Fisher's p on train records above which a template is dropped unless the question names it."""
 LEADS_CUT = np.arange(1, 10) / 10
-OFFLINE, QUESTION = "offline", "the question"
+OFFLINE = "offline"
 STATED = "as the question states it"
 
 

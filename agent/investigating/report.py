@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agent.investigating.board import counted
-from agent.investigating.investigation import Rival, Step, affordable, kept
+from agent.investigating.investigation import QUESTION, Rival, Step, affordable, kept
 from agent.investigating.investigation_loop import Investigated
 from agent.investigating.priced_tests import by_fit
-from agent.investigating.proposed_rivals import QUESTION, STATED
+from agent.investigating.proposed_rivals import STATED
 from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
@@ -91,12 +91,11 @@ def _capital(text: str) -> str:
 
 
 def _of_named(rival: Rival) -> str:
-    word = {"supported": "Yes", "refuted": "No", "weaker": "Weaker than a rival"}.get(
-        rival["state"], "Undecided"
-    )
+    word = {"supported": "Yes", "refuted": "No"}.get(rival["state"], "Undecided")
     if word == "Yes" and rival["condition"].startswith("not ") and rival["family"] != STATED:
         word = "Yes, the other way round"
-    return f"{word}: {_counts(rival)}"
+    more = f" {_capital(rival['beside'])}." if rival["held_out"] and "tells more" in rival["beside"] else ""
+    return f"{word}: {_counts(rival)}{more}"
 
 
 def _of_shown(rivals: list[Rival], best: Rival) -> str:

@@ -13,7 +13,7 @@ from llm_scripted import Recorder, asker
 
 from agent.investigating import nodes as nodes_investigating
 from agent.investigating.asking import reading_of
-from agent.investigating.investigation import Purse
+from agent.investigating.investigation import QUESTION, Purse
 from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
 from agent.investigating.policies import AtRandom, GreedyPolicy
 from agent.investigating.priced_tests import LOOK
@@ -165,6 +165,18 @@ def test_a_claim_that_is_not_so_is_said_to_be_not_so(run: Run) -> None:
     assert claim["condition"] == "t2 == 'a'"
     assert claim["state"] != "supported"
     assert verdict(found).split(":")[0] in ("No", "Undecided", "Weaker than a rival")
+
+
+def test_what_the_question_asks_keeps_its_own_verdict_beside_a_better_rival(run: Run) -> None:
+    """It loses a comparison, and is decided by its own counts all the same; the winner is named."""
+    unit = _strongest(run)
+    found = investigate(run, f"does {unit} flip where t1 == 'a'?", FREE)
+    (asked,) = [rival for rival in found.state["rivals"] if rival["by"] == QUESTION]
+    assert asked["state"] not in ("open", "weaker")
+    assert asked["held_out"]
+    assert "tells more" in asked["beside"]
+    assert "tells more" in verdict(found)
+    assert any(rival["state"] == "supported" for rival in found.state["rivals"])
 
 
 def test_without_a_purse_nothing_is_ablated_and_what_it_would_cost_is_said(run: Run) -> None:
