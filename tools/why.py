@@ -15,6 +15,7 @@ from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent, signed, told_apart
 from mecharule_ops.run.opening import keep, opened
+from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.account_facts import (
     BREAKS,
     CARRIERS,
@@ -99,7 +100,9 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         "search": search,
         **_data(findings, known, certificate, given.show_text, learned),
     }
+    strength = () if known.is_tau_agonist else unit_evidence.strength(findings, asked.search, neuron, known)
     facts = (
+        *asked.facts(list(strength), "why"),
         *_flips(findings, known, certificate, given.show_text),
         *_explanation(parts, chain),
         *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),

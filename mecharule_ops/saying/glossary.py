@@ -109,6 +109,12 @@ TERMS: Mapping[str, Term] = {
             "mean-positional sets a unit to its mean at that position over train records",
         ),
         _term(
+            "Clopper–Pearson",
+            "clopper-pearson|clopper pearson|clopper|exact bounds|exact interval",
+            "Clopper–Pearson bounds are exact bounds of a rate from its counts, without an approximation: they hold "
+            "at least as often as they say",
+        ),
+        _term(
             "MCC",
             "matthews|matthews correlation|matthews correlation coefficient|phi coefficient",
             "MCC, Matthews' correlation coefficient, is a correlation between where a rule fires and where the unit "
