@@ -30,7 +30,7 @@ from mecharule_ops.errors import MechaRuleError
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
 HALVES = ("seen", "unseen", "calibration")
-"""The third is a hundred more by another hand, worded after the router was built; nothing was fitted to it."""
+"""The third is a hundred more by another hand; like `seen` it was read while wordings were written."""
 REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
 PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
 

@@ -16,6 +16,7 @@ from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent, signed, told_apart
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
+from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.account_facts import (
     BREAKS,
     CARRIERS,
@@ -98,8 +99,10 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         "search": search,
         **_data(findings, known, certificate, given.show_text, learned),
     }
+    below = () if known.is_tau_agonist else unit_evidence.strength(findings, asked.search, neuron, known)
     facts = (
         *_flips(findings, known, certificate, examples),
+        *asked.facts(list(below)[1:], "why"),
         *_explanation(parts, chain),
         *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),
         *_sure(findings, known, parts),

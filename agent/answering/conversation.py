@@ -9,7 +9,7 @@ from agent.answering.facts import facts_of
 from agent.answering.offers import MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
-from agent.answering.router import Route, Understood, understand
+from agent.answering.router import Route, Understood, understand, unknown_words
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
@@ -74,7 +74,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
     if not found.routes:
-        data |= {"understood": False, "answer": _not_understood(found)}
+        data |= {"understood": False, "answer": _not_understood(question)}
         data["follow_ups"] = list(offers.fill(found.nearest, unit, MOST))
         return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
     before, answered = topic, list[Answered]()
@@ -161,8 +161,8 @@ def _summed(findings: Findings) -> list[Fact]:
 
 def _notes(found: Understood, answered: Sequence[Answered], before: Topic, offers: Offers) -> list[str]:
     """How the question was read, where that was not plain: words, units that it does not name, what it asks."""
-    notes = [f"“{plain(written)}” read as “{read_as}”" for written, read_as in found.corrected]
     parts = list(zip(found.routes, answered, strict=True))
+    notes = [f"“{plain(written)}” read as “{read_as}”" for written, read_as in found.corrected]
     notes += [f"it: {part.units[0]}" for route, part in parts if route.refers and part.units]
     for route, part in parts:
         if route.bare and part.units:
@@ -201,8 +201,8 @@ def _no_such(run: Run, found: Understood) -> Answered | None:
     return None
 
 
-def _not_understood(found: Understood) -> str:
+def _not_understood(question: str) -> str:
     """A refusal that names the words nobody understood."""
-    stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in found.unknown if not any(map(str.isdigit, word))]
+    stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in unknown_words(question) if word.isalpha()]
     what = f"I did not understand {', '.join(stray[:MOST])} in that" if stray else "I did not understand that"
     return f"{what}; it lies near no question that I can answer without a language model, so I claim nothing."

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 
-from agent.answering.understanding import LETTERS, NAMED, PROPERTY_WORD, read
-from agent.answering.vocabulary import LIGHT
+from agent.answering.understanding import LETTERS, NAMED, PROPERTY_WORD, WORD, read
 
-_BEGINS = re.compile(r"^(?:so |ok |okay )?(?:and|what about|how about|or)\b", re.IGNORECASE)
-_SAYS_NOTHING = frozenset({"what", "how", "ablate", "instead", "without"})
-"""Meanings that such a question can have beside the name that it swaps."""
+_BEGINS = re.compile(r"^(?:so |ok |okay )?(?:and|what about|how about|or|same|likewise|now)\b", re.IGNORECASE)
+_SAYS_NOTHING = re.compile(
+    r"so|ok|okay|and|what|about|how|or|same|likewise|now|for|on|with|without|the|an?|please|plz|then|instead|if|of|in|"
+    r"those|these|that|this|it|too|is|one"
+)
+"""Words that such a question can have beside the name that it swaps."""
 
 
 def followed(question: str, earlier: str) -> str:
     """The earlier question with the name that this one swaps; this one itself where it is no such thing."""
     if not earlier or not _BEGINS.match(question.strip()):
         return question
-    now = read(question)
-    if {word for word in now.words("C") if word not in LIGHT and word[0] not in LETTERS} - _SAYS_NOTHING:
+    words = set(WORD.findall(read(question).texts[-1])) - LETTERS
+    if not all(map(_SAYS_NOTHING.fullmatch, words)):
         return question
     for patterns in NAMED:
         found = {match[0] for pattern in patterns for match in pattern.finditer(question)}

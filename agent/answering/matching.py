@@ -1,183 +1,154 @@
-"""Which row of `questions` a reading is nearest to: words in common, the rarer the weightier (TF-IDF, cosine).
+"""How likely each row of `questions` is meant by a reading: a linear model over its words, word pairs and letters.
 
-A word that no wording holds weighs against every row, so that what is far from all of them is near to none.
+Its weights are made from `wordings.txt` by `benchmarks/train_matching.py` and kept in `matching.npz`. Letters in groups
+of three to five let a misspelt or inflected word count for the one that it is like. Nothing decides which words may
+stand in a question: one that no wording holds lowers the score of every row.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
 
 from agent.answering.questions import QUESTIONS, Question
-from agent.answering.understanding import LETTERS, Reading, lowered, phrased, words_of
-from agent.answering.vocabulary import LIGHT, SYNONYMS
-from mecharule_ops.saying.glossary import SPELLINGS
-from mecharule_ops.saying.properties import PROPERTIES
+from agent.answering.understanding import LETTERS, WORD, Reading, lowered
+from agent.answering.wordings import NONE, WORDINGS
 
-_LETTER = 0.9
-"""Weight of a letter that stands for a name: what a row needs is asked for apart."""
-_SAYS_LITTLE = 0.2
-"""Weight of a word that says little by itself."""
-_STRANGE = 2.2
-"""Weight of a word that no wording holds."""
-_NOUNS = frozenset({"unit", "record", "rule", "layer", "model", "group", "search"})
-"""What a question counts or asks for: common, and yet never to be taken for one another."""
-_QUANTIFIERS = frozenset({"always", "all"})
-"""What turns a question into a claim; the wordings that hold one are asked about it."""
-_CLAIMED = 0.25
-"""What a wording loses for such a word that it does not hold itself."""
-_LEAST = 2.0
-"""Weight of such a word at least."""
-_ROW = 0.3
-"""Share of a score that goes by all wordings of a row together."""
-_BARE = 0.06
-"""What a row about a unit loses where the question names none and none was spoken of last, and gains where one was."""
-_NAMED = 0.15
-"""What a row gains that is one of few with a place for a prompt, or for two units."""
-_WORD = 0.05
-"""What a definition loses: `the baseline` is rather this run's than the word."""
+WEIGHTS = Path(__file__).with_suffix(".npz")
+BUCKETS = 8192
+"""Features are told apart by a checksum of so many values."""
+_TEMPERATURE = 0.2
+"""Of the scores as probabilities; fitted to wordings that were left out."""
+_SPOKEN = 0.3
+"""What a row about a unit gains where the question names none and one was spoken of last, and loses a third of else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A row and how near it lies, from 0 to 1."""
+    """A row and how likely it is meant."""
 
     row: Question
     score: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wordings:
-    """The wordings of all rows as sets of meanings, with what each meaning weighs."""
+class Weights:
+    """What was learned: of each kind a weight a feature, and how much each feature counts."""
 
-    of: Mapping[str, list[tuple[str, frozenset[str]]]]
-    """By kind: (letters for a term or a property, meanings)."""
-    weights: Mapping[str, float]
-    spellings: frozenset[str]
-    """Every word as it is spelt there."""
+    kinds: tuple[str, ...]
+    of: Float[np.ndarray, "buckets kinds"]
+    bias: Float[np.ndarray, " kinds"]
+    rarity: Float[np.ndarray, " buckets"]
 
-    def weight(self, word: str) -> float:
-        """Of one meaning."""
-        if word[0] in LETTERS:
-            return _LETTER
-        return _SAYS_LITTLE if word in LIGHT else self.weights.get(word, _STRANGE)
-
-    def norm(self, words: frozenset[str]) -> float:
-        """Length of a set of meanings."""
-        return math.sqrt(sum(self.weight(word) ** 2 for word in words))
+    def scores(self, features: Sequence[int]) -> Float[np.ndarray, " kinds"]:
+        """Of every kind."""
+        weighed = self.rarity[list(features)]
+        return self.of[list(features)].T @ (weighed / np.linalg.norm(weighed)) + self.bias
 
 
 @cache
-def wordings() -> Wordings:
+def weights() -> Weights:
     """Read once a process."""
-    texts = [
-        (row.kind, text.replace("layer L", "L").replace("run R", "R"))
-        for row in QUESTIONS.values()
-        for text in row.asked
-    ]
-    lines = phrased("\n".join(lowered(text) for _, text in texts)).split("\n")
-    of: dict[str, list[tuple[str, frozenset[str]]]] = {}
-    for (kind, text), line in zip(texts, lines, strict=True):
-        letters = "".join(letter for letter in "TC" if letter in text.split())
-        of.setdefault(kind, []).append((letters, words_of(line)))
-    rows = [frozenset[str]().union(*(words for _, words in asked)) for asked in of.values()]
-    held = frozenset[str]().union(*rows)
-    weights = {
-        word: max(
-            math.log(1 + len(rows) / sum(word in row for row in rows)),
-            _LEAST * (word in _NOUNS | _QUANTIFIERS),
+    with np.load(WEIGHTS) as kept:
+        return Weights(
+            kinds=tuple(map(str, kept["kinds"])),
+            of=kept["weights"] * kept["scale"],
+            bias=kept["bias"],
+            rarity=kept["rarity"],
         )
-        for word in held
-    }
-    spelt = " ".join(lowered(text) for row in QUESTIONS.values() for text in row.asked)
-    named = (*SPELLINGS, *(word for one in PROPERTIES.values() for word in one.said))
-    spellings = frozenset(re.findall(r"[^\W\d_]{4,}", f"{spelt} {' '.join(named)} {' '.join(SYNONYMS)}"))
-    spellings |= {word for word in LIGHT if len(word) > 3}
-    spellings = frozenset(word for word in spellings if len(word) > 4 or word in SYNONYMS)
-    return Wordings(of=of, weights=weights, spellings=spellings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
-    """The rows that a reading can mean, nearest first, and its words that no wording holds."""
+def features(reading: Reading) -> list[int]:
+    """What the model looks at, by number: words, neighbours, letters in groups, and what is named."""
+    found: set[str] = set()
+    for text in set(reading.texts):
+        words = ["^", *WORD.findall(text), "$"]
+        found |= {*words, *map(" ".join, pairwise(words))}
+    for word in WORD.findall(reading.text):
+        if word not in LETTERS:
+            spelt = f"<{word}>"
+            found |= {
+                f"~{spelt[begin : begin + size]}"
+                for size in (3, 4, 5)
+                for begin in range(len(spelt) - size + 1)
+            }
+    found |= {f"#{len(reading.units[:2])}"}
+    named = {"T": reading.term, "C": reading.about, "place": reading.place, "it": reading.refers or None}
+    found |= {f"#{name}" for name, value in named.items() if value is not None}
+    return sorted({zlib.crc32(one.encode()) % BUCKETS for one in found})
 
-    matches: tuple[Match, ...]
-    strange: tuple[str, ...]
 
-    @property
-    def best(self) -> float:
-        """How near the nearest lies; 0 without any."""
-        return self.matches[0].score if self.matches else 0.0
+def ranked(reading: Reading, *, spoken_of: int = 0, known: Weights | None = None) -> tuple[Match, ...]:
+    """The rows that have a place for what is named and are told what they need, likeliest first.
 
-
-def ranked(reading: Reading, *, spoken_of: int = 0) -> Ranking:
-    """Every row that has a place for what the reading names and is told what it needs.
+    A wording in its own words is its row, where no other weights than the kept ones are to say. What is asked of a unit
+    and of the run alike is asked of the unit where one is named, of the run where none is and none was spoken of.
 
     `spoken_of`: how many units the last answer was about, which a question that names none may go on about.
     """
-    known = wordings()
-    found = [
-        Match(row=row, score=_score(row, reading, known) + _leaning(row, reading, spoken_of=spoken_of))
-        for row in QUESTIONS.values()
-        if _fits(row, reading)
-    ]
-    strange = (
-        word
-        for word in reading.words("TC")
-        if word[0] not in LETTERS and word not in known.weights and word not in LIGHT
+    if known is None and (row := _asked_in_its_own_words(reading)):
+        return (Match(row=row, score=1.0),)
+    known = known or weights()
+    scores = dict(zip(known.kinds, map(float, known.scores(features(reading))), strict=True))
+    is_named = bool(reading.units or (reading.refers and spoken_of)) or reading.place is not None
+    for kind in known.kinds:
+        general = "" if kind == NONE else QUESTIONS[kind].general
+        if general and (is_named or not spoken_of):
+            kept, given = (kind, general) if is_named else (general, kind)
+            scores[kept], scores[given] = max(scores[kept], scores[given]), -np.inf
+    for kind in known.kinds:
+        if kind != NONE:
+            row = QUESTIONS[kind]
+            scores[kind] += _leaning(row, reading, spoken_of) if _fits(row, reading) else -np.inf
+    best = max(scores.values())
+    likely = {kind: np.exp((score - best) / _TEMPERATURE) for kind, score in scores.items()}
+    total = sum(likely.values())
+    matches = (
+        Match(row=QUESTIONS[kind], score=float(each / total))
+        for kind, each in likely.items()
+        if kind != NONE and each > 0
     )
-    return Ranking(
-        matches=tuple(sorted(found, key=lambda match: -match.score)), strange=tuple(sorted(strange))
-    )
+    return tuple(sorted(matches, key=lambda match: -match.score))
 
 
-def _score(row: Question, reading: Reading, known: Wordings) -> float:
-    """The likeness of the nearest wording, and how much of what is asked any wording of the row holds."""
-    place = bool(row.units[1]) and not row.superlative and reading.place is not None
-    asked = {
-        letters: reading.words(letters, place=place)
-        for letters in {letters for letters, _ in known.of[row.kind]}
+def _asked_in_its_own_words(reading: Reading) -> Question | None:
+    """The row that has just this wording; none where it has no place for what is named."""
+    for text in filter(None, (" ".join(WORD.findall(text)) for text in reading.texts)):
+        row = QUESTIONS.get(_kinds_by_words().get(text, NONE))
+        if row is not None and _fits(row, reading):
+            return row
+    return None
+
+
+@cache
+def _kinds_by_words() -> Mapping[str, str]:
+    """The kind of each wording, by its words."""
+    return {
+        " ".join(WORD.findall(lowered(text.replace("layer L", "L").replace("run R", "R")))): kind
+        for kind, texts in WORDINGS.items()
+        for text in texts
     }
-    best, all_of_them = 0.0, frozenset[str]().union(*(words for _, words in known.of[row.kind]))
-    for letters, words in known.of[row.kind]:
-        if ("T" in letters and reading.term is None) or ("C" in letters and reading.about is None):
-            continue
-        mine = asked[letters]
-        common = sum(known.weight(word) ** 2 for word in mine & words)
-        length = known.norm(mine) * known.norm(words)
-        if length and common:
-            near = common / length
-            weighed = sum(known.weight(word) for word in mine)
-            near = (1 - _ROW) * near + _ROW * sum(known.weight(word) for word in mine & all_of_them) / weighed
-            best = max(best, near - _CLAIMED * sum(map(_claims, mine - words)))
-    return best
 
 
-def _claims(word: str) -> bool:
-    """Whether a word turns a question into a claim: a quantifier, a long number such as a year."""
-    return word in _QUANTIFIERS or (word.isdigit() and len(word) > 3)
-
-
-def _leaning(row: Question, reading: Reading, *, spoken_of: int) -> float:
-    """What else speaks for a row or against it: a unit that goes without saying, a word that has a row of its own."""
-    if row.term:
-        return _WORD / 2 if reading.defines else -_WORD
-    named = len(reading.units) + reading.refers
-    if row.prompt or row.run or (row.units[0] == 2 and named == 2):
-        return _NAMED
-    if not row.units[0] or reading.units or reading.place is not None or row.lacks:
+def _leaning(row: Question, reading: Reading, spoken_of: int) -> float:
+    """What a unit that goes without saying speaks for a row or against it."""
+    if not row.units[0] or row.lacks or row.superlative or reading.units or reading.place is not None:
         return 0.0
-    return _BARE if spoken_of >= row.units[0] else -_BARE / 3
+    return _SPOKEN if spoken_of >= row.units[0] else 0.0 if reading.refers else -_SPOKEN / 3
 
 
 def _fits(row: Question, reading: Reading) -> bool:
     """Whether a row has a place for all that is named, and is told what it cannot do without."""
     place = reading.place is not None and not row.superlative
     named = len(reading.units) + (place and not reading.units)
-    return (
+    return bool(row.lacks) or (
         len(reading.units) <= row.units[1]
         and (row.units[0] < 2 or named >= row.units[0] or (not reading.units or reading.refers))
         and len(reading.prompts) == int(row.prompt)

@@ -39,6 +39,8 @@ class Question:
     """`strongest` belongs to the question and stands for no unit."""
     last: bool = False
     """Without any unit the last answer is meant, not a unit."""
+    general: str = ""
+    """The kind that asks the same of the whole run."""
     lacks: str = ""
     """What no run holds, for a question that has no answer."""
 
@@ -69,9 +71,9 @@ def _of_unit(kind: str, wording: str, next: str, told_as: str = "", **more: obje
     return Question(kind, "why", wording, next, told_as, ONE, **more)  # type: ignore[arg-type]
 
 
-def _figures(kind: str, wording: str, next: str) -> Question:
+def _figures(kind: str, wording: str, next: str, general: str = "") -> Question:
     """A topic of `unit`."""
-    return Question(kind, "unit", wording, next, units=ONE)
+    return Question(kind, "unit", wording, next, units=ONE, general=general)
 
 
 def _about(kind: str, wording: str, next: str = "limits chance summary") -> Question:
@@ -107,12 +109,14 @@ QUESTIONS: Mapping[str, Question] = {
         _of_unit("writes", "what does {unit} write?", "through reads why"),
         _of_unit("through", "through which units does {unit} act?", "reads versus verify"),
         _of_unit("sure", "how sure is {unit}?", "mind weakest verify", "sure strength"),
-        _figures("bounds", "what is the interval of {unit}?", "mind weakest verify"),
-        _figures("unit-chance", "could the flips of {unit} be chance?", "mind weakest verify"),
+        _figures("bounds", "what is the interval of {unit}?", "mind weakest verify", "weakest"),
+        _figures("unit-chance", "could the flips of {unit} be chance?", "mind weakest verify", "chance"),
         _figures("held-out", "how many held-out records does {unit} flip?", "controls sure why"),
-        _figures("unit-selective", "is {unit} selective?", "controls when sure"),
+        _figures("unit-selective", "is {unit} selective?", "controls when sure", "selective"),
         _figures("unit-rules", "how good are the rules of {unit}?", "covers disguise when"),
-        _figures("unit-baseline", "does {unit} flip with another baseline?", "controls sure why"),
+        _figures(
+            "unit-baseline", "does {unit} flip with another baseline?", "controls sure why", "other-baseline"
+        ),
         Question(
             "property",
             "tabulate",
@@ -162,6 +166,7 @@ QUESTIONS: Mapping[str, Question] = {
             "which neurons share the flips of {unit}?",
             "versus layer verify",
             units=ONE,
+            general="overlap",
         ),
         _of_unit("controls", "what do the controls of {unit} say?", "verify mind weakest"),
         _of_unit("mind", "what would change your mind about {unit}?", "controls weakest verify"),

@@ -154,7 +154,8 @@ def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) 
     found = next((one for one in made if one is not None), None)
     if found is None:
         raise ClaimNotSupported(
-            f"{units[0]} has no certificate in run {findings.run}; ask why it flips to make one"
+            f"{units[0]} has no certificate in run {findings.run}; `mecharule ablate {findings.run} {units[0]}` "
+            "makes one"
         )
     return found.id
 

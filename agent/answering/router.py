@@ -1,7 +1,7 @@
-"""From a question's text to the tools that answer it, with no language model: the nearest row of `questions`.
+"""From a question's text to the tools that answer it, with no language model: the likeliest row of `questions`.
 
-The whole question is read first, then its parts where each lies nearer to a row than the whole does. What lies near no
-row is routed nowhere. Where a row is near but not at once plain, or two are as near, the route says how it was taken.
+The whole question is read first, then its parts where each is plainer than the whole. What is likely no row is routed
+nowhere. Where a row is likely but not at once plain the route says how it was taken; where two are, both answer.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from agent.answering.following import followed
-from agent.answering.matching import Match, Ranking, ranked, wordings
-from agent.answering.understanding import Reading, read
+from agent.answering.matching import Match, ranked
+from agent.answering.questions import QUESTIONS
+from agent.answering.understanding import LETTERS, PROPERTY_WORDS, WORD, Reading, read
+from mecharule_ops.bases import UNIT_NAME
+from mecharule_ops.saying.glossary import SPELLINGS
 
 Arguments = dict[str, object]
-FLOOR = 0.58
-"""A row further than this is not what was asked."""
-STRANGE_FLOOR = 0.68
-"""… where a word stands in the question that no wording of any row holds."""
-PLAIN = 0.78
+FLOOR = 0.6
+"""A row less likely than this is not answered alone."""
+BOTH = 0.75
+"""Two rows that are together as likely as this are both meant."""
+PLAIN = 0.8
 """From here on it is not said how the question was taken."""
-EXACT = 0.97
-"""A row as near as this is asked in its own words."""
-CLOSE = 0.03
-"""Rows that lie closer to each other than this are both meant."""
-FAR = 0.08
-"""… or closer than this, where the nearest is not plain."""
-_PARTS = 0.12
-"""How much nearer the parts of a question have to lie than the whole."""
-_SEAM = re.compile(r"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+|\.\s+|,\s+", re.IGNORECASE)
+EXACT = 0.95
+"""A row as likely as this is asked in its own words."""
+_SEAM = re.compile(
+    rf"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+(?!{UNIT_NAME})|\.\s+|,\s+", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,6 @@ class Understood:
 
     routes: tuple[Route, ...] = ()
     """One a part, or one a reading, in order; empty when some part was not understood."""
-    unknown: tuple[str, ...] = ()
-    """Words that nobody understood."""
     corrected: tuple[tuple[str, str], ...] = ()
     """(as written, as read)."""
     nearest: tuple[str, ...] = ()
@@ -86,40 +84,66 @@ def understand(question: str, *, spoken_of: int = 0, earlier: str = "") -> Under
     whole_again = followed(question, earlier) if earlier else question
     if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of)).routes:
         return found
-    whole = _read(question)
-    ranking = ranked(whole, spoken_of=spoken_of)
-    best, parts = ranking.best, [(whole, ranking)]
+    whole = _ranked([question], spoken_of)
+    parts = whole
     for texts in _partings(question):
         each = _ranked(texts, spoken_of)
-        least = min(rank.best for _, rank in each)
-        if (least >= PLAIN and best < PLAIN and least > best + _PARTS) or least >= EXACT > best:
-            best, parts = least, each
-    routes: list[Route] = []
-    if best >= (STRANGE_FLOOR if len(parts) == 1 and ranking.strange else FLOOR):
-        for reading, rank in parts:
-            routes += _routes(reading, rank, alone=len(parts) == 1, spoken_of=spoken_of)
+        if _least(each) >= PLAIN > _least(parts) or _least(each) >= EXACT > _least(parts):
+            parts = each
     return Understood(
-        routes=tuple(routes),
-        unknown=ranking.strange,
-        corrected=tuple(pair for reading, _ in parts for pair in reading.corrected),
-        nearest=tuple(match.row.kind for match in ranking.matches),
-        units=whole.units,
+        routes=tuple(
+            route
+            for part in parts
+            for route in _routes(part, alone=len(parts) == 1, spoken_of=spoken_of)
+            if all(meant(each.matches) for each in parts)
+        ),
+        corrected=tuple(pair for part in parts for pair in part.reading.corrected),
+        nearest=tuple(match.row.kind for match in whole[0].matches),
+        units=whole[0].reading.units,
     )
 
 
-def _ranked(texts: Sequence[str], spoken_of: int) -> list[tuple[Reading, Ranking]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A question or a part of one, with its rows, likeliest first."""
+
+    reading: Reading
+    matches: tuple[Match, ...]
+
+
+def _ranked(texts: Sequence[str], spoken_of: int) -> list[_Part]:
     """Each part with its rows; a unit that an earlier part names is spoken of in a later one."""
     each = [_read(text) for text in texts]
     known = [spoken_of or int(_names_a_unit(each[:place])) for place in range(len(each))]
-    return [(part, ranked(part, spoken_of=units)) for part, units in zip(each, known, strict=True)]
+    return [
+        _Part(reading=part, matches=ranked(part, spoken_of=units))
+        for part, units in zip(each, known, strict=True)
+    ]
 
 
 def _names_a_unit(readings: Sequence[Reading]) -> bool:
     return any(reading.units or reading.place is not None for reading in readings)
 
 
+def _least(parts: Sequence[_Part]) -> float:
+    return min(part.matches[0].score if part.matches else 0.0 for part in parts)
+
+
+def unknown_words(question: str) -> tuple[str, ...]:
+    """Its words that no wording holds, in order."""
+    words = WORD.findall(_read(question).text)
+    return tuple(dict.fromkeys(word for word in words if word not in _spellings() and word not in LETTERS))
+
+
+@cache
+def _spellings() -> frozenset[str]:
+    """Every word of a wording of some row, of the glossary and of a property."""
+    said = (*(line for row in QUESTIONS.values() for line in row.asked), *SPELLINGS, *PROPERTY_WORDS)
+    return frozenset(WORD.findall("\n".join(said).lower()))
+
+
 def _read(text: str) -> Reading:
-    return read(text, wordings().spellings)
+    return read(text, _spellings())
 
 
 def _partings(question: str) -> Iterator[list[str]]:
@@ -133,19 +157,19 @@ def _partings(question: str) -> Iterator[list[str]]:
             yield [text[:begin], text[end:later], text[after:]]
 
 
-def _routes(reading: Reading, ranking: Ranking, *, alone: bool, spoken_of: int) -> list[Route]:
-    """The nearest row; beside it a second one that lies as near, where the question has but one part."""
-    first, *others = ranking.matches
-    near = [
-        other
-        for other in others[:1]
-        if alone
-        and first.score < EXACT
-        and other.score > max(first.score - (CLOSE if first.score >= PLAIN else FAR), FLOOR)
-        and _stands_beside(first, reading, spoken_of=spoken_of)
-        and _stands_beside(other, reading, spoken_of=spoken_of)
-    ]
-    return [_route(match, reading, taken=first.score < PLAIN or bool(near)) for match in (first, *near)]
+def meant(matches: Sequence[Match]) -> Sequence[Match]:
+    """The likeliest row, or the two that only together are likely enough; none where no row is."""
+    likely = sum(match.score for match in matches[:2])
+    if not matches or (matches[0].score < FLOOR and likely < BOTH):
+        return ()
+    return matches[: 1 if matches[0].score >= PLAIN or likely < BOTH else 2]
+
+
+def _routes(part: _Part, *, alone: bool, spoken_of: int) -> list[Route]:
+    """The rows that are meant; one alone where the question has other parts, or the second cannot stand beside it."""
+    rows = meant(part.matches)
+    both = alone and all(_stands_beside(match, part.reading, spoken_of=spoken_of) for match in rows)
+    return [_route(match, part.reading, taken=match.score < PLAIN) for match in (rows if both else rows[:1])]
 
 
 def _stands_beside(match: Match, reading: Reading, *, spoken_of: int) -> bool:

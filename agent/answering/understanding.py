@@ -1,19 +1,17 @@
-"""A question read: what it names, taken out of its words, and what the words that are left mean.
+"""A question read: what it names, taken out of its words.
 
-Units, layers, prompts, runs and directions leave a letter behind (`U`, `L`, `P`, `R`), as in the wordings of
-`questions`; a word of the glossary (`T`), a property of a record (`C`) and a unit meant by its place (`U`) do where a
-wording asks for them, since `the splitter` may be a word to define or part of what is asked.
+Units, layers, prompts and runs leave a letter behind (`U`, `L`, `P`, `R`), as in the wordings of `questions`; a word of
+the glossary (`T`) and a property of a record (`C`) do beside their own words, since `the splitter` may be a word to
+define or part of what is asked.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
 
-from agent.answering.vocabulary import IDIOMS, LIGHT, SYNONYMS, corrected, meaning
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.saying.glossary import SPELLINGS
 from mecharule_ops.saying.properties import PROPERTIES
@@ -21,6 +19,8 @@ from mecharule_ops.saying.properties import PROPERTIES
 ORDINALS = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
 LETTERS = frozenset("ULPRTC")
 _QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\"'`”’]{2,})[\"'`”’](?!\w)")
+_SHORTEST_TYPO, _ALIKE = 5, 0.85
+"""Letters of a word that may be misspelt, and how like another it has to be."""
 _WORD_QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\W\d]+(?:[ -][^\W\d]+)?|[Dd][+-])[\"'`”’](?!\w)")
 """A word or two in quotes is a word that is asked about, no prompt."""
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
@@ -33,7 +33,7 @@ _RUN = re.compile(
 _NAMES = (("P", _QUOTED), ("U", _UNIT), ("R", _RUN), ("arrow", _ARROW), ("P", _SUM), ("L", _LAYER))
 NAMED = ((_UNIT,), (_QUOTED, _SUM), (_LAYER,))
 """Patterns of units, prompts and layers."""
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*", re.UNICODE)
+WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*", re.UNICODE)
 _PLACE = re.compile(
     r"(?<!\ba )(?:\bthe )?\b(?<!\ba )(?:(?P<ordinal>second|2nd|third|3rd|fourth|4th|fifth|5th)"
     r"(?:[ -](?:strongest|best|largest))?"
@@ -56,16 +56,13 @@ def _spelt_as(words: str) -> str:
     return r"[\s_-]".join(map(re.escape, re.split(r"[\s_-]", words)))
 
 
+PROPERTY_WORDS = tuple(word for one in PROPERTIES.values() for word in one.said)
 _TERM, PROPERTY_WORD = (
     re.compile(rf"(?<![\w.-])(?:{'|'.join(map(_spelt_as, sorted(words, key=len, reverse=True)))})(?![\w+])")
-    for words in (SPELLINGS, [word for one in PROPERTIES.values() for word in one.said])
+    for words in (SPELLINGS, PROPERTY_WORDS)
 )
-_DEFINED = re.compile(r"\b(?:an?|by|term|word|define|definition of|meaning of)\s*$")
 _TERMS = {_bare(spelling): name for spelling, name in SPELLINGS.items()}
 _SAID = {word: one.name for one in PROPERTIES.values() for word in one.said}
-_IDIOMS = tuple(
-    (re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.MULTILINE), meant) for pattern, meant in IDIOMS
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,54 +82,14 @@ class Reading:
     """Whether it has a pronoun."""
     term: str | None = None
     """A word of the glossary."""
-    defines: bool = False
-    """Whether that word stands as one to be defined: `a slice`, `meant by lead`."""
     about: str | None = None
     """A property of a record."""
     text: str = ""
     """What is left, with a letter for each name."""
-    meanings: Mapping[tuple[str, bool], frozenset[str]] = field(default_factory=dict)
-    """The meanings of what is left by (letters for a term or a property, whether for a place too)."""
+    texts: tuple[str, ...] = ("",)
+    """The same as it stands, with a letter for a unit meant by its place, and beside that for a term or a property."""
     corrected: tuple[tuple[str, str], ...] = ()
     """(as written, as read)."""
-
-    def words(self, letters: str = "", *, place: bool = False) -> frozenset[str]:
-        """The meanings of what is left, with letters for a term or a property, and for a unit meant by its place."""
-        return self.meanings[letters, place]
-
-
-def _meanings(text: str, letters: str, place: bool) -> frozenset[str]:
-    for letter, pattern in (("T", _TERM), ("C", PROPERTY_WORD)):
-        if letter in letters:
-            text = pattern.sub(f" {letter} ", text)
-    text = _ARROW.sub(" ", text)
-    return words_of(phrased(_PLACE.sub(" U ", text) if place else text))
-
-
-def phrased(text: str) -> str:
-    """The text with a word in place of each phrase that means one thing; of several lines each by itself."""
-    for pattern, meant in _IDIOMS:
-        text = pattern.sub(f" {meant} ", text)
-    return text
-
-
-def words_of(text: str) -> frozenset[str]:
-    """The meanings in a phrased text whose names are letters already; a letter that stands twice is another."""
-    found: Counter[str] = Counter()
-    for match in _WORD.finditer(text):
-        word = match[0]
-        if word in LETTERS:
-            found[word] += 1
-        elif word in SYNONYMS:
-            found[SYNONYMS[word]] = 1
-        else:
-            for part in [word] if word in _KNOWN_IDIOMS else word.split("-"):
-                if part:
-                    found[part if part in LIGHT else meaning(part)] = 1
-    return frozenset(word * min(2, count) if word in LETTERS else word for word, count in found.items())
-
-
-_KNOWN_IDIOMS = frozenset(meant for _, meant in IDIOMS)
 
 
 def lowered(text: str) -> str:
@@ -143,15 +100,16 @@ def lowered(text: str) -> str:
 
 
 def read(question: str, known: Collection[str] = ()) -> Reading:
-    """Everything that a question holds; a word that is not `known` is read as the one it differs from by a letter."""
+    """Everything that a question holds; a long word not `known` is read as the known one most like it."""
     text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for match in pattern.finditer(text):
             found.setdefault(name, []).append(next((group for group in match.groups() if group), match[0]))
         text = text if name == "arrow" else pattern.sub(f" {name} ", text)
-    text, typos = _spelt(lowered(text), known)
+    text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
     term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), _PLACE.search(text)
+    placed = _PLACE.sub("U", text)
     regimes = list(found.get("arrow", ()))
     if re.search(r"\b(?:break|breaks|broke|breaking)\b", text):
         regimes.append("1")
@@ -167,32 +125,19 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         noun=(place["noun"] or "") if place is not None else "",
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else _TERMS[_bare(term[0])],
-        defines=term is not None and _DEFINED.search(text[: term.start()]) is not None,
         about=None if about is None else _SAID[about[0]],
         text=text,
-        meanings={
-            (letters, there): _meanings(text, letters, there)
-            for letters, there in product(("", "T", "C", "TC"), (False, True))
-        },
+        texts=(text, placed, _TERM.sub("T", placed), PROPERTY_WORD.sub("C", placed)),
         corrected=typos,
     )
 
 
-def _stem_is_known(word: str, known: Collection[str]) -> bool:
-    return any(f"{meaning(word)}{ending}" in known for ending in ("", "e", "s", "ed", "ing"))
-
-
 def _spelt(text: str, known: Collection[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The text with misspelt words put right, and which they were."""
-    typos: list[tuple[str, str]] = []
-
-    def right(match: re.Match[str]) -> str:
-        word = match[0]
-        if not known or word in LETTERS or word in known or word in LIGHT or word in SYNONYMS:
-            return word
-        if "-" in word or _stem_is_known(word, known) or (read_as := corrected(word, known)) is None:
-            return word
-        typos.append((word, read_as))
-        return read_as
-
-    return _WORD.sub(right, text), tuple(typos)
+    typos = {
+        word: near[0]
+        for word in dict.fromkeys(WORD.findall(text))
+        if known and word not in known and len(word) >= _SHORTEST_TYPO and word.isalpha()
+        if (near := get_close_matches(word, [one for one in known if one[0] == word[0]], 1, _ALIKE))
+    }
+    return WORD.sub(lambda match: typos.get(match[0], match[0]), text), tuple(typos.items())

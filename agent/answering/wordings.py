@@ -19,5 +19,7 @@ def _read(text: str) -> Mapping[str, tuple[str, ...]]:
     return {kind: tuple(lines) for kind, lines in by_kind.items()}
 
 
+NONE = "none"
+"""The kind of what no row answers."""
 WORDINGS = _read(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
 """By kind."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from train_matching import fillings, packed, trained
 
 from agent.answering.following import followed
-from agent.answering.matching import ranked, wordings
-from agent.answering.questions import QUESTIONS, Question
-from agent.answering.router import FLOOR, Route, route, understand
+from agent.answering.matching import WEIGHTS, ranked
+from agent.answering.questions import QUESTIONS
+from agent.answering.router import PLAIN, Route, route, understand, unknown_words
 from agent.answering.understanding import read
-from agent.answering.vocabulary import LIGHT, SYNONYMS, corrected
-from agent.answering.wordings import WORDINGS
+from agent.answering.wordings import NONE, WORDINGS
 from tools.about import TOPICS
 from tools.arguments import AboutArguments, UnitArguments
 from tools.registry import TOOLS
@@ -143,33 +144,41 @@ def test_a_question_of_several_parts_is_answered_whole_or_not_at_all() -> None:
     assert understand("why does m1.3 flip and purple seventeen?").routes == ()
 
 
-def test_typing_errors_are_read_and_told() -> None:
-    """One wrong, missing or swapped letter of a longer word; never a word that could mean two things."""
-    found = understand("whihc neuron is the stronegst?")
-    assert [one.kind for one in found.routes] == ["strongest"]
-    assert found.corrected == (("whihc", "which"), ("stronegst", "strongest"))
-    known = wordings().spellings
-    assert corrected("waht", known) == "what"
-    assert corrected("cats", known) is None
-    assert corrected("sing", known) is None
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("whihc neuron is the stronegst?", "strongest"),
+        ("what did the serach miss", "missed"),
+        ("acuracy of the modle", "accuracy"),
+    ],
+)
+def test_typing_errors_are_read(question: str, kind: str) -> None:
+    """A misspelt word counts for the one that it shares letters with."""
+    found = route(question)
+    assert found is not None
+    assert found.kind == kind
 
 
 def test_every_row_has_wordings_and_is_found_by_each() -> None:
-    """A wording that lies nearer to another row would answer another question; a tie is said."""
-    assert WORDINGS.keys() == QUESTIONS.keys()
-    names = {"U": "m1.3", "P": "1 + 2 =", "L": "layer 4", "R": "last", "T": "MCC", "C": "subtraction"}
-    lost = []
-    for row in QUESTIONS.values():
-        for wording in row.asked:
-            others = iter(("m1.3", "m1.4"))
-            words = [
-                next(others, "m1.5") if word == "U" else names.get(word, word) for word in wording.split()
-            ]
-            asked = " ".join(words).replace("layer layer", "layer").replace("run last", "run last")
-            found = understand(asked)
-            if row.kind not in {one.kind for one in found.routes}:
-                lost.append((row.kind, asked, [one.kind for one in found.routes]))
-    assert len(lost) <= 0.03 * sum(len(row.asked) for row in QUESTIONS.values()), lost
+    """A wording that is taken for another row would answer another question; a tie is said."""
+    assert WORDINGS.keys() == {*QUESTIONS, NONE}
+    asked = [question for kind in WORDINGS for each in fillings(kind) for question in each[:1]]
+    lost = [
+        (kind, words, found)
+        for kind, words in asked
+        if kind not in (found := [one.kind for one in understand(words, spoken_of=1).routes] or [NONE])
+    ]
+    assert len(lost) <= 0.1 * len(asked), lost
+
+
+def test_the_weights_are_those_of_the_wordings() -> None:
+    """Made anew they are the same but for the last bit of a byte, which kernels of another processor may round."""
+    made = packed(trained([question for kind in WORDINGS for each in fillings(kind) for question in each]))
+    with np.load(WEIGHTS) as kept:
+        assert list(kept["kinds"]) == list(made["kinds"])
+        assert np.abs(kept["weights"].astype(int) - made["weights"]).max() <= 1
+        for name in ("scale", "bias", "rarity"):
+            np.testing.assert_allclose(kept[name], made[name], rtol=1e-3, atol=1e-3)
 
 
 def test_every_kind_has_a_tool_and_a_question_that_is_offered_and_routed() -> None:
@@ -204,36 +213,56 @@ def test_topics_are_those_of_their_tools() -> None:
 
 
 def test_a_reading_takes_names_out_and_keeps_the_rest() -> None:
-    """A name leaves a letter behind; a word that no wording holds is strange."""
-    reading = read("Would the blue head a3.h1 of layer 3 flip on '1 + 2 =' softly?")
+    """A name leaves a letter behind; a word that no wording holds is told of in a refusal."""
+    asked = "Would the blue head a3.h1 of layer 3 flip on '1 + 2 =' zzyzx?"
+    reading = read(asked)
     assert reading.units == ("a3.h1",)
     assert reading.layers == (3,)
     assert reading.prompts == ("1 + 2 =",)
-    assert {"U", "L", "P", "head", "flip"} <= reading.words()
-    assert ranked(reading).strange == ("blue", "soft")
+    assert reading.text.split() == [
+        "would",
+        "the",
+        "blue",
+        "head",
+        "U",
+        "of",
+        "L",
+        "flip",
+        "on",
+        "P",
+        "zzyzx?",
+    ]
+    assert "zzyzx" in unknown_words(asked)
+    assert "flip" not in unknown_words(asked)
 
 
-def test_a_word_of_the_glossary_a_property_and_a_place_are_letters_where_asked_for() -> None:
-    """`the splitter` may be a word to define or part of what is asked."""
+def test_a_word_of_the_glossary_a_property_and_a_place_are_read_where_they_stand() -> None:
+    """`the splitter` may be a word to define or part of what is asked: it is kept beside its letter."""
     reading = read("what is the splitter?")
     assert reading.term == "splitter rule"
-    assert "T" in reading.words("T")
-    assert "splitter" in reading.words()
+    assert reading.text.split() == ["what", "is", "the", "splitter?"]
+    assert "what is the T?" in reading.texts
     assert read("is it about carrying?").about == "carry"
-    placed = read("does the second strongest unit flip?")
-    assert placed.place == 2
-    assert "U" in placed.words(place=True)
+    assert "is it about C?" in read("is it about carrying?").texts
+    assert read("does the second strongest unit flip?").place == 2
     assert read("is there a third one?").place is None
     assert read('what do you mean by "lead"?').prompts == ()
 
 
-def test_a_strange_word_asks_for_a_nearer_row() -> None:
-    """By hand: of a set and itself the likeness is 1, and each strange word lowers it."""
-    plain = ranked(read("why does m1.3 flip")).matches[0]
-    odd = ranked(read("why does m1.3 flip zzyzx")).matches[0]
+def test_a_strange_word_makes_a_row_less_likely() -> None:
+    """The same question with words that no wording holds."""
+    plain = ranked(read("why does m1.3 flip"))[0]
+    odd = ranked(read("why does m1.3 flip zzyzx quuxly"))[0]
     assert plain.row.kind == odd.row.kind == "why"
-    assert plain.score == pytest.approx(1)
-    assert FLOOR < odd.score < plain.score
+    assert odd.score < plain.score
+    assert plain.score > PLAIN
+
+
+def test_what_is_asked_of_a_unit_is_asked_of_the_run_where_none_is_named() -> None:
+    """And of the unit where one is, or was spoken of last."""
+    assert [one.kind for one in understand("could it be chance?").routes] == ["chance"]
+    assert [one.kind for one in understand("could it be chance?", spoken_of=1).routes] == ["unit-chance"]
+    assert [one.kind for one in understand("could m1.3 be chance?").routes] == ["unit-chance"]
 
 
 def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
@@ -241,8 +270,9 @@ def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
     plain = route("why does m1.3 flip?")
     assert plain is not None
     assert not plain.taken
-    far = route("which things remain wrong although nothing is switched off in the model?")
-    assert far is None or far.taken
+    far = understand("which units stay on the list of suspects").routes
+    assert {one.kind for one in far} >= {"not-ruled-out"}
+    assert all(one.taken for one in far)
 
 
 @pytest.mark.parametrize(
@@ -264,9 +294,3 @@ def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
 def test_a_question_that_swaps_a_name_is_put_whole(question: str, earlier: str, whole: str) -> None:
     """Only one that holds nothing else."""
     assert followed(question, earlier) == whole
-
-
-def test_no_word_is_light_and_has_others_beside_it() -> None:
-    """A word that says little would never be looked up among those that mean the same."""
-    assert not LIGHT & SYNONYMS.keys()
-    assert isinstance(QUESTIONS["why"], Question)

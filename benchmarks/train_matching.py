@@ -1,0 +1,124 @@
+"""The weights by which an offline question finds its kind, made anew from `agent/answering/wordings.txt`.
+
+    python benchmarks/train_matching.py [--left-out]
+
+`--left-out` says instead how the wordings of a tenth of the lines are taken by a model of the others, ten times over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import cycle, islice
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.svm import LinearSVC
+
+from agent.answering import matching
+from agent.answering.matching import ranked
+from agent.answering.questions import QUESTIONS
+from agent.answering.router import meant
+from agent.answering.understanding import PROPERTY_WORDS, read
+from agent.answering.wordings import NONE, WORDINGS
+from mecharule_ops.saying.glossary import SPELLINGS
+
+_UNITS = ("m1.14", "m1.99", "a20.h8", "n4.12", "m7.301", "n2.5", "m0.7", "m3.8")
+_NAMES = {
+    "P": ("120 - 7 =",),
+    "L": ("layer 1",),
+    "R": ("run 0c1f",),
+    "T": tuple(sorted(SPELLINGS)),
+    "C": tuple(sorted(PROPERTY_WORDS)),
+}
+_LETTER = re.compile(r"\blayer L\b|\brun R\b|\b[UPLRTC]\b")
+_FILLINGS = 4
+"""Names that a wording with a term or a property is filled with."""
+
+
+def filled(wording: str, turn: int) -> str:
+    """A wording with names for its letters: each unit another, a term and a property by turns."""
+    units = islice(cycle(_UNITS), turn, None)
+
+    def named(match: re.Match[str]) -> str:
+        letter = match[0][-1]
+        return next(units) if letter == "U" else _NAMES[letter][turn % len(_NAMES[letter])]
+
+    return _LETTER.sub(named, wording)
+
+
+def fillings(kind: str) -> list[list[tuple[str, str]]]:
+    """(kind, a question) of every wording of a kind; several of one with a term or a property."""
+    return [
+        [
+            (kind, filled(wording, 7 * place + turn))
+            for turn in range(_FILLINGS if re.search(r"\b[TC]\b", wording) else 1)
+        ]
+        for place, wording in enumerate(WORDINGS[kind])
+    ]
+
+
+def trained(asked: Sequence[tuple[str, str]]) -> matching.Weights:
+    """A linear support-vector machine, one kind against the others, over features by their rarity."""
+    looked_at = [matching.features(read(question)) for _, question in asked]
+    holders = np.bincount([one for each in looked_at for one in each], minlength=matching.BUCKETS)
+    rarity = np.log((1 + len(asked)) / (1 + holders)) + 0.3
+    values = [rarity[each] / np.linalg.norm(rarity[each]) for each in looked_at]
+    table = csr_matrix(
+        (np.concatenate(values), np.concatenate(looked_at), np.cumsum([0, *map(len, looked_at)])),
+        shape=(len(asked), matching.BUCKETS),
+    )
+    machine = LinearSVC(C=1.5, random_state=0).fit(table, [kind for kind, _ in asked])
+    return matching.Weights(
+        kinds=tuple(machine.classes_), of=machine.coef_.T, bias=machine.intercept_, rarity=rarity
+    )
+
+
+def packed(made: matching.Weights) -> dict[str, np.ndarray]:
+    """As they are kept: each weight in a byte."""
+    scale = np.float32(np.abs(made.of).max() / 127)
+    return {
+        "kinds": np.array(made.kinds),
+        "weights": np.round(made.of / scale).astype(np.int8),
+        "scale": np.asarray(scale),
+        "bias": made.bias.astype(np.float32),
+        "rarity": made.rarity.astype(np.float32),
+    }
+
+
+def left_out(folds: int = 10) -> Counter[str]:
+    """How each fold's wordings are taken by a model of the others; of the two kinds that may answer one is right."""
+    counts: Counter[str] = Counter()
+    wordings = [(kind, place) for kind in WORDINGS for place in range(len(WORDINGS[kind]))]
+    each = {kind: fillings(kind) for kind in WORDINGS}
+    for fold in range(folds):
+        held = {one for number, one in enumerate(wordings) if number % folds == fold}
+        known = trained(
+            [q for kind, place in wordings if (kind, place) not in held for q in each[kind][place]]
+        )
+        for kind, place in held:
+            rows = [match.row for match in meant(ranked(read(each[kind][place][0][1]), known=known))]
+            answers = [row.kind for row in rows if not row.lacks]
+            is_held = kind != NONE and not QUESTIONS[kind].lacks
+            verdict = "refused" if not answers else "right" if kind in answers else "wrong"
+            counts[f"{'answerable' if is_held else 'not answerable'}, {verdict}"] += 1
+    return counts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the weights, or measure them."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--left-out", action="store_true")
+    if options.parse_args(arguments).left_out:
+        print(dict(left_out()))
+        return 0
+    made = trained([question for kind in WORDINGS for each in fillings(kind) for question in each])
+    np.savez_compressed(matching.WEIGHTS, **packed(made))  # type: ignore[arg-type]
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
