@@ -1,4 +1,4 @@
-"""How many of 150 questions that users ask are answered rightly, refused or answered wrongly, with no language model.
+"""How many questions that users ask are answered rightly, refused or answered wrongly, with no language model.
 
     python benchmarks/question_table.py [--show seen|calibration] [--write]
 
@@ -29,8 +29,10 @@ from agent.answering.chat import ask
 from mecharule_ops.errors import MechaRuleError
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
-HALVES = ("seen", "unseen", "calibration")
-"""The third is a hundred more by another hand; like `seen` it was read while wordings were written."""
+HALVES = ("fresh", "unseen", "calibration", "seen")
+"""`unseen` and `seen` are 150 of one hand, parted once. `calibration`, by another, was read, like `seen`, while
+wordings were written; `fresh`, by a third, was worded while the present model was made, and who made it saw none of
+them."""
 REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
 PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
 
@@ -138,7 +140,7 @@ def row(half: str, of: Sequence[Judged]) -> str:
     )
     counts = "  ".join(f"{held[verdict] + beyond[verdict]:>4} {verdict}" for verdict in VERDICTS)
     return (
-        f"{half:<7} {len(of):>3} asked  {counts}   "
+        f"{half:<11} {len(of):>3} asked  {counts}   "
         f"(answerable: {held['right']} of {held.total()} right, {held['wrong']} wrong; "
         f"not answerable: {beyond['right']} of {beyond.total()} right)"
     )
@@ -147,7 +149,7 @@ def row(half: str, of: Sequence[Judged]) -> str:
 def table(halves: dict[str, Sequence[Judged]]) -> str:
     """The unseen half first: of all, of those that the run can answer and of those that nothing answers."""
     lines = ["| half | questions | right | refused | wrong |", "|---|---:|---:|---:|---:|"]
-    for half, of in sorted(halves.items(), reverse=True):
+    for half, of in halves.items():
         for name, which in (("", (True, False)), (", answerable", (True,)), (", not answerable", (False,))):
             part = [one for one in of if one.question.answerable in which]
             counts = Counter(one.verdict for one in part)

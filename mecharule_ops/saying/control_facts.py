@@ -66,25 +66,23 @@ def selective_cell(controls: AgonistControls | None) -> str:
 
 
 def random_words(controls: AgonistControls) -> str:
-    """`of 64 held-out records, which chose nothing, it flips 31: more than 99 of 99 units drawn at random and …`."""
+    """`it flips 31 of 64 held-out records, which chose nothing: more than 99 of 99 units drawn at random and …`."""
     if controls.basis is None or controls.flips is None:
         return f"{NOT_RANKED}; `mecharule control` draws some"
     layer = "" if controls.layer is None else f" and than {_fewer(controls.layer)} others of its layer"
     return (
-        f"of {controls.flips.n:,} {_drawn_from(controls)} records, which chose nothing, it flips "
-        f"{controls.flips.flips}: more than "
-        f"{_fewer(controls.basis)} units drawn at random{layer}"
+        f"it flips {_of_held_out(controls, 'records')}, which chose nothing: more than {_fewer(controls.basis)} units "
+        f"drawn at random{layer}"
     )
 
 
 def beside_random(controls: AgonistControls | None) -> str:
-    """`of 64 drawn from the held-out ones 12, more than each of 4 random units`: what stands beside a unit's count."""
+    """`12 of 64 drawn from the held-out ones, more than each of 4 random units`: what stands beside a unit's count."""
     if controls is None or controls.basis is None or controls.flips is None:
         return "no random unit was ablated beside it"
     drawn, as_many = controls.basis.n, controls.basis.count
     fewer = f"each of {drawn}" if not as_many else f"{drawn - as_many} of {drawn}"
-    ones = f"{controls.flips.n:,} {_drawn_from(controls)} ones"
-    return f"of {ones} {controls.flips.flips:,}, more than {fewer} random units"
+    return f"{_of_held_out(controls, 'ones')}, more than {fewer} random units"
 
 
 def rank_words(controls: AgonistControls) -> str:
@@ -107,12 +105,13 @@ def few_random(drawn: Share) -> str:
     return f"{units} are enough to rule out chance for the strongest units alone, not for this one"
 
 
-def _drawn_from(controls: AgonistControls) -> str:
-    """Which held-out records the random units were ablated on: all, or some drawn from them."""
-    split = controls.split
+def _of_held_out(controls: AgonistControls, records: str) -> str:
+    """`12 of 64 drawn from the held-out records`, or of all of them: those on which random units were ablated."""
+    flips, split = controls.flips, controls.split
+    assert flips is not None
     every = 0 if split is None else split.associated.n + split.unrelated.n
-    drawn = controls.flips is not None and controls.flips.n < every
-    return "drawn from the held-out" if drawn else "held-out"
+    drawn = "drawn from the " if flips.n < every else ""
+    return f"{flips.flips:,} of {flips.n:,} {drawn}held-out {records}"
 
 
 def standing_words(controls: AgonistControls) -> str:

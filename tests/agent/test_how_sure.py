@@ -39,6 +39,6 @@ def test_the_bounds_say_over_how_many_units_they_hold_and_held_out_flips_stand_b
         "(95 % confidence); 20 % was looked for"
     )
     held_out = data["controls"]["flips"]
-    counted = f"of {held_out['n']} drawn from the held-out ones {held_out['flips']}, more than"
+    counted = f"{held_out['flips']} of {held_out['n']} drawn from the held-out ones, more than"
     assert counted in result.text
     assert "at least" not in bounds_fact(findings, cover).sentence
