@@ -19,7 +19,7 @@ from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
 from mecharule_ops.rules.matthews import mcc_of_counts
 from mecharule_ops.rules.rivals import Duel, duel
-from mecharule_ops.run.claims import claim_of, claims_decided, concluded, entered
+from mecharule_ops.run.registered_claims import claim_of, claims_decided, concluded, entered
 from mecharule_ops.run.tabulating import Part, count_look, drawn, fires
 from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
 from mecharule_ops.types import Neuron, Regime

@@ -15,7 +15,7 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store.keys import CLEAN_LEADS, LOOKS, Look
+from mecharule_ops.store.keys import CLEAN_LEADS, LOOKS, HeldOutLook
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Columns, Regime
 
@@ -55,13 +55,13 @@ def _missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> B
 
 def count_look(run: Run, unit: str, regime: Regime, condition: str, by: str) -> None:
     """Keeps that held-out flips of the unit were read for a condition by a verb; the same again is one look."""
-    look = Look(unit=unit, arrow=regime.arrow, condition=condition, by=by)
+    look = HeldOutLook(unit=unit, arrow=regime.arrow, condition=condition, by=by)
     kept = [*(run.store.find(LOOKS) or ())]
     if look not in kept and run.store.writable:
         run.store.put(LOOKS, [*kept, look])
 
 
-def looks_at(run: Run, unit: str, regime: Regime) -> list[Look]:
+def looks_at(run: Run, unit: str, regime: Regime) -> list[HeldOutLook]:
     """The looks at the unit's held-out flips so far."""
     return [
         look for look in run.store.find(LOOKS) or () if (look["unit"], look["arrow"]) == (unit, regime.arrow)

@@ -75,7 +75,7 @@ class LastTopic(TypedDict):
     units: list[str]
 
 
-class Look(TypedDict):
+class HeldOutLook(TypedDict):
     """One set of held-out flips, of a unit, read for one condition."""
 
     unit: str
@@ -127,7 +127,7 @@ REFINEMENTS = Artefact[list[Any]]("refinements")
 """Every finished refinement of the run, in order."""
 INVESTIGATIONS = Artefact[list[Any]]("investigations")
 """Every investigation of the run that came to its end, in order."""
-LOOKS = Artefact[list[Look]]("looks")
+LOOKS = Artefact[list[HeldOutLook]]("looks")
 """In order."""
 CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")
 """The least lead of each record's clean completion, in logits."""

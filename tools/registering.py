@@ -8,9 +8,9 @@ from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.rules.in_words import rule_in_words
-from mecharule_ops.run.claims import claim_of, claims_decided, direction_of, entered, words_of
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, findings_of, opened
+from mecharule_ops.run.registered_claims import claim_of, claims_decided, direction_of, entered, words_of
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at
 from mecharule_ops.saying.claims import counts_words, figures_words
 from mecharule_ops.saying.fact import Fact, fact
