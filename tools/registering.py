@@ -64,6 +64,7 @@ def _registered(run: Run, asked: Asked, entry: Hypothesis, looked: list[str]) ->
 def decide(given: DecideArguments, tell: Tell) -> ToolResult:
     """The verdicts of registered claims of one unit and direction, which share an error of .05; or only the price.
 
+    All of that unit that are open share it, also those that are not decided now: choosing one costs what all cost.
     Those that were decided before are read back and count in no family. Cost: the unit's flips on the held-out
     records that have none stored. Raises `UsageError` for what is no registered claim, or claims of several units.
     """
@@ -80,8 +81,8 @@ def decide(given: DecideArguments, tell: Tell) -> ToolResult:
     with opened(given.run, write=True, tell=tell) as run:
         settled = [Ledger(run.store).settled(entry.prediction) or entry for entry in entries]
         new = [entry.prediction for entry in settled if entry.outcome is None]
-        decided = _decided(run, unit, regime, new)
-        done = [decided.get(entry.id, entry) for entry in settled]
+        decided = _decided(run, unit, regime, list(dict.fromkeys(new)))
+        done = [entry if entry.outcome is not None else decided[entry.id] for entry in settled]
         facts = [fact(_verdict(entry), f"run:{identifier}", unit=unit) for entry in done]
         facts.append(fact(looks_words(run, str(unit), regime), f"run:{identifier}", unit=unit))
     data = {
@@ -95,15 +96,21 @@ def decide(given: DecideArguments, tell: Tell) -> ToolResult:
 
 
 def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Prediction]) -> dict[str, Hypothesis]:
-    """By id."""
+    """By the id of what was claimed; of one claim at two thresholds the first is decided and read back for both."""
     if not claims:
         return {}
+    ledger = _ledger(run)
+    about = (str(unit), regime)
+    family = sum(
+        entry.outcome is None and (entry.prediction.subject, direction_of(entry.prediction)) == about
+        for entry in ledger.entries()
+    )
     places = drawn(run, regime, Part.HELD_OUT)
     flips = run.flips([(unit,)], places, regime)[0]
     holds = np.array([fires(run, claim.condition)[places] for claim in claims])
-    shares = Shares(alpha=ALPHA, family=len(claims), compared=0.0)
-    entries = claims_decided(run, _ledger(run), claims, holds, flips, regime, shares, BY)
-    return {entry.id: entry for entry in entries}
+    shares = Shares(alpha=ALPHA, family=family, compared=0.0)
+    entries = claims_decided(run, ledger, claims, holds, flips, regime, shares, BY)
+    return {claim.id: entry for claim, entry in zip(claims, entries, strict=True)}
 
 
 def _about(run: Run, entries: list[Hypothesis]) -> tuple[Neuron, Regime]:

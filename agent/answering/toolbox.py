@@ -22,7 +22,7 @@ from tools.registry import TOOLS, Tell, ToolResult, call
 
 _NOT_OF_A_RUN = frozenset({"export", "runs", "models", "data", "doctor", "selftest", "spec"})
 _OF_PEOPLE = frozenset({"register", "decide"})
-"""What spends the held-out records: only a person may."""
+"""What registers and decides claims: only a person may."""
 OFFERED = tuple(name for name in TOOLS if name not in _NOT_OF_A_RUN | _OF_PEOPLE)
 """Names of the tools offered, as in the registry."""
 MOST_AT_ONCE = 4

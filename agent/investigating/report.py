@@ -26,6 +26,7 @@ from tools.registry import ToolResult
 STRONG = 0.7
 """Held-out MCC from which a condition predicts well."""
 RIVALS = "Rivals, those that fit train records best first (held-out records choose no order):"
+LESS = "refuted at the difference that was predicted, though its interval lies above 0"
 SIGNS = {"weaker": "weaker than another rival", "open": "not decided"}
 
 
@@ -75,7 +76,7 @@ def verdict(found: Investigated) -> str:
     if shown:
         return _capital(_of_shown(rivals, shown[0]))
     if rivals and all(rival["state"] == "refuted" for rival in rivals):
-        return f"None of {plural(len(rivals), 'rival')} holds on held-out records."
+        return f"None of {plural(len(rivals), 'rival')} reaches on held-out records what was predicted of it."
     if not rivals and found.state.get("board"):
         return f"Undecided: {found.state['board'][-1]['sentence']}."
     return "Undecided: " + (
@@ -85,6 +86,11 @@ def verdict(found: Investigated) -> str:
     )
 
 
+def _is_less(rival: Rival) -> bool:
+    """Whether only the amount is refuted: the unit does flip more often there."""
+    return rival["state"] == "refuted" and "+" not in rival["unit"] and (rival["low"] or 0.0) > 0
+
+
 def _capital(text: str) -> str:
     """With a capital, unless a unit's name comes first."""
     return text if any(sign.isdigit() for sign in text.split()[0]) else text[:1].upper() + text[1:]
@@ -92,6 +98,8 @@ def _capital(text: str) -> str:
 
 def _of_named(rival: Rival) -> str:
     word = {"supported": "Yes", "refuted": "No"}.get(rival["state"], "Undecided")
+    if _is_less(rival):
+        word = "More often, but by less than was predicted"
     if word == "Yes" and rival["condition"].startswith("not ") and rival["family"] != STATED:
         word = "Yes, the other way round"
     more = f" {_capital(rival['beside'])}." if rival["held_out"] and "tells more" in rival["beside"] else ""
@@ -102,7 +110,7 @@ def _of_shown(rivals: list[Rival], best: Rival) -> str:
     mcc = best["mcc_held_out"]
     weak = ""
     if mcc is not None and mcc < STRONG:
-        weak = f" No rival predicts its flips well (this one's held-out MCC is {mcc:.2f})."
+        weak = f" It does not predict its flips well (held-out MCC {mcc:.2f})."
     if "+" in best["unit"]:
         return f"{best['unit'].replace('+', ' and ')} {best['condition']}: {_counts(best)}"
     others = [
@@ -122,7 +130,7 @@ def _counts(rival: Rival) -> str:
 
 def _verdict(rival: Rival) -> Iterator[str]:
     by = "" if rival["by"] == "offline" else f", by {rival['by']}"
-    state = SIGNS.get(rival["state"], rival["state"])
+    state = LESS if _is_less(rival) else SIGNS.get(rival["state"], rival["state"])
     yield f"{rival['id']} {rival['family']}{by}: {rival['words']}: {state}{_figures(rival)}"
     if rival["beside"]:
         yield f"   {rival['beside']}"

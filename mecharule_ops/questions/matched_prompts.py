@@ -41,7 +41,9 @@ def matched(run: Run, condition: str, most: int) -> list[PromptPair]:
     known = {record.example.id for record in run.observed.records}
     pairs = list[PromptPair]()
     rule = Rule.parse(condition)
-    for example in run.task.examples(len(known) + DRAWN * most, generator):
+    drawn = list(run.task.examples(len(known) + DRAWN * most, generator))
+    # A task of few examples gives all of them in order.
+    for example in (drawn[place] for place in generator.permutation(len(drawn))):
         if len(pairs) == most:
             break
         if example.id in known:

@@ -102,7 +102,10 @@ class RivalDifference:
     mcc: float
 
     def state(self, threshold: float, corrected: float, alpha: float) -> str:
-        """`supported`, `refuted` or `undecided`; the interval refutes, threshold and corrected p support."""
+        """`supported`, `refuted` or `undecided`; the interval refutes, threshold and corrected p support.
+
+        What is refuted is the amount: an interval that ends below the threshold may lie above 0.
+        """
         if self.value >= threshold and corrected <= alpha:
             return "supported"
         return "refuted" if self.high < threshold else "undecided"

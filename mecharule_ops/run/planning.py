@@ -32,8 +32,8 @@ ORDER = {Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, Regime.BASELINE_NEGATIVE: 
 """How units are grouped: attribution puts those that may repair an answer side by side, where they hide one another."""
 
 AUDITED_AT_MOST = 256
-_EIGHTH = 8
 """Units that an audit draws unless the config says how many."""
+_EIGHTH = 8
 
 AFFORDABLE = 0.02
 """Share of testing every unit alone that first order may cost before it is asked about the runner-up alone."""

@@ -127,7 +127,7 @@ REFINEMENTS = Artefact[list[Any]]("refinements")
 """Every finished refinement of the run, in order."""
 INVESTIGATIONS = Artefact[list[Any]]("investigations")
 """Every investigation of the run that came to its end, in order."""
-LOOKS = Artefact[list[HeldOutLook]]("looks")
+LOOKS = Artefact[list[HeldOutLook]]("held-out-looks")
 """In order."""
 CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")
 """The least lead of each record's clean completion, in logits."""

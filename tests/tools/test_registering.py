@@ -8,6 +8,7 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.rivals import difference
 from mecharule_ops.run.tabulating import Part, drawn, fires
 from mecharule_ops.types import Neuron
 from tools.registry import call
@@ -84,3 +85,27 @@ def test_claims_that_are_decided_together_share_the_error(copied_run: Path, unit
         call("decide", {"run": str(copied_run), "claims": f"{ids[0]},{third}"})
     with pytest.raises(UsageError, match="expected a hypothesis of the ledger"):
         call("decide", {"run": str(copied_run), "claims": "00000000"})
+
+
+def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, unit: str) -> None:
+    """Looking at many and deciding one is no way around the correction: p is that of all that are open."""
+    alone = {"run": str(copied_run), "yes": True}
+    texts = ("a > 50", "b > 50", "a > 100", "b > 100", "op == '-'")
+    ids = [str(_entered(copied_run, unit, text)["claim"]) for text in texts]
+    (chosen,) = call("decide", {**alone, "claims": ids[-1]}).data["claims"]
+    with opened(copied_run, read_only=True) as run:
+        regime = next(one for one in run.regimes if f"({one.arrow})" in chosen["statement"])
+        places = drawn(run, regime, Part.HELD_OUT)
+        flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
+        p = difference(fires(run, "op == '-'")[places], flips, 0.05).p
+    assert chosen["outcome"]["p"] == pytest.approx(min(1.0, len(texts) * p * 2))
+
+
+def test_one_claim_at_two_thresholds_is_decided_once(copied_run: Path, unit: str) -> None:
+    """Both are read as the first."""
+    ids = [
+        str(_entered(copied_run, unit, "op == '-'", threshold=threshold)["claim"]) for threshold in (0.1, 0.4)
+    ]
+    told = call("decide", {"run": str(copied_run), "claims": ",".join(ids), "yes": True})
+    first, second = told.data["claims"]
+    assert first == second
