@@ -15,7 +15,10 @@ from agent.llm.choice import Choice
 from mecharule_ops.findings.records import Findings
 from tools.registry import ToolResult
 
-UNKNOWN = "Xyzzy frobnicates purple quuxes over gnarled brambles!"
+UNKNOWN = (
+    "Xyzzy frobnicates purple quuxes over gnarled brambles! Zyzzyvas besmirch velvet ocarinas under nineteen umbrellas "
+    "while jackdaws juggle vexing quartz."
+)
 """Words that no wording of any row holds."""
 MOST = 12
 """Facts of one result that a model is shown."""
@@ -51,7 +54,7 @@ def sensible_call(question: str, unit: str) -> tuple[str, dict[str, object]]:
 def asked_of_a_model(path: Path, folder: Path, question: str, unit: str) -> tuple[list[str], ToolResult]:
     """(what its tool states, the answer of a model that only names those facts).
 
-    A word that the router does not know sends the question to the model.
+    Many words that the router does not know send the question to the model.
     """
     tool, arguments = sensible_call(question, unit)
     toolbox = RunToolbox(str(path), path.stem)
