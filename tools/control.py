@@ -69,7 +69,11 @@ def _ran(
     records = {"held-out": control_records(run, regime).tolist()}
     others = units_beside(run, neuron, most)[0][:units]
     rows = tuple(
-        replace(row, unit=str(one)) for one in others for row in ablation_rows(run, main, (one,), records)
+        replace(row, unit=str(one))
+        for one, ablated in zip(
+            others, ablation_rows(run, main, [(one,) for one in others], records), strict=True
+        )
+        for row in ablated
     )
     claim = (
         f"{len(others)} random units beside {neuron}, the first of {most}, each ablated alone, flip "

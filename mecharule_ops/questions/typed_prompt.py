@@ -19,7 +19,7 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.predictor import Pushes
-from mecharule_ops.run.certify import rows_of
+from mecharule_ops.run.certify import rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Example, FlipCount, Intervention, Neuron, Regime, Value
@@ -38,7 +38,8 @@ def ablated_rows(
     """Each record before and after the ablation, in the slice named for it."""
     engine = run.completer(intervention, records=records)
     placed = [(name, place) for place, name in enumerate(slices)]
-    return rows_of(engine, run.subject.decode, records, units, placed)
+    after = engine.completions([units], range(len(records)))
+    return rows_from(after, 0, run.subject.decode, records, placed)
 
 
 def unobserved(example: Example, task: Task) -> BehaviourRecord:

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import product
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
@@ -27,7 +28,7 @@ from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.auditing import audited
-from mecharule_ops.run.certify import certify
+from mecharule_ops.run.certify import certify_each
 from mecharule_ops.run.chains import kept_chain, plan
 from mecharule_ops.run.controlling import controls, same_layers
 from mecharule_ops.run.journal import Journal
@@ -51,7 +52,7 @@ from mecharule_ops.run.unit_flips import (
     tell_rule,
 )
 from mecharule_ops.store import keys
-from mecharule_ops.types import Basis, Regime
+from mecharule_ops.types import AnchoredRule, Basis, Regime
 
 PACED = 10
 """Every so many layers one is ablated as a whole before the search, from the last one down: their pace prices it."""
@@ -224,17 +225,13 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
         named = () if run.suppression and found.regime is RISKY else found.agonists
-        strong = [a for a in named[: run.config.controls_for] if a.is_tau_agonist]
-        rules = {rule.neuron: rule for rule in anchored}
+        strong = [(a.neuron,) for a in named[: run.config.controls_for] if a.is_tau_agonist]
+        rules: dict[Group, AnchoredRule | None] = {(rule.neuron,): rule for rule in anchored}
         written = 0
         # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
         with suppress(AblationStopped):
-            for agonist in strong:
-                _kept(
-                    run,
-                    journal,
-                    certify(run, (agonist.neuron,), found.regime, rule=rules.get(agonist.neuron)),
-                )
+            for certificate in certify_each(run, strong, found.regime, rules=rules):
+                _kept(run, journal, certificate)
                 written += 1
         stage.summary = f"{written} of {len(strong)} written"
     accounts: tuple[Account, ...] = ()

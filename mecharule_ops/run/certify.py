@@ -7,11 +7,9 @@ clean values, and together with others; what the counts of such rows say follows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from mecharule_ops.certificates.certificate import (
     Certificate,
@@ -31,8 +29,7 @@ from mecharule_ops.run.summing_up import versions
 from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
-    from mecharule_ops.engine.ablation import AblationEngine, Completions
-    from mecharule_ops.engine.reference import ReferenceEngine
+    from mecharule_ops.engine.ablation import Completions
     from mecharule_ops.loading.model import Subject
 
 
@@ -59,12 +56,27 @@ def certify(
 
     Cost: one completion an example; its outcomes are stored for later searches and questions.
     """
-    intervention = run.intervention(units[0].basis)
-    rows = ablation_rows(run, intervention, units, run.slices(regime).named)
-    flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
-    claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
-    stated = certified_rule(rule)
-    return certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated)
+    return next(certify_each(run, [units], regime, kind=kind, rules={units: rule}))
+
+
+def certify_each(
+    run: Run,
+    groups: Sequence[Group],
+    regime: Regime,
+    *,
+    kind: str = "ablate",
+    rules: Mapping[Group, AnchoredRule | None],
+) -> Iterator[Certificate]:
+    """The certificate of each group of units of one basis; clean passes are made once for all of them."""
+    if not groups:
+        return
+    intervention = run.intervention(groups[0][0].basis)
+    made = ablation_rows(run, intervention, groups, run.slices(regime).named)
+    for units, rows in zip(groups, made, strict=True):
+        flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
+        claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
+        stated = certified_rule(rules.get(units))
+        yield certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated)
 
 
 def certified(
@@ -110,35 +122,19 @@ def certified(
 
 
 def ablation_rows(
-    run: Run, intervention: Intervention, units: Group, slices: Mapping[str, Sequence[int]]
-) -> tuple[ExampleRow, ...]:
-    """What each example's completion was, from the run's records, and what it became.
+    run: Run, intervention: Intervention, groups: Sequence[Group], slices: Mapping[str, Sequence[int]]
+) -> list[tuple[ExampleRow, ...]]:
+    """Of each group what each example's completion was, from the run's records, and what it became.
 
     Its outcomes are stored like any other, so that nothing asks the model about them again.
     """
     placed = [(name, position) for name, positions in slices.items() for position in positions]
-    rows = rows_of(run.completer(intervention), run.subject.decode, run.records, units, placed)
+    positions = [position for _, position in placed]
+    after = run.completer(intervention).completions(groups, positions)
     if run.store.writable:
-        after = [row.after for row in rows]
-        run.engine(intervention).keep(
-            units,
-            [position for _, position in placed],
-            np.array([completion.label for completion in after], bool),
-            np.array([completion.margin for completion in after]),
-        )
-    return rows
-
-
-def rows_of(
-    engine: AblationEngine | ReferenceEngine,
-    decode: Callable[[Sequence[int]], str],
-    records: Sequence[BehaviourRecord],
-    units: Group,
-    placed: Sequence[tuple[str, int]],
-) -> tuple[ExampleRow, ...]:
-    """A row for each (slice, position among the engine's records): before from the record, after by `engine`."""
-    after = engine.completions([units], [position for _, position in placed])
-    return rows_from(after, 0, decode, records, placed)
+        for group, labels, margins in zip(groups, after.labels, after.margins, strict=True):
+            run.engine(intervention).keep(group, positions, labels, margins)
+    return [rows_from(after, place, run.subject.decode, run.records, placed) for place in range(len(groups))]
 
 
 def rows_from(
