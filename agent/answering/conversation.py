@@ -79,7 +79,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
     before, answered = topic, list[Answered]()
     for route in found.routes:
-        part = refused or _answered(findings, path, route, topic, tell)
+        part = refused or answered_by(findings, path, route, topic, tell)
         answered.append(part)
         topic = _next_topic(topic, part)
     facts = tuple(each for part in answered for each in part.facts)
@@ -125,7 +125,7 @@ def _next_topic(topic: Topic, answered: Answered) -> Topic:
     return replace(topic, units=units or topic.units, kind=answered.kind)
 
 
-def _answered(findings: Findings, path: str, route: Route, topic: Topic, tell: Tell) -> Answered:
+def answered_by(findings: Findings, path: str, route: Route, topic: Topic, tell: Tell) -> Answered:
     """The answer of the route's tool; a unit that cannot be explained is asked about with `why-not`."""
     route = replace(route, kind=kind_meant(route, topic))
     try:
@@ -168,14 +168,14 @@ def _notes(found: Understood, answered: Sequence[Answered], before: Topic, offer
         if route.bare and part.units:
             named = " and ".join(part.units)
             notes.append(f"taking {named} as meant, {'spoken of last' if before.units else 'the strongest'}")
-    taken = [_wording(route, part, offers) for route, part in parts if route.taken]
+    taken = [worded(route, part, offers) for route, part in parts if route.taken]
     asked = [f"“{wording}”" for wording in taken if wording]
     if asked:
         notes.append(f"taking the question as {' and as '.join(dict.fromkeys(asked))}")
     return [f"({'; '.join(notes)})"] if notes else []
 
 
-def _wording(route: Route, answered: Answered, offers: Offers) -> str:
+def worded(route: Route, answered: Answered, offers: Offers) -> str:
     """The question as its row words it, about what it names; empty where the row is never worded."""
     units = answered.units or route.units
     named = {

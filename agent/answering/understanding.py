@@ -62,7 +62,7 @@ _TERM, PROPERTY_WORD = (
     for words in (SPELLINGS, PROPERTY_WORDS)
 )
 _TERMS = {_bare(spelling): name for spelling, name in SPELLINGS.items()}
-_SAID = {word: one.name for one in PROPERTIES.values() for word in one.said}
+_SAID = {_bare(word): one.name for one in PROPERTIES.values() for word in one.said}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         noun=(place["noun"] or "") if place is not None else "",
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else _TERMS[_bare(term[0])],
-        about=None if about is None else _SAID[about[0]],
+        about=None if about is None else _SAID[_bare(about[0])],
         text=text,
         texts=(text, placed, _TERM.sub("T", placed), PROPERTY_WORD.sub("C", placed)),
         corrected=typos,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.answering.understanding import read
 from agent.investigating.investigation import AskedUnits
 from mecharule_ops.errors import UsageError
-from mecharule_ops.questions.support import strongest
+from mecharule_ops.questions.support import by_strength
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.from_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, outcome_for, regime_of
@@ -18,74 +20,125 @@ from mecharule_ops.tasks.rival_families import RivalFamily, families_of
 from mecharule_ops.types import Neuron, Regime
 
 _STATED = re.compile(r"\b(?:where|when|if|whenever)\s+(?P<predicate>[^?]+?)\s*(?:\?|$)", re.IGNORECASE)
-_QUOTED = re.compile(r"[`\"“](?P<predicate>[^`\"”]+)[`\"”]")
+_QUOTED = re.compile(r"[`\"“](?P<predicate>[^`\"”]+)[`\"”]|(?<!\w)'(?P<quoted>[^']+)'(?!\w)")
 _TOGETHER = re.compile(
     r"\b(together|both|back\w*|redundan\w*|interact\w*|cancel\w*|undo\w*|jointly)\b", re.IGNORECASE
 )
-_OF_UNITS = re.compile(
-    r"\b(?:flip\w*|why|when|strongest|second|third|fourth|fifth|units?|neurons?|heads?|channels?|rules?|breaks?)\b"
+_OF_FLIPS = re.compile(
+    r"\b(?:flip\w*|why|when\w*|where|rules?|breaks?|broken|breaking|fails?|harms?|hurts?|wrong|conditions?|propert\w+|"
+    r"depends?|predicts?|patterns?|goes? with|random)\b"
 )
-LEAD, LEAD_WORDS = "the lead alone", frozenset({"lead", "margin", "close", "confident", "uncertain"})
+_OF_UNITS = re.compile(r"\b(?:flip\w*|break\w*|strongest|units?|neurons?|heads?|channels?|agonists?)\b")
+_OWN_RULE = re.compile(r"\brules?\b", re.IGNORECASE)
+_EVERY_UNIT = re.compile(
+    r"\b(?:which|what|any|another|each|every|all)\s+(?:other\s+)?(?:units?|neurons?|channels?|heads?)\b",
+    re.IGNORECASE,
+)
+_TWO_UNITS = re.compile(
+    r"\b(?:the|of the|both)\s+two\b|\b(?:both|either)\b.*\b(?:units|agonists|neurons|heads|channels)\b",
+    re.IGNORECASE,
+)
+_TRUE = re.compile(r"\b(?:correct|right|true)\s+(?=answer|result)")
+MOST_UNITS = 8
+"""Units that are asked about where a question asks which."""
+LEAD = "the lead alone"
+LEAD_WORDS = (
+    "lead",
+    "leads",
+    "margin",
+    "close",
+    "confident",
+    "uncertain",
+    "near tie",
+    "near ties",
+    "knife's edge",
+    "barely",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRead:
     """What a question was read as."""
 
-    asked: tuple[AskedUnits, ...]
-    words: str
+    asked: tuple[AskedUnits, ...] = ()
+    words: str = ""
     """In words, so that a person sees what was understood."""
 
 
-def reading_of(question: str, run: Run) -> QuestionRead:
-    """What is to be found out.
+def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRead:
+    """What is to be found out by tests; nothing, where what the run holds answers it (`is_told`) and no condition is
+    named.
 
     Raises `UsageError` where the question names no unit, no family and no flips, and for a direction that is hidden.
     """
     understood = read(question)
+    units = [Neuron.parse(name) for name in understood.units]
+    for unit in units:
+        check_unit(run, unit)
     known = families_of(run.task, run.columns)
     stated, unread = _stated(question, run, known)
-    predicates = list(dict.fromkeys(stated.values()))
-    rest = question.lower()
+    rest = _TRUE.sub("", question.lower())
     for text in stated:
         rest = rest.replace(text.lower(), " ")
-    spoken = set(re.findall(r"\w+", rest))
-    families = [family.name for family in known if spoken & set(family.words)]
-    families += [LEAD] if spoken & LEAD_WORDS else []
-    if not (understood.units or predicates or families or _OF_UNITS.search(rest)):
+    families = [family.name for family in known if _speaks_of(rest, family.words)]
+    families += [LEAD] if _speaks_of(rest, LEAD_WORDS) else []
+    given = regime_of(understood.regimes[0]) if understood.regimes else None
+    claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(rest, run, units, given))}
+    named = [*(words or f"`{text}`" for text, words in claims.items()), *families]
+    is_pair = len(units) > 1 and bool(_TOGETHER.search(question)) and len({unit.basis for unit in units}) == 1
+    if is_told and not (named or is_pair):
+        return QuestionRead()
+    spoken_of = bool(units) or _OF_UNITS.search(rest)
+    if not (named or is_pair or (spoken_of and _OF_FLIPS.search(rest))):
         raise UsageError(
             'expected a question about when a unit flips, such as "does m1.37 flip where carry(a, b)?" or "why does '
             f'the strongest unit flip?"; got {question!r}'
         )
-    units = [Neuron.parse(name) for name in understood.units]
-    if not units:
-        found = strongest(run.findings, understood.place or 1)
-        if found is None:
-            raise UsageError(
-                f"expected a unit that run {run.id} found, it found none; name one, such as m0.3"
-            )
-        units = [found.neuron]
-    for unit in units:
-        check_unit(run, unit)
-    given = regime_of(understood.regimes[0]) if understood.regimes else None
-    if len(units) > 1 and _TOGETHER.search(question) and len({unit.basis for unit in units}) == 1:
+    if is_pair:
         regime = outcome_for(run.findings, units[0], given).regime
         pair = units[:2]
-        words = f"do {pair[0]} and {pair[1]} back each other up, undo each other, or neither"
-        return QuestionRead(asked=(_asked(run, pair, regime, [], []),), words=words)
+        words = f"do {pair[0]} and {pair[1]} back each other up, undo each other, or neither?"
+        return QuestionRead(asked=(_asked(run, pair, regime, [], {}),), words=words)
+    units = units or _meant(run, rest, understood.place, bool(named))
     asked = tuple(
-        _asked(run, [unit], outcome_for(run.findings, unit, given).regime, families, predicates)
-        for unit in units
+        _asked(run, [unit], outcome_for(run.findings, unit, given).regime, families, claims) for unit in units
     )
-    named = [*(f"`{text}`" for text in predicates), *families]
     flips = f"the flips of {' and '.join(map(str, units))} go with"
-    words = f"do {flips} {', '.join(named)}" if named else f"what do {flips}"
+    words = f"do {flips} {', '.join(named)}?" if named else f"what do {flips}?"
     words += f" (not read as a condition: {'; '.join(map(repr, unread))})" if unread else ""
     return QuestionRead(asked=asked, words=words)
 
 
+def _speaks_of(text: str, words: Iterable[str]) -> bool:
+    return any(re.search(rf"\b{re.escape(word)}\b", text) for word in words)
+
+
+def _meant(run: Run, text: str, place: int | None, is_named: bool) -> list[Neuron]:
+    """The units that a question means without a name: every one found, the two strongest, or the one of its place."""
+    found = list(dict.fromkeys(unit.neuron for unit in by_strength(run.findings)))
+    if not found[(place or 1) - 1 :]:
+        raise UsageError(f"expected a unit that run {run.id} found, it found none; name one, such as m0.3")
+    if place is None and is_named and _EVERY_UNIT.search(text):
+        return found[:MOST_UNITS]
+    if place is None and _TWO_UNITS.search(text):
+        return found[:2]
+    return [found[(place or 1) - 1]]
+
+
+def _own_rules(
+    text: str, run: Run, units: Sequence[Neuron], given: Regime | None
+) -> Iterator[tuple[str, str]]:
+    """(text, words) of the rule over the prompt that train learned of each named unit, where rules are asked for."""
+    for unit in units if _OWN_RULE.search(text) else ():
+        found = run.findings.unit(unit, outcome_for(run.findings, unit, given).regime)
+        learned = found.account.family(Family.INPUT).learned if found and found.account else None
+        learned = learned or (found.rule.rule if found and found.rule else None)
+        if learned is not None:
+            yield str(Rule.parse(learned)), f"the rule that was learned for {unit} holds"
+
+
 def _asked(
-    run: Run, units: list[Neuron], regime: Regime, families: list[str], claims: list[str]
+    run: Run, units: list[Neuron], regime: Regime, families: list[str], claims: dict[str, str]
 ) -> AskedUnits:
     return AskedUnits(
         units=[str(unit) for unit in units],
@@ -104,7 +157,7 @@ def _stated(question: str, run: Run, families: Sequence[RivalFamily]) -> tuple[d
     known = [text for family in families for text in family.predicates]
     found, unread = dict[str, str](), []
     for match in (*_QUOTED.finditer(question), *_STATED.finditer(question)):
-        said = match["predicate"].strip().strip('`"“”').strip()
+        said = (match["predicate"] or match.groupdict().get("quoted") or "").strip().strip('`"“”').strip()
         try:
             fires(run, said)
         except UsageError:

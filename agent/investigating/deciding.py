@@ -14,7 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from agent.investigating.comparing import Comparison, comparison_of, pairs_of
 from agent.investigating.investigation import ALPHA, QUESTION, InvestigationRuntime, Rival, Step
+from agent.investigating.priced_tests import by_fit
 from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
 from mecharule_ops.rules.matthews import mcc_of_counts
@@ -25,10 +27,6 @@ from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, 
 from mecharule_ops.types import Neuron, Regime
 
 WEAKER, BY = "weaker", "investigate"
-DUEL_TEST = (
-    "share of held-out records flipped where only the first of two conditions holds, less that where only the other "
-    "does; decided by Fisher's exact test, two-sided, at its share of half the error of the unit's verdicts"
-)
 PAIR_TEST = (
     "held-out records that flip only under both, against those that flip under one and not both: sign test at half of "
     "the error; refuted where the upper bound of the share, at a quarter, lies below the threshold"
@@ -49,23 +47,6 @@ def prediction_of(rival: Rival) -> Prediction:
     )
 
 
-def duel_of(one: Rival, two: Rival) -> tuple[Rival, Rival, Prediction]:
-    """Two rivals in the order of their conditions, and that flips go with the first where they part.
-
-    The test is two-sided and the order that of the text, so a pair has one comparison, whichever fits train better.
-    """
-    first, other = sorted((one, two), key=lambda rival: rival["condition"])
-    prediction = Prediction(
-        subject=first["unit"],
-        statement=f"{first['unit']} flips ({Regime(first['regime']).arrow}) more where only {first['condition']} than "
-        f"where only {other['condition']}.",
-        condition=f"{first['condition']} | {other['condition']}",
-        test=DUEL_TEST,
-        threshold=0.0,
-    )
-    return first, other, prediction
-
-
 def registered(context: InvestigationRuntime, rival: Rival, others: Sequence[Rival]) -> Rival:
     """The rival with its entry; it and its comparison with every other one are in the ledger since.
 
@@ -74,7 +55,7 @@ def registered(context: InvestigationRuntime, rival: Rival, others: Sequence[Riv
     entry = entered(context.ledger, prediction_of(rival))
     if "+" not in rival["unit"]:
         for other in others:
-            entered(context.ledger, duel_of(rival, other)[2])
+            entered(context.ledger, comparison_of(context.run, rival, other).prediction)
     return {**rival, "hypothesis": entry.id, "threshold": entry.prediction.threshold}
 
 
@@ -90,15 +71,14 @@ def decided(
     run, regime = context.run, Regime(step["regime"])
     # Of a comparison, the records where the two part; of a table, the first of the draw.
     places = drawn(run, regime, Part.HELD_OUT, step["n"] if step["kind"] == "table" else None)
-    holds = np.array([fires(run, rival["condition"])[places] for rival in rivals])
     if step["kind"] == "duel":
-        apart = holds[0] != holds[1]
-        places, holds = places[apart], holds[:, apart]
+        places = places[comparison_of(run, *rivals).apart[places]]
     flips = run.flips([(Neuron.parse(step["units"][0]),)], places, regime)[0]
     shares = Shares(alpha=ALPHA / units, family=family)
-    changed = [rival.copy() for rival in rivals]
+    changed: list[Rival] = [{**rival, "beside": [*rival["beside"]]} for rival in rivals]
     if step["kind"] == "table":
         claims = [prediction_of(rival) for rival in rivals]
+        holds = np.array([fires(run, rival["condition"])[places] for rival in rivals])
         entries = claims_decided(run, context.ledger, claims, holds, flips, regime, shares, BY)
         changed = [
             _with_verdict(rival, entry, len(flips)) for rival, entry in zip(rivals, entries, strict=True)
@@ -106,7 +86,8 @@ def decided(
     else:
         for rival in rivals:
             count_look(run, rival["unit"], regime, rival["condition"], BY)
-    _duels(context, changed, holds, flips, shares.comparison)
+    for one, two in pairs_of(changed):
+        _compared(context, comparison_of(run, one, two), places, flips, shares.comparison)
     return changed
 
 
@@ -117,25 +98,13 @@ def _with_verdict(rival: Rival, entry: Hypothesis, n: int) -> Rival:
     assert outcome is not None
     known |= {"value": outcome.value, "low": outcome.low, "high": outcome.high, "p": outcome.p}
     if outcome.n != n:
-        known["beside"] = f"decided before, on {outcome.n} records"
+        known["beside"] = [f"decided before, on {outcome.n} records"]
     if outcome.counts:
         inside, held, outside, other = outcome.counts
         known["held_out"] = list(outcome.counts)
         hits, fired = np.array([inside]), np.array([held])
         known["mcc_held_out"] = float(mcc_of_counts(hits, fired, inside + outside, held + other)[0])
     return known  # type: ignore[return-value]
-
-
-def _duels(
-    context: InvestigationRuntime, rivals: list[Rival], holds: np.ndarray, flips: np.ndarray, level: float
-) -> None:
-    """The best on train against each other one; what it does to their verdicts is entered."""
-    held = {rival["id"]: row for rival, row in zip(rivals, holds, strict=True)}
-    for other in rivals[1:]:
-        one, two, prediction = duel_of(rivals[0], other)
-        found = duel(held[one["id"]], held[two["id"]], flips)
-        entry = concluded(context.ledger, prediction, _duel_outcome(found, level))
-        _compared(one, two, other, entry)
 
 
 def _duel_outcome(one: Duel, level: float) -> TestOutcome:
@@ -149,26 +118,50 @@ def _duel_outcome(one: Duel, level: float) -> TestOutcome:
     )
 
 
-def _compared(one: Rival, two: Rival, second: Rival, entry: Hypothesis) -> None:
-    """What a comparison does to the two verdicts; a weaker one may be true and is not what flips go with most.
+def _compared(
+    context: InvestigationRuntime, asked: Comparison, places: np.ndarray, flips: np.ndarray, level: float
+) -> None:
+    """What a comparison does to two verdicts; a weaker one may be true and is not what flips go with most.
 
-    What the question itself asks about keeps the verdict of its own table, and the winner is named beside it.
+    What the question itself asks about keeps the verdict of its own table, and the winner is named beside it. Of rivals
+    of which one implies the other neither loses: it is said whether the smaller one tells more within the larger.
     """
+    found = duel(asked.sides[0, places], asked.sides[1, places], flips)
+    entry = concluded(context.ledger, asked.prediction, _duel_outcome(found, level))
     assert entry.outcome is not None
-    flips, n, other_flips, other_n = entry.outcome.counts
+    one, two = asked.first, asked.other
+    flips_there, n, other_flips, other_n = entry.outcome.counts
+    if asked.inner:
+        told = {"supported": "it flips more there", "refuted": "it flips less there"}.get(
+            entry.state, "not told apart"
+        )
+        _beside(
+            asked.smaller,
+            f"of those where {asked.within}, {flips_there} of {n} flip where {asked.inner} and {other_flips} of "
+            f"{other_n} where not: {told} [h:{entry.id}]",
+            first=one["by"] == two["by"] == QUESTION,
+        )
+        return
     counts = (
-        f"where only {one['id']} holds {flips} of {n} flip, "
+        f"where only {one['id']} holds {flips_there} of {n} flip, "
         f"where only {two['id']} does {other_flips} of {other_n} [h:{entry.id}]"
     )
     lost = {HypothesisState.SUPPORTED: (two, one), HypothesisState.REFUTED: (one, two)}
     if entry.state in lost:
         loser, winner = lost[HypothesisState(entry.state)]
-        loser["beside"] = f"{winner['id']} tells more: {counts}"
+        _beside(loser, f"{winner['id']} tells more: {counts}")
         if loser["by"] != QUESTION and loser["state"] != HypothesisState.REFUTED:
             loser["state"] = WEAKER
-    elif second["state"] == HypothesisState.SUPPORTED:
-        first = one if second is two else two
-        second["beside"] = f"not told apart from {first['id']}: {counts}"
+        return
+    first, second = by_fit([one, two])
+    if second["state"] == HypothesisState.SUPPORTED:
+        _beside(second, f"not told apart from {first['id']}: {counts}")
+
+
+def _beside(rival: Rival, said: str, *, first: bool = False) -> None:
+    """One thing more that was found beside another rival; the same is said once."""
+    if said not in rival["beside"]:
+        rival["beside"].insert(0 if first else len(rival["beside"]), said)
 
 
 def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], alpha: float) -> list[Rival]:

@@ -23,8 +23,8 @@ class AskedUnits(TypedDict):
     regime: int
     families: list[str]
     """Families of rivals that the question names."""
-    claims: list[str]
-    """Predicates that the question states."""
+    claims: dict[str, str]
+    """Conditions that the question states, each with its words; none where the task's words are to say it."""
     train: int
     """Train records of the draw whose flips were stored when it was asked."""
 
@@ -60,8 +60,8 @@ class Rival(TypedDict):
     p: float | None
     """Corrected over the investigation."""
     mcc_held_out: float | None
-    beside: str
-    """What was found beside another rival, in words."""
+    beside: list[str]
+    """What was found beside other rivals, in words."""
 
 
 class Step(TypedDict):
@@ -105,7 +105,13 @@ class InvestigationInput(TypedDict):
     """All that an investigation is started with."""
 
     question: str
+    read_as: str
+    """In words, so that a person sees what was understood."""
     asked: list[AskedUnits]
+    told: list[BoardFact]
+    """What the run held about it before anything was tested."""
+    answers: int
+    """How many of these, the first ones, answer the question rather than stand beside tests."""
     purse: Purse
     leads: bool
     """Whether the clean leads were stored when it was asked."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.graph import checkpoints, investigation_graph, run_to_end
-from agent.investigating.asking import reading_of
+from agent.investigating.asking import QuestionRead, reading_of
 from agent.investigating.investigation import (
     ChoosingPolicy,
     InvestigationInput,
@@ -18,6 +18,7 @@ from agent.investigating.investigation import (
     RivalProposer,
 )
 from agent.investigating.policies import AsBefore, GreedyPolicy
+from agent.investigating.told_by_run import Told
 from agent.investigating.with_model import StoredProposer
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
@@ -27,6 +28,8 @@ from mecharule_ops.run.tabulating import has_leads
 from mecharule_ops.store.keys import INVESTIGATIONS
 from mecharule_ops.store.ledger import Ledger
 
+FORM = 2
+"""Of what is stored; an investigation of another form is made again."""
 Quiet = Callable[[str], None]
 
 
@@ -34,7 +37,6 @@ Quiet = Callable[[str], None]
 class Investigated:
     """An investigation that came to its end, or as far as it got."""
 
-    read_as: str
     state: InvestigationState
     by: str
     """`offline`, or the language model that proposed and picked."""
@@ -49,6 +51,7 @@ def investigate(
     *,
     policy: ChoosingPolicy | None = None,
     proposer: RivalProposer | None = None,
+    told: Told = Told(),  # noqa: B008 (frozen)
     again: bool = False,
     emit: Callable[[Event], None] = lambda event: None,
     tell: Quiet = lambda line: None,
@@ -58,37 +61,41 @@ def investigate(
     One that was killed goes on at its node; one that ended is read back unless `again`, with which a prediction that
     was decided stays decided. Raises `UsageError` on a question about no unit.
     """
-    reading = reading_of(question, run)
+    reading = QuestionRead() if told.settles else reading_of(question, run, is_told=bool(told.read_as))
     by = proposer.name if proposer else "offline"
     key = _key(question, purse, by)
     history = stored(run)
     earlier = [entry for entry in history if entry["key"] == key]
     if earlier and not again:
-        return Investigated(read_as=reading.words, state=earlier[-1]["state"], by=by, reused=True)
+        return Investigated(state=earlier[-1]["state"], by=by, reused=True)
     runtime = InvestigationRuntime(
         run=run, ledger=Ledger(run.store, emit), policy=policy or GreedyPolicy(), proposer=proposer, tell=tell
     )
     begin = InvestigationInput(
-        question=question, asked=list(reading.asked), purse=purse, leads=has_leads(run)
+        question=question,
+        read_as=" and ".join(filter(None, (told.read_as, reading.words))),
+        asked=list(reading.asked),
+        told=list(told.facts),
+        answers=told.answers,
+        purse=purse,
+        leads=has_leads(run),
     )
     with checkpoints(run.store.path) as saver:
         state = run_to_end(investigation_graph(saver), begin, runtime, thread_of(key, len(earlier)))
-    run.store.put(
-        INVESTIGATIONS, [*history, {"key": key, "by": by, "read_as": reading.words, "state": state}]
-    )
-    return Investigated(read_as=reading.words, state=state, by=by)
+    run.store.put(INVESTIGATIONS, [*history, {"form": FORM, "key": key, "by": by, "state": state}])
+    return Investigated(state=state, by=by)
 
 
 def as_far_as_it_got(run: Run, question: str, purse: Purse, by: str) -> Investigated | None:
     """The state of an investigation that was stopped, from its checkpoint; None before its first node."""
-    reading, key = reading_of(question, run), _key(question, purse, by)
+    key = _key(question, purse, by)
     times = sum(entry["key"] == key for entry in stored(run))
     with checkpoints(run.store.path) as saver:
         kept = investigation_graph(saver).get_state({"configurable": {"thread_id": thread_of(key, times)}})
     if not kept.values:
         return None
     state = {**kept.values, "ended": "it was stopped; the same command goes on where it was"}
-    return Investigated(read_as=reading.words, state=state, by=by)  # type: ignore[arg-type]
+    return Investigated(state=state, by=by)  # type: ignore[arg-type]
 
 
 def played_again(run: Run) -> tuple[Investigated, bool]:
@@ -110,16 +117,22 @@ def played_again(run: Run) -> tuple[Investigated, bool]:
         run=run, ledger=Ledger(run.store), policy=AsBefore(before.get("steps", [])), proposer=proposer
     )
     begin = InvestigationInput(
-        question=before["question"], asked=before["asked"], purse=before["purse"], leads=before["leads"]
+        question=before["question"],
+        read_as=before["read_as"],
+        asked=before["asked"],
+        told=before["told"],
+        answers=before["answers"],
+        purse=before["purse"],
+        leads=before["leads"],
     )
     state = run_to_end(investigation_graph(), begin, runtime, "again")
     same = all(state.get(name) == before.get(name) for name in ("rivals", "board", "steps"))
-    return Investigated(read_as=last["read_as"], state=state, by=last["by"]), same
+    return Investigated(state=state, by=last["by"]), same
 
 
 def stored(run: Run) -> list[Mapping[str, Any]]:
-    """Every investigation of the run that came to its end."""
-    return list(run.store.find(INVESTIGATIONS) or ())
+    """Every investigation of the run that came to its end, in the form of today."""
+    return [entry for entry in run.store.find(INVESTIGATIONS) or () if entry.get("form") == FORM]
 
 
 def thread_of(key: str, times: int) -> str:
@@ -129,5 +142,5 @@ def thread_of(key: str, times: int) -> str:
 
 def _key(question: str, purse: Purse, by: str) -> str:
     """Eight hex digits that name an investigation."""
-    content = canonical_json({"question": question, "purse": dict(purse), "by": by})
+    content = canonical_json({"question": question, "purse": dict(purse), "by": by, "form": FORM})
     return hashlib.sha256(content.encode("ascii")).hexdigest()[:8]

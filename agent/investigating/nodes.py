@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 
 from agent.investigating import proposed_rivals as made
 from agent.investigating.board import of_looking, of_verdicts, too_rare
+from agent.investigating.comparing import comparison_of
 from agent.investigating.deciding import decided, registered
 from agent.investigating.investigation import (
     AskedUnits,
@@ -35,7 +36,7 @@ Context = Runtime[InvestigationRuntime]
 def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
     """Rivals of every unit whose train flips are known and that has none; the lead's once the leads are known."""
     context = runtime.context
-    board, rivals = [*state.get("board", [])], [*state.get("rivals", [])]
+    board, rivals = [*state.get("board", state["told"])], [*state.get("rivals", [])]
     said, refused = [*state.get("said", [])], [*state.get("refused", [])]
     for asked in state["asked"]:
         earlier = of_unit(state, asked)
@@ -148,8 +149,10 @@ def choose(state: InvestigationState, runtime: Context) -> InvestigationChange:
         ended = "no test that is left can be afforded"
     elif payable:
         ended = "the policy stopped"
-    else:
+    elif state["asked"]:
         ended = "no test is left that would tell the rivals apart"
+    else:
+        ended = "the run holds it; nothing was tested"
     return {"offered": every, "chosen": None, "ended": ended}
 
 
@@ -164,8 +167,7 @@ def run(state: InvestigationState, runtime: Context) -> InvestigationChange:
         regime = Regime(step["regime"])
         places = drawn(context.run, regime, Part.TRAIN if step["kind"] == "look" else Part.HELD_OUT)
         if step["kind"] == "duel":
-            holds = [fires(context.run, rival["condition"])[places] for rival in _rivals_of(state, step)]
-            places = places[holds[0] != holds[1]]
+            places = places[comparison_of(context.run, *_rivals_of(state, step)).apart[places]]
         for group in groups_of(step["kind"], step["units"]):
             context.run.flips([group], places[: step["n"]], regime)
     return {
@@ -193,7 +195,7 @@ def decide(state: InvestigationState, runtime: Context) -> InvestigationChange:
     return {
         "chosen": None,
         "rivals": [by_id.get(rival["id"], rival) for rival in state["rivals"]],
-        "board": of_verdicts(state.get("board", []), changed, runtime.context.run.id),
+        "board": of_verdicts(state["board"], changed, runtime.context.run.id),
     }
 
 

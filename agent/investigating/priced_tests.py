@@ -12,6 +12,7 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Bool, Float
 
+from agent.investigating.comparing import comparison_of, pairs_of
 from agent.investigating.investigation import (
     AskedUnits,
     InvestigationState,
@@ -109,7 +110,7 @@ def _of(run: Run, state: InvestigationState, asked: AskedUnits) -> Iterator[Step
         return
     leads = None
     if not has_leads(state) and not is_tested(state, asked["units"]):
-        leads = step_of(run, "leads", asked, [], np.arange(len(run.records)), UNKNOWN)
+        leads = step_of(run, "leads", asked, [], np.arange(len(run.observed.records)), UNKNOWN)
         yield leads
     if leads is None or not affordable(leads, state):
         # Rivals are all registered before any of them is decided.
@@ -132,15 +133,13 @@ def _tests(run: Run, state: InvestigationState, asked: AskedUnits, tested: Seque
         yield table
         if affordable(table, state):
             break
-    holds = _holds(run, alive, places)
-    guesses = predicted(alive, holds)
-    for place, other in enumerate(alive[1:], 1):
-        apart = np.flatnonzero(holds[0] != holds[place])
+    for pair in pairs_of(alive):
+        apart = np.flatnonzero(comparison_of(run, *pair).apart[places])
         read = np.union1d(apart, np.arange(table["n"]))
         both = step_of(run, "table", asked, alive, places[read], 0.0)
         if len(apart) >= LEAST_APART and affordable(both, state) >= affordable(table, state):
-            tells = float(bits(guesses[[0, place]])[apart].sum())
-            duel = step_of(run, "duel", asked, [alive[0], other], places[apart], tells)
+            tells = float(bits(predicted(pair, _holds(run, pair, places)))[apart].sum())
+            duel = step_of(run, "duel", asked, pair, places[apart], tells)
             yield {**duel, "table": table["n"]}
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from agent.investigating.asking import LEAD
 from agent.investigating.investigation import QUESTION, AskedUnits, Rival
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
@@ -82,34 +81,40 @@ def _rival(run: Run, asked: AskedUnits, flips: np.ndarray, family: str, fit: Fit
     inside, outside = fit.where.holds, fit.where.elsewhere
     p = fisher_p(inside.flips, inside.n, int(flips.sum()), len(flips))
     named = family in asked["families"] or by == QUESTION
+    words = asked["claims"].get(fit.condition) or rule_in_words(fit.condition, run.task)
+    made = _undecided(asked["units"][0], asked["regime"], family, fit.condition, words, fit.threshold)
+    return {
+        **made,
+        "by": QUESTION if named else by,
+        "train": [inside.flips, inside.n, outside.flips, outside.n],
+        "mcc": round(fit.mcc, 4),
+        "state": "open" if named or p <= CHANCE else "dropped",
+    }
+
+
+def _undecided(unit: str, regime: int, family: str, condition: str, words: str, threshold: float) -> Rival:
+    """A rival before anything is known of it."""
     return Rival(
         id="",
-        unit=asked["units"][0],
-        regime=asked["regime"],
+        unit=unit,
+        regime=regime,
         family=family,
-        condition=fit.condition,
-        words=_words(fit.condition, run.task),
-        by=QUESTION if named else by,
-        train=[inside.flips, inside.n, outside.flips, outside.n],
-        mcc=round(fit.mcc, 4),
-        threshold=fit.threshold,
+        condition=condition,
+        words=words,
+        by=OFFLINE,
+        train=[],
+        mcc=0.0,
+        threshold=threshold,
         hypothesis="",
-        state="open" if named or p <= CHANCE else "dropped",
+        state="open",
         held_out=[],
         value=None,
         low=None,
         high=None,
         p=None,
         mcc_held_out=None,
-        beside="",
+        beside=[],
     )
-
-
-def _words(condition: str, task: object) -> str:
-    try:
-        return rule_in_words(condition, task)
-    except UsageError:
-        return condition
 
 
 def _distinct(found: Sequence[Rival]) -> list[Rival]:
@@ -133,24 +138,4 @@ def _kept(found: Sequence[Rival], asked: AskedUnits) -> list[Rival]:
 
 def of_pair(unit: str, regime: int, condition: str, threshold: float) -> Rival:
     """A rival about two units ablated together: no train records are looked at for it."""
-    return Rival(
-        id="",
-        unit=unit,
-        regime=regime,
-        family="two units together",
-        condition=condition,
-        words=condition,
-        by=OFFLINE,
-        train=[],
-        mcc=0.0,
-        threshold=threshold,
-        hypothesis="",
-        state="open",
-        held_out=[],
-        value=None,
-        low=None,
-        high=None,
-        p=None,
-        mcc_held_out=None,
-        beside="",
-    )
+    return _undecided(unit, regime, "two units together", condition, condition, threshold)

@@ -23,6 +23,10 @@ from mecharule_ops.types import Regime
 from tools._accounts import change_words, last_line
 from tools.registry import ToolResult
 
+MOST_TOLD = 2
+"""Units up to which a verdict tells of each."""
+MOST_SAID = 2
+"""Sentences of what the run holds that answer alone."""
 STRONG = 0.7
 """Held-out MCC from which a condition predicts well."""
 RIVALS = "Rivals, those that fit train records best first (held-out records choose no order):"
@@ -35,15 +39,15 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
     state = found.state
     rivals = state.get("rivals", [])
     unpaid = [step for step in state.get("offered", []) if not affordable(step, state)]
-    is_open = any(rival["state"] == "open" for rival in rivals) or not rivals
-    lines = [verdict(found), *_example(run, found), "", f"Read as: {found.read_as}?"]
+    is_open = any(rival["state"] == "open" for rival in rivals) or (bool(state["asked"]) and not rivals)
+    lines = [verdict(found), *_example(run, found), "", f"Read as: {state['read_as']}"]
     lines += [
         "",
         "Known:",
         *(f"  {fact['id']} {fact['sentence']} [{fact['source']}]" for fact in state.get("board", [])),
     ]
-    tested = list(filter(kept, rivals))
-    lines += ["", RIVALS, *(f"  {line}" for rival in tested for line in _verdict(rival))]
+    if tested := list(filter(kept, rivals)):
+        lines += ["", RIVALS, *(f"  {line}" for rival in tested for line in _verdict(rival))]
     if left := [rival["family"] for rival in rivals if rival["state"] == "dropped"]:
         lines.append(f"  Not tested, since train records say less for them: {', '.join(left)}.")
     lines += [f"Refused: {reason}" for reason in state.get("refused", [])]
@@ -51,13 +55,12 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
     data: Mapping[str, object] = {
         "run": run.id,
         "verdict": verdict(found),
-        "read_as": found.read_as,
         "by": found.by,
         "reused": found.reused,
         "not_affordable": unpaid,
         **{
             name: state.get(name)
-            for name in ("question", "rivals", "board", "steps", "purse", "ended", "refused")
+            for name in ("question", "read_as", "rivals", "board", "steps", "purse", "ended", "refused")
         },
         "spent": {"forwards": state.get("forwards", 0), "seconds": state.get("seconds", 0.0)},
         "looks": _looks(run, found),
@@ -69,9 +72,13 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
 def verdict(found: Investigated) -> str:
     """One line in plain words."""
     rivals = by_fit(list(filter(kept, found.state.get("rivals", []))))
+    if not found.state["asked"]:
+        return " ".join(f"{fact['sentence']}." for fact in found.state["told"][:MOST_SAID])
     named = [rival for rival in rivals if rival["by"] == QUESTION]
+    if len(found.state["asked"]) > MOST_TOLD:
+        return _of_every_unit(found, named)
     if named:
-        return _capital(" ".join(_of_named(rival) for rival in named))
+        return _of_question(found, rivals, named)
     shown = [rival for rival in rivals if rival["state"] == "supported"]
     if shown:
         return _capital(_of_shown(rivals, shown[0]))
@@ -84,6 +91,25 @@ def verdict(found: Investigated) -> str:
         if "afforded" in found.state.get("ended", "")
         else f"none of {plural(len(rivals), 'rival')} could be shown."
     )
+
+
+def _of_question(found: Investigated, rivals: list[Rival], named: list[Rival]) -> str:
+    """What the run holds, then the verdict of all that the question names; where none is shown, what else is."""
+    said = [f"{fact['sentence']}." for fact in found.state["told"][: found.state["answers"]]][:1]
+    said += [_capital(_of_named(rival)) for rival in named]
+    shown = [rival for rival in rivals if rival["state"] == "supported"]
+    if shown and not any(rival in named for rival in shown):
+        said.append(f"Of other conditions, {_of_shown(rivals, shown[0])}")
+    return " ".join(said)
+
+
+def _of_every_unit(found: Investigated, named: list[Rival]) -> str:
+    """What is shown of which units, of all that were asked about."""
+    shown = [rival for rival in named if rival["state"] == "supported"]
+    units = {rival["unit"] for rival in shown}
+    asked = len(found.state["asked"])
+    others = "the others" if units else plural(asked, "unit")
+    return " ".join([*(_capital(_of_named(rival)) for rival in shown), f"It is shown of none of {others}."])
 
 
 def _is_less(rival: Rival) -> bool:
@@ -102,38 +128,47 @@ def _of_named(rival: Rival) -> str:
         word = "More often, but by less than was predicted"
     if word == "Yes" and rival["condition"].startswith("not ") and rival["family"] != STATED:
         word = "Yes, the other way round"
-    more = f" {_capital(rival['beside'])}." if rival["held_out"] and "tells more" in rival["beside"] else ""
-    return f"{word}: {_counts(rival)}{more}"
+    telling = [said for said in rival["beside"] if "tells more" in said or "of those where" in said]
+    telling.sort(key=lambda said: ": not told apart [" in said)
+    more = f" {_capital(telling[0])}." if rival["held_out"] and telling else ""
+    return f"{word}: {_counts(rival)}{_weak(rival) if word.startswith('Yes') else ''}{more}"
+
+
+def _weak(rival: Rival) -> str:
+    """That what is shown does not predict well, where so."""
+    mcc = rival["mcc_held_out"]
+    return (
+        ""
+        if mcc is None or mcc >= STRONG
+        else f" It does not predict its flips well (held-out MCC {mcc:.2f})."
+    )
 
 
 def _of_shown(rivals: list[Rival], best: Rival) -> str:
-    mcc = best["mcc_held_out"]
-    weak = ""
-    if mcc is not None and mcc < STRONG:
-        weak = f" It does not predict its flips well (held-out MCC {mcc:.2f})."
     if "+" in best["unit"]:
         return f"{best['unit'].replace('+', ' and ')} {best['condition']}: {_counts(best)}"
-    others = [
-        rival["id"] for rival in rivals if rival["state"] == "supported" and rival["unit"] == best["unit"]
+    near = f"not told apart from {best['id']}:"
+    alike = [
+        rival["id"]
+        for rival in rivals
+        if rival["unit"] == best["unit"] and any(said.startswith(near) for said in rival["beside"])
     ]
-    alike = [name for name in others if name != best["id"]]
     also = f" Not told apart from {', '.join(alike)}." if alike else ""
-    return f"{_counts(best)}{weak}{also}"
+    return f"{_counts(best)}{_weak(best)}{also}"
 
 
 def _counts(rival: Rival) -> str:
     if rival["held_out"]:
         return f"{counted(rival)}."
     about = f"where {rival['words']}" if "+" not in rival["unit"] else rival["words"]
-    return f"{rival['unit']}, {about}: {rival['beside'] or 'not tested'}."
+    return f"{rival['unit']}, {about}: {'; '.join(rival['beside']) or 'not tested'}."
 
 
 def _verdict(rival: Rival) -> Iterator[str]:
     by = "" if rival["by"] == "offline" else f", by {rival['by']}"
     state = LESS if _is_less(rival) else SIGNS.get(rival["state"], rival["state"])
     yield f"{rival['id']} {rival['family']}{by}: {rival['words']}: {state}{_figures(rival)}"
-    if rival["beside"]:
-        yield f"   {rival['beside']}"
+    yield from (f"   {said}" for said in rival["beside"])
 
 
 def _figures(rival: Rival) -> str:
@@ -146,7 +181,7 @@ def _figures(rival: Rival) -> str:
 
 def _example(run: Run, found: Investigated) -> Iterator[str]:
     """One flipped prompt before and after, from a certificate of the unit where there is one."""
-    units = found.state["asked"][0]["units"]
+    units = [unit for one in found.state["asked"][:1] for unit in one["units"]]
     for certificate in run.store.certificates():
         if list(certificate.units) == units and certificate.kind in ("ablate", "why"):
             for row in shown_rows(certificate, show_text=False):
@@ -190,7 +225,7 @@ def _left(run: Run, found: Investigated, unpaid: list[Step]) -> Iterator[str]:
         yield f"Not affordable: {what}, {step['forwards']:,} example-forwards, {seconds}."
     if unpaid:
         yield f"Next: the same with --forwards {max(step['forwards'] for step in unpaid)} --yes."
-    else:
+    elif state["asked"]:
         unit = state["asked"][0]["units"][0]
         found_units = {str(each.neuron) for each in run.findings.units()}
         verb = "why" if unit in found_units else "why-not"

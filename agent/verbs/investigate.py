@@ -9,6 +9,7 @@ from agent.investigating.investigation import ChoosingPolicy, Purse, RivalPropos
 from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
 from agent.investigating.policies import GreedyPolicy
 from agent.investigating.report import reported
+from agent.investigating.told_by_run import told_by_run
 from agent.investigating.with_model import ModelPolicy, ModelProposer
 from agent.llm.choice import choose, make_model
 from agent.llm.retrying import Asker
@@ -17,7 +18,7 @@ from agent.verbs.options import InvestigateOptions
 from agent.verbs.runner import Approve, config_from, start
 from mecharule_ops.errors import BudgetSpent, UsageError
 from mecharule_ops.events import Event, Notice
-from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.run.opening import opened
 from mecharule_ops.run.outlook import outlook
 from mecharule_ops.run.settled import settled
 from tools._ablations import A_MINUTE
@@ -35,8 +36,7 @@ def investigate_run(asked: InvestigateOptions, show: Show) -> ToolResult:
     _check_question(asked)
     choice = choose(asked.llm, budget=asked.tokens)
     model = make_model(choice)
-    with opened(asked.run) as run:
-        findings_of(run)
+    told = told_by_run(asked.run, asked.question, lambda line: show(Notice(text=line)))
     with opened(asked.run, write=True, tell=lambda line: show(Notice(text=line))) as run:
 
         def emit(event: Event) -> None:
@@ -57,6 +57,7 @@ def investigate_run(asked: InvestigateOptions, show: Show) -> ToolResult:
                 purse,
                 policy=policy,
                 proposer=made,
+                told=told,
                 again=asked.again,
                 emit=emit,
                 tell=lambda line: show(Notice(text=line)),

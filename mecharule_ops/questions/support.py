@@ -51,7 +51,13 @@ def _weak_points(findings: Findings, unit: Unit) -> list[str]:
 def strongest(
     findings: Findings, place: int = 1, regime: Regime | None = None, noun: str = ""
 ) -> Agonist | None:
-    """The unit of that place by strength over all searches, where it is strongest; None when there are fewer.
+    """The unit of that place among `by_strength`; None when there are fewer."""
+    units = by_strength(findings, regime, noun)
+    return units[place - 1] if 1 <= place <= len(units) else None
+
+
+def by_strength(findings: Findings, regime: Regime | None = None, noun: str = "") -> list[Agonist]:
+    """Every unit found, by strength over all searches, each where it is strongest.
 
     With a regime, over the searches of that direction alone; with a `noun` such as `head`, over those of such units,
     where the run searched any: `neuron` is also said of units in general.
@@ -69,5 +75,4 @@ def strongest(
     first: dict[Neuron, Agonist] = {}
     for agonist in found:
         first.setdefault(agonist.neuron, agonist)
-    units = list(first.values())
-    return units[place - 1] if 1 <= place <= len(units) else None
+    return list(first.values())

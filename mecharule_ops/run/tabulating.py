@@ -32,10 +32,14 @@ class Part(StrEnum):
 
 
 def drawn(run: Run, regime: Regime, part: Part, most: int | None = None) -> Int[np.ndarray, " record"]:
-    """Positions of `most` of the part's records, or of all, in the order of their hashed keys."""
-    eligible = run.eligible(regime)
-    among = eligible[run.train[eligible] == (part is Part.TRAIN)]
-    return some_places(run.records, among, most, of=f"tabulated {part}", seed=run.config.seed)
+    """Positions of `most` of the part's records, or of all, in the order of their hashed keys.
+
+    The further records that accounts observed are among them: what holds of a run's records may be asked of these too.
+    """
+    observed = run.observed
+    eligible = observed.eligible(regime)
+    among = eligible[observed.train[eligible] == (part is Part.TRAIN)]
+    return some_places(observed.records, among, most, of=f"tabulated {part}", seed=run.config.seed)
 
 
 def forwards_missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> int:
@@ -69,7 +73,7 @@ def looks_at(run: Run, unit: str, regime: Regime) -> list[HeldOutLook]:
 
 
 def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
-    """Where a predicate, or a printed rule, holds on the run's records. Raises `UsageError`."""
+    """Where a predicate, or a printed rule, holds on the observed records. Raises `UsageError`."""
     columns = columns_of(run)
     schema = schema_of(columns)
     return Rule.parse(condition).fires(lambda text: evaluate(parse_predicate(text, schema), columns))
@@ -77,17 +81,24 @@ def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
 
 def columns_of(run: Run) -> Columns:
     """The task's columns, and the least lead where it was measured."""
-    return {**run.columns, LEAST_LEAD: measure_leads(run)} if has_leads(run) else run.columns
+    columns = run.observed.columns
+    return {**columns, LEAST_LEAD: measure_leads(run)} if has_leads(run) else columns
 
 
 def has_leads(run: Run) -> bool:
-    """Whether the clean leads are in the run file."""
-    return run.store.has(CLEAN_LEADS)
+    """Whether the clean leads of all observed records are in the run file."""
+    found = run.store.find(CLEAN_LEADS)
+    return found is not None and len(found) == len(run.observed.records)
 
 
 def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
     """The least lead of every record's clean completion, kept in the run file. Cost: a clean forward a record."""
-    return run.store.kept(CLEAN_LEADS, lambda: _least_leads(run))
+    if has_leads(run):
+        return run.store.get(CLEAN_LEADS)
+    leads = _least_leads(run)
+    if run.store.writable:
+        run.store.put(CLEAN_LEADS, leads)
+    return leads
 
 
 def _least_leads(run: Run) -> Float[np.ndarray, " record"]:
@@ -95,7 +106,10 @@ def _least_leads(run: Run) -> Float[np.ndarray, " record"]:
     from mecharule_ops.mechanism.forced import Forcing
     from mecharule_ops.mechanism.leads import LeadHead, Leads
 
-    forcing, head = Forcing(run.subject, run.records, run.task.phase), LeadHead(run.subject, COMPETITORS)
+    forcing, head = (
+        Forcing(run.subject, run.observed.records, run.task.phase),
+        LeadHead(run.subject, COMPETITORS),
+    )
     leads = Leads.empty(forcing.completions, COMPETITORS)
     for batch in forcing.batches():
         fed = forcing.feed(batch)

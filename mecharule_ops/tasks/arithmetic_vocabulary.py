@@ -66,9 +66,26 @@ def rival_families(operators: Sequence[str], high: int) -> dict[str, tuple[tuple
             ("size", "large", "small", "magnitude", "big"),
             tuple(_sizes(operators, high, largest)),
         ),
-        "the operator": (("operator", "operation", "sign"), tuple(_operators(operators))),
+        "the operator": (
+            (
+                "operator",
+                "operation",
+                "minus",
+                "plus",
+                "addition",
+                "additions",
+                "subtraction",
+                "subtractions",
+            ),
+            tuple(_operators(operators)),
+        ),
+        "the answer's sign": (
+            ("negative", "positive", "sign of the answer"),
+            ("expected < 0",) if "-" in operators else (),
+        ),
+        "an even answer": (("even", "odd", "parity"), ("divisible(expected, 2)",)),
         "how many digits there are": (
-            ("format", "digits", "length"),
+            ("format", "how many digits", "number of digits", "length"),
             tuple(f"n_digits({name}) == {count}" for name in ("a", "b") for count in range(1, places + 1)),
         ),
     }
@@ -79,11 +96,15 @@ def _digit_families(
     what: str, names: Sequence[str], places: int
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
     """One a place, of all these numbers."""
+    of = ("answer", "result", "sum") if names == ("expected",) else (*names, "operand", "operands", "numbers")
+    anywhere = tuple(
+        f"{digit} of {many}{one}" for digit in ("digit", "digits") for many in ("", "the ") for one in of
+    )
     for place in range(places):
-        words = (("units", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else ()
+        here = (("units digit", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else ()
         texts = (text for name in names for text in _digits(name, places))
         at_place = tuple(text for text in texts if re.match(rf"digit\(\w+, {place}\)", text))
-        yield f"{what} at place {place}", (words, at_place)
+        yield f"{what} at place {place}", ((*here, *anywhere), at_place)
 
 
 def _quarters(low: int, high: int) -> tuple[int, ...]:
