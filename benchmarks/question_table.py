@@ -29,7 +29,7 @@ from agent.answering.chat import ask
 from mecharule_ops.errors import MechaRuleError
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
-HALVES = ("fresh", "unseen", "calibration", "seen")
+HALVES = ("blind", "fresh", "unseen", "calibration", "seen")
 """`unseen` and `seen` are 150 of one hand, parted once. `calibration`, by another, was read, like `seen`, while
 wordings were written; `fresh`, by a third, was worded while the present model was made, and who made it saw none of
 them."""

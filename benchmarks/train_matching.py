@@ -1,8 +1,11 @@
-"""The weights by which an offline question finds its kind, made anew from `agent/answering/wordings.txt`.
+"""The weights by which an offline question finds its kind, made anew from `agent/answering/wordings.txt` and from the
+wordings of others in `benchmarks/wordings`, a file a hand.
 
     python benchmarks/train_matching.py [--left-out]
 
-`--left-out` says instead how the wordings of a tenth of the lines are taken by a model of the others, ten times over.
+`--left-out` says instead how the wordings of each hand are taken by a model of all the others. The hands of
+`benchmarks/wordings` are a language model that was told to write as such a person, and saw the kinds and none of the
+router.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -23,7 +27,7 @@ from agent.answering.matching import ranked
 from agent.answering.questions import QUESTIONS
 from agent.answering.router import meant
 from agent.answering.understanding import PROPERTY_WORDS, read
-from agent.answering.wordings import NONE, WORDINGS
+from agent.answering.wordings import NONE, WORDINGS, by_kind
 from mecharule_ops.saying.glossary import SPELLINGS
 
 _UNITS = ("m1.14", "m1.99", "a20.h8", "n4.12", "m7.301", "n2.5", "m0.7", "m3.8")
@@ -34,6 +38,14 @@ _NAMES = {
     "T": tuple(sorted(SPELLINGS)),
     "C": tuple(sorted(PROPERTY_WORDS)),
 }
+HANDS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "own": WORDINGS,
+    **{
+        path.stem: by_kind(path.read_text(encoding="utf-8"))
+        for path in sorted((Path(__file__).parent / "wordings").glob("*.txt"))
+    },
+}
+"""Wordings by who wrote them, then by kind."""
 _LETTER = re.compile(r"\blayer L\b|\brun R\b|\b[UPLRTC]\b")
 _FILLINGS = 4
 """Names that a wording with a term or a property is filled with."""
@@ -50,15 +62,21 @@ def filled(wording: str, turn: int) -> str:
     return _LETTER.sub(named, wording)
 
 
-def fillings(kind: str) -> list[list[tuple[str, str]]]:
-    """(kind, a question) of every wording of a kind; several of one with a term or a property."""
+def fillings(hand: str) -> list[list[tuple[str, str]]]:
+    """(kind, a question) of every wording of a hand; several of one with a term or a property."""
     return [
         [
             (kind, filled(wording, 7 * place + turn))
             for turn in range(_FILLINGS if re.search(r"\b[TC]\b", wording) else 1)
         ]
-        for place, wording in enumerate(WORDINGS[kind])
+        for kind, wordings in HANDS[hand].items()
+        for place, wording in enumerate(wordings)
     ]
+
+
+def every(*, but: str = "") -> list[tuple[str, str]]:
+    """What is learned from: all hands, less one that is left out."""
+    return [question for hand in HANDS if hand != but for each in fillings(hand) for question in each]
 
 
 def trained(asked: Sequence[tuple[str, str]]) -> matching.Weights:
@@ -89,22 +107,16 @@ def packed(made: matching.Weights) -> dict[str, np.ndarray]:
     }
 
 
-def left_out(folds: int = 10) -> Counter[str]:
-    """How each fold's wordings are taken by a model of the others; of the two kinds that may answer one is right."""
+def left_out(hand: str) -> Counter[str]:
+    """How a hand's wordings are taken by a model of the others; of the two kinds that may answer one is right."""
     counts: Counter[str] = Counter()
-    wordings = [(kind, place) for kind in WORDINGS for place in range(len(WORDINGS[kind]))]
-    each = {kind: fillings(kind) for kind in WORDINGS}
-    for fold in range(folds):
-        held = {one for number, one in enumerate(wordings) if number % folds == fold}
-        known = trained(
-            [q for kind, place in wordings if (kind, place) not in held for q in each[kind][place]]
-        )
-        for kind, place in held:
-            rows = [match.row for match in meant(ranked(read(each[kind][place][0][1]), known=known))]
-            answers = [row.kind for row in rows if not row.lacks]
-            is_held = kind != NONE and not QUESTIONS[kind].lacks
-            verdict = "refused" if not answers else "right" if kind in answers else "wrong"
-            counts[f"{'answerable' if is_held else 'not answerable'}, {verdict}"] += 1
+    known = trained(every(but=hand))
+    for (kind, question), *_ in fillings(hand):
+        rows = [match.row for match in meant(ranked(read(question), known=known))]
+        answers = [row.kind for row in rows if not row.lacks]
+        is_held = kind != NONE and not QUESTIONS[kind].lacks
+        verdict = "refused" if not answers else "right" if kind in answers else "wrong"
+        counts[f"{'answerable' if is_held else 'not answerable'}, {verdict}"] += 1
     return counts
 
 
@@ -113,10 +125,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--left-out", action="store_true")
     if options.parse_args(arguments).left_out:
-        print(dict(left_out()))
+        for hand in HANDS:
+            print(hand, dict(sorted(left_out(hand).items())), flush=True)
         return 0
-    made = trained([question for kind in WORDINGS for each in fillings(kind) for question in each])
-    np.savez_compressed(matching.WEIGHTS, **packed(made))  # type: ignore[arg-type]
+    np.savez_compressed(matching.WEIGHTS, **packed(trained(every())))  # type: ignore[arg-type]
     return 0
 
 

@@ -19,9 +19,9 @@ from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.saying.glossary import SPELLINGS
 
 Arguments = dict[str, object]
-FLOOR = 0.6
+FLOOR = 0.65
 """A row less likely than this is not answered alone."""
-BOTH = 0.75
+BOTH = 0.8
 """Two rows that are together as likely as this are both meant."""
 PLAIN = 0.8
 """From here on it is not said how the question was taken."""

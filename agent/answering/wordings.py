@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def _read(text: str) -> Mapping[str, tuple[str, ...]]:
+def by_kind(text: str) -> Mapping[str, tuple[str, ...]]:
     """Lines by the `[kind]` above them; blank ones and comments are passed over."""
-    by_kind: defaultdict[str, list[str]] = defaultdict(list)
+    found: defaultdict[str, list[str]] = defaultdict(list)
     kind = ""
     for line in text.splitlines():
         if line.startswith("["):
             kind = line.strip("[]")
         elif line and not line.startswith("#"):
-            by_kind[kind].append(line)
-    return {kind: tuple(lines) for kind, lines in by_kind.items()}
+            found[kind].append(line)
+    return {kind: tuple(lines) for kind, lines in found.items()}
 
 
 NONE = "none"
 """The kind of what no row answers."""
-WORDINGS = _read(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
+WORDINGS = by_kind(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
 """By kind."""
