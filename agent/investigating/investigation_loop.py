@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.graph import checkpoints, investigation_graph, run_to_end
@@ -42,6 +42,10 @@ class Investigated:
     """It was made before and is read back."""
 
 
+Watch = Callable[[Investigated], object]
+"""Is told how an investigation stands: as it begins, after every node, and where it is read back."""
+
+
 def investigate(
     run: Run,
     question: str,
@@ -52,6 +56,7 @@ def investigate(
     again: bool = False,
     emit: Callable[[Event], None] = lambda event: None,
     tell: Quiet = lambda line: None,
+    watch: Watch = lambda found: None,
 ) -> Investigated:
     """What the question comes to within the purse; kept in the run file when it ended.
 
@@ -64,7 +69,9 @@ def investigate(
     history = stored(run)
     earlier = [entry for entry in history if entry["key"] == key]
     if earlier and not again:
-        return Investigated(read_as=reading.words, state=earlier[-1]["state"], by=by, reused=True)
+        found = replace(_read_back(earlier[-1]), read_as=reading.words)
+        watch(found)
+        return found
     runtime = InvestigationRuntime(
         run=run, ledger=Ledger(run.store, emit), policy=policy or GreedyPolicy(), proposer=proposer, tell=tell
     )
@@ -72,7 +79,13 @@ def investigate(
         question=question, asked=list(reading.asked), purse=purse, leads=has_leads(run)
     )
     with checkpoints(run.store.path) as saver:
-        state = run_to_end(investigation_graph(saver), begin, runtime, thread_of(key, len(earlier)))
+        state = run_to_end(
+            investigation_graph(saver),
+            begin,
+            runtime,
+            thread_of(key, len(earlier)),
+            lambda state: watch(Investigated(read_as=reading.words, state=state, by=by)),
+        )
     run.store.put(
         INVESTIGATIONS, [*history, {"key": key, "by": by, "read_as": reading.words, "state": state}]
     )
@@ -120,6 +133,15 @@ def played_again(run: Run) -> tuple[Investigated, bool]:
 def stored(run: Run) -> list[Mapping[str, Any]]:
     """Every investigation of the run that came to its end."""
     return list(run.store.find(INVESTIGATIONS) or ())
+
+
+def past(run: Run) -> tuple[Investigated, ...]:
+    """The investigations of the run that came to their end, in order."""
+    return tuple(map(_read_back, stored(run)))
+
+
+def _read_back(entry: Mapping[str, Any]) -> Investigated:
+    return Investigated(read_as=entry["read_as"], state=entry["state"], by=entry["by"], reused=True)
 
 
 def thread_of(key: str, times: int) -> str:
