@@ -17,7 +17,7 @@ investigation: propose → register → choose ─┬→ run → decide → prop
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -109,19 +109,36 @@ def investigation_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any
     return graph.compile(checkpointer=saver)
 
 
-def run_to_end(graph: CompiledStateGraph[Any, Any, Any, Any], begin: Any, context: Any, thread: str) -> Any:
+def run_to_end(
+    graph: CompiledStateGraph[Any, Any, Any, Any],
+    begin: Any,
+    context: Any,
+    thread: str,
+    watch: Callable[[Any], object] = lambda state: None,
+) -> Any:
     """The last state of a thread: begun, or continued at the node where it was killed, or as it ended.
 
-    `tasks` tells whether it ended: `next` leaves out a node whose result is stored while its step is not.
+    `watch` is told each state before the next node runs; a checkpoint holds it by then. `tasks` tells whether it
+    ended: `next` leaves out a node whose result is stored while its step is not.
     """
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 1000}
     earlier = graph.get_state(config) if graph.checkpointer else None
     if earlier is not None and earlier.values and not earlier.tasks:
+        watch(earlier.values)
         return earlier.values
     resumed = earlier is not None and bool(earlier.tasks)
-    return graph.invoke(
-        None if resumed else begin, config, context=context, durability="sync" if graph.checkpointer else None
+    states: Any = graph.stream(
+        None if resumed else begin,
+        config,
+        context=context,
+        stream_mode="values",
+        durability="sync" if graph.checkpointer else None,
     )
+    state = None
+    with closing(states):
+        for state in states:
+            watch(state)
+    return state
 
 
 @contextmanager

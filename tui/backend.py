@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mecharule_ops.errors import MechaRuleError, UsageError
-from tui.session import Entry, Session
+from tui.session import Entry, Session, WorkStopped, narrated
 
 if TYPE_CHECKING:
+    from agent.investigating.board_shown import BoardShown
+    from agent.investigating.investigation_loop import Investigated
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
     from mecharule_ops.store.run_directory import RunSummary
@@ -167,9 +169,53 @@ class Backend:
         said = (
             f"A repair of run {run}: gates of {asked.units} units at most,\n{asked.records:,} fresh records."
         )
-        if not session.approve(f"{said}\n{priced.text}"):
-            raise UsageError("expected a yes to the price; nothing slow was started")
+        _agreed(session, f"{said}\n{priced.text}")
         repair(asked, session.note, session.should_stop)
+
+    def investigations(self, run: str) -> tuple[BoardShown, ...]:
+        """The investigations of a run that came to their end, latest first. Raises what opening it raises."""
+        from agent.investigating.investigation_loop import past
+        from agent.investigating.report import reported, shown
+        from mecharule_ops.run.opening import opened
+
+        with opened(run) as held:
+            return tuple(shown(one, reported(held, one).text) for one in past(held)[::-1])
+
+    def investigate(
+        self,
+        run: str,
+        question: str,
+        session: Session,
+        show: Callable[[BoardShown], None],
+        dear: BoardShown | None = None,
+    ) -> None:
+        """A question to its end, or as far as it gets; `show` takes the board as it fills and the report in the end.
+
+        The purse is the verb's own; the `dear` price of an investigation that it ended is put to the person.
+        """
+        from agent.investigating.report import shown
+        from agent.verbs.investigate import investigate_run
+        from agent.verbs.options import InvestigateOptions
+
+        if dear is not None:
+            _agreed(session, f"The same question of run {run} again.\n{dear.price}")
+        given = {"run": run, "question": question, "forwards": dear.more if dear else None}
+        asked = InvestigateOptions.model_validate(given)
+        latest: list[Investigated] = []
+
+        def tell(event: Event) -> None:
+            turn = narrated(event)
+            if turn is not None:
+                session.note(turn.text)
+
+        def watch(found: Investigated) -> None:
+            latest[:] = [found]
+            show(shown(found))
+
+        result = investigate_run(
+            asked, tell, watch=watch, should_stop=session.should_stop, stopped=WorkStopped
+        )
+        show(shown(latest[-1], result.text))
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
@@ -201,6 +247,12 @@ class Backend:
             on_text=listener.hear,
             should_stop=listener.should_stop,
         )
+
+
+def _agreed(session: Session, price: str) -> None:
+    """Put a price to the person. Raises `UsageError` without a yes."""
+    if not session.approve(price):
+        raise UsageError("expected a yes to the price; nothing slow was started")
 
 
 def _words(line: str) -> list[str]:

@@ -14,10 +14,12 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
 
-EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger", "repair"})
-_HOME, _NEW, _RUN, _REPLAY, _REPAIR = map(frozenset, (["home"], ["new"], ["run"], ["replay"], ["repair"]))
+EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger", "repair", "investigation"})
+_HOME, _NEW, _RUN, _REPLAY, _REPAIR, _INVESTIGATION = (
+    frozenset({name}) for name in ("home", "new", "run", "replay", "repair", "investigation")
+)
 _VIEWS = _RUN | _REPLAY
-_TABLES = _VIEWS | _REPAIR | {"compare", "ledger"}
+_TABLES = _VIEWS | _REPAIR | _INVESTIGATION | {"compare", "ledger"}
 _LISTS = _TABLES | _HOME
 _SAID = {
     "right_square_bracket": "]",
@@ -112,6 +114,20 @@ COMMANDS: tuple[Command, ...] = (
     Command("next-repair", "show the repair made before this one", "right_square_bracket", _REPAIR),
     Command("previous-repair", "show the repair made after this one", "left_square_bracket", _REPAIR),
     Command("make-repair", "make a repair of this run; its price is said first", "m", _REPAIR),
+    Command(
+        "investigate",
+        "find out what a unit's flips go with: rivals fill a board until held-out records decide",
+        "i",
+        _RUN | _INVESTIGATION,
+        takes="QUESTION",
+    ),
+    Command(
+        "next-investigation", "show the investigation made before", "right_square_bracket", _INVESTIGATION
+    ),
+    Command(
+        "previous-investigation", "show the investigation made after", "left_square_bracket", _INVESTIGATION
+    ),
+    Command("go-on", "go on with what cannot be afforded; its price is said first", "m", _INVESTIGATION),
     Command("replay", "scrub through the search", "t", _RUN),
     Command("forward", "one event forward", "right", _REPLAY),
     Command("backward", "one event back", "left", _REPLAY),

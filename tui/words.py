@@ -36,6 +36,17 @@ LOCALIZED = Look(word="LOCALIZED", glyph="◐", style="yellow")
 ASKED = Look(word="ASKED", glyph="◌", style="dim")
 
 
+PREDICTION_LOOKS = {
+    "open": Look(word="OPEN", glyph="◌", style="bold"),
+    "supported": Look(word="SUPPORTED", glyph="✓", style="bold green"),
+    "refuted": Look(word="REFUTED", glyph="✗", style="bold red"),
+    "weaker": Look(word="WEAKER", glyph="○", style="dim"),
+    "underpowered": Look(word="UNDERPOWERED", glyph="◐", style="yellow"),
+    "undecided": Look(word="UNDECIDED", glyph="◐", style="yellow"),
+}
+"""How the state of a prediction is said; only the rivals of an investigation are `weaker`."""
+
+
 def said(text: str, style: str = "") -> Text:
     """A line of text exactly as written, less control characters."""
     return Text(plain(text), style=style, no_wrap=False)

@@ -44,6 +44,10 @@ class Investigated:
     """It was made before and is read back."""
 
 
+Watch = Callable[[Investigated], object]
+"""Is told how an investigation stands: as it begins, after every node, and where it is read back."""
+
+
 def investigate(
     run: Run,
     question: str,
@@ -55,6 +59,7 @@ def investigate(
     again: bool = False,
     emit: Callable[[Event], None] = lambda event: None,
     tell: Quiet = lambda line: None,
+    watch: Watch = lambda found: None,
 ) -> Investigated:
     """What the question comes to within the purse; kept in the run file when it ended.
 
@@ -67,7 +72,9 @@ def investigate(
     history = stored(run)
     earlier = [entry for entry in history if entry["key"] == key]
     if earlier and not again:
-        return Investigated(state=earlier[-1]["state"], by=by, reused=True)
+        found = _read_back(earlier[-1])
+        watch(found)
+        return found
     runtime = InvestigationRuntime(
         run=run, ledger=Ledger(run.store, emit), policy=policy or GreedyPolicy(), proposer=proposer, tell=tell
     )
@@ -81,7 +88,13 @@ def investigate(
         leads=has_leads(run),
     )
     with checkpoints(run.store.path) as saver:
-        state = run_to_end(investigation_graph(saver), begin, runtime, thread_of(key, len(earlier)))
+        state = run_to_end(
+            investigation_graph(saver),
+            begin,
+            runtime,
+            thread_of(key, len(earlier)),
+            lambda state: watch(Investigated(state=state, by=by)),
+        )
     run.store.put(INVESTIGATIONS, [*history, {"form": FORM, "key": key, "by": by, "state": state}])
     return Investigated(state=state, by=by)
 
@@ -133,6 +146,15 @@ def played_again(run: Run) -> tuple[Investigated, bool]:
 def stored(run: Run) -> list[Mapping[str, Any]]:
     """Every investigation of the run that came to its end, in the form of today."""
     return [entry for entry in run.store.find(INVESTIGATIONS) or () if entry.get("form") == FORM]
+
+
+def past(run: Run) -> tuple[Investigated, ...]:
+    """The investigations of the run that came to their end, in order."""
+    return tuple(map(_read_back, stored(run)))
+
+
+def _read_back(entry: Mapping[str, Any]) -> Investigated:
+    return Investigated(state=entry["state"], by=entry["by"], reused=True)
 
 
 def thread_of(key: str, times: int) -> str:

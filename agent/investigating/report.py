@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agent.investigating.board import counted
-from agent.investigating.investigation import QUESTION, Rival, Step, affordable, kept
+from agent.investigating.board_shown import BoardShown
+from agent.investigating.investigation import QUESTION, InvestigationState, Rival, Step, affordable, kept
 from agent.investigating.investigation_loop import Investigated
+from agent.investigating.nodes import said_of
 from agent.investigating.priced_tests import by_fit
 from agent.investigating.proposed_rivals import STATED
 from mecharule_ops.certificates.certificate import shown_rows
@@ -20,6 +22,7 @@ from mecharule_ops.saying.claims import figures_words
 from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import Regime
+from tools._ablations import Quoted
 from tools._accounts import change_words, last_line
 from tools.registry import ToolResult
 
@@ -38,20 +41,17 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
     """The whole report; exit code 5 where a test was left because it could not be afforded and something is open."""
     state = found.state
     rivals = state.get("rivals", [])
-    unpaid = [step for step in state.get("offered", []) if not affordable(step, state)]
+    unpaid = _unpaid(state)
     is_open = any(rival["state"] == "open" for rival in rivals) or (bool(state["asked"]) and not rivals)
-    lines = [verdict(found), *_example(run, found), "", f"Read as: {state['read_as']}"]
-    lines += [
+    lines = [
+        verdict(found),
+        *_example(run, found),
         "",
-        "Known:",
-        *(f"  {fact['id']} {fact['sentence']} [{fact['source']}]" for fact in state.get("board", [])),
+        *_known(found),
+        "",
+        *_left(run, found, unpaid),
+        *notes,
     ]
-    if tested := list(filter(kept, rivals)):
-        lines += ["", RIVALS, *(f"  {line}" for rival in tested for line in _verdict(rival))]
-    if left := [rival["family"] for rival in rivals if rival["state"] == "dropped"]:
-        lines.append(f"  Not tested, since train records say less for them: {', '.join(left)}.")
-    lines += [f"Refused: {reason}" for reason in state.get("refused", [])]
-    lines += ["", *_left(run, found, unpaid), *notes]
     data: Mapping[str, object] = {
         "run": run.id,
         "verdict": verdict(found),
@@ -69,6 +69,52 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
     return ToolResult(data=data, text="\n".join(lines), exit_code=5 if unpaid and is_open else 0)
 
 
+def shown(found: Investigated, report: str = "") -> BoardShown:
+    """The same for a screen: what is known so far in the words of the report, or the `report` once there is one."""
+    state, step = found.state, found.state.get("chosen")
+    unpaid = _unpaid(state)
+    dearest = max(unpaid, key=lambda step: step["forwards"], default=None)
+    price = Quoted(example_forwards=dearest["forwards"], seconds=dearest["seconds"]) if dearest else None
+    return BoardShown(
+        question=state["question"],
+        read_as=state["read_as"],
+        text=report or "\n".join([*_known(found), "", *map(_not_affordable, unpaid)]),
+        states={next(_verdict(rival)): rival["state"] for rival in filter(kept, state.get("rivals", []))},
+        purse=_purse(state),
+        doing=f"{said_of(step)}, {_seconds(step)}" if step else "",
+        more=price.example_forwards if price else 0,
+        price=f"price: at most {price.words}" if price else "",
+        ended=bool(report),
+    )
+
+
+def _known(found: Investigated) -> Iterator[str]:
+    """From what the question was read as to the last rival."""
+    state, rivals = found.state, found.state.get("rivals", [])
+    yield from (f"Read as: {state['read_as']}", "", "Known:")
+    yield from (f"  {fact['id']} {fact['sentence']} [{fact['source']}]" for fact in state.get("board", []))
+    if tested := list(filter(kept, rivals)):
+        yield from ("", RIVALS, *(f"  {line}" for rival in tested for line in _verdict(rival)))
+    if left := [rival["family"] for rival in rivals if rival["state"] == "dropped"]:
+        yield f"  Not tested, since train records say less for them: {', '.join(left)}."
+    yield from (f"Refused: {reason}" for reason in state.get("refused", []))
+
+
+def _unpaid(state: InvestigationState) -> list[Step]:
+    return [step for step in state.get("offered", []) if not affordable(step, state)]
+
+
+def _purse(state: InvestigationState) -> str:
+    """What is left of what may be spent."""
+    forwards, seconds = state["purse"]["forwards"], state["purse"]["seconds"]
+    left = []
+    if forwards is not None:
+        left.append(f"{forwards - state.get('forwards', 0):,} of {forwards:,} example-forwards")
+    if seconds is not None:
+        left.append(f"{seconds - state.get('seconds', 0.0):.0f} s of {seconds:.0f} s")
+    return f"{' and '.join(left)} left" if left else "no limit"
+
+
 def verdict(found: Investigated) -> str:
     """One line in plain words."""
     rivals = by_fit(list(filter(kept, found.state.get("rivals", []))))
@@ -84,8 +130,9 @@ def verdict(found: Investigated) -> str:
         return _capital(_of_shown(rivals, shown[0]))
     if rivals and all(rival["state"] == "refuted" for rival in rivals):
         return f"None of {plural(len(rivals), 'rival')} reaches on held-out records what was predicted of it."
-    if not rivals and found.state.get("board"):
-        return f"Undecided: {found.state['board'][-1]['sentence']}."
+    measured = found.state.get("board", [])[len(found.state["told"]) :]
+    if not rivals and measured:
+        return f"Undecided: {measured[-1]['sentence']}."
     return "Undecided: " + (
         "the tests that would tell cannot be afforded."
         if "afforded" in found.state.get("ended", "")
@@ -219,10 +266,7 @@ def _left(run: Run, found: Investigated, unpaid: list[Step]) -> Iterator[str]:
     ]
     if open_:
         yield f"Open: {', '.join(open_)}."
-    for step in unpaid:
-        seconds = "seconds not known" if step["seconds"] is None else f"about {step['seconds']:.0f} s"
-        what = f"{step['kind']} of {'+'.join(step['units'])}"
-        yield f"Not affordable: {what}, {step['forwards']:,} example-forwards, {seconds}."
+    yield from map(_not_affordable, unpaid)
     if unpaid:
         yield f"Next: the same with --forwards {max(step['forwards'] for step in unpaid)} --yes."
     elif state["asked"]:
@@ -230,3 +274,12 @@ def _left(run: Run, found: Investigated, unpaid: list[Step]) -> Iterator[str]:
         found_units = {str(each.neuron) for each in run.findings.units()}
         verb = "why" if unit in found_units else "why-not"
         yield f"Next: `mecharule {verb} {run.id} {unit}`."
+
+
+def _not_affordable(step: Step) -> str:
+    what = f"{step['kind']} of {'+'.join(step['units'])}"
+    return f"Not affordable: {what}, {step['forwards']:,} example-forwards, {_seconds(step)}."
+
+
+def _seconds(step: Step) -> str:
+    return "seconds not known" if step["seconds"] is None else f"about {step['seconds']:.0f} s"

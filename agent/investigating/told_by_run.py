@@ -56,14 +56,10 @@ def told_by_run(name: str, question: str, tell: Tell) -> Told:
         )
     answered = [answered_by(findings, path, route, Topic(), tell) for route in routes]
     parts = list(zip(routes, answered, strict=True))
-    taken = [
-        worded(route, part, offers) or part.kind for route, part in parts if part.kind not in OF_CONDITIONS
-    ]
-    answering = [
-        *lacking,
-        *(each for part in answered if part.kind not in OF_CONDITIONS for each in _first(part)),
-    ]
-    beside = [each for part in answered if part.kind in OF_CONDITIONS for each in _first(part)]
+    told = [(route, part) for route, part in parts if route.kind not in OF_CONDITIONS]
+    taken = [worded(route, part, offers) or part.kind for route, part in told]
+    answering = [*lacking, *(each for _, part in told for each in _first(part))]
+    beside = [each for route, part in parts if route.kind in OF_CONDITIONS for each in _first(part)]
     facts = tuple(_on_board([*answering, *beside]))
     read_as = " and ".join(f"“{wording}”" for wording in taken)
     return Told(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from agent.investigating.investigation import ChoosingPolicy, Purse, RivalProposer
-from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
+from agent.investigating.investigation_loop import Watch, as_far_as_it_got, investigate, played_again
 from agent.investigating.policies import GreedyPolicy
 from agent.investigating.report import reported
 from agent.investigating.told_by_run import told_by_run
@@ -16,7 +16,7 @@ from agent.llm.retrying import Asker
 from agent.verbs.dry_run import told
 from agent.verbs.options import InvestigateOptions
 from agent.verbs.runner import Approve, config_from, start
-from mecharule_ops.errors import BudgetSpent, UsageError
+from mecharule_ops.errors import AblationStopped, BudgetSpent, UsageError
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.run.opening import opened
 from mecharule_ops.run.outlook import outlook
@@ -28,16 +28,28 @@ Show = Callable[[Event], None]
 INTERRUPTED = 130
 
 
-def investigate_run(asked: InvestigateOptions, show: Show) -> ToolResult:
+def investigate_run(
+    asked: InvestigateOptions,
+    show: Show,
+    *,
+    watch: Watch = lambda found: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    stopped: type[BaseException] = KeyboardInterrupt,
+) -> ToolResult:
     """The report; when it is stopped, that of what is known, with exit code 130.
 
-    Exit code 5 when the purse left something open. Raises what opening the run and choosing a model raise.
+    `show` stops it by raising `stopped`, `should_stop` by its word between two batches. Exit code 5 when the purse left
+    something open. Raises what opening the run and choosing a model raise.
     """
     _check_question(asked)
     choice = choose(asked.llm, budget=asked.tokens)
     model = make_model(choice)
-    told = told_by_run(asked.run, asked.question, lambda line: show(Notice(text=line)))
-    with opened(asked.run, write=True, tell=lambda line: show(Notice(text=line))) as run:
+
+    def tell(line: str) -> None:
+        show(Notice(text=line))
+
+    held = told_by_run(asked.run, asked.question, tell)
+    with opened(asked.run, write=True, tell=tell, should_stop=should_stop) as run:
 
         def emit(event: Event) -> None:
             run.store.append([event])
@@ -57,15 +69,17 @@ def investigate_run(asked: InvestigateOptions, show: Show) -> ToolResult:
                 purse,
                 policy=policy,
                 proposer=made,
-                told=told,
+                told=held,
                 again=asked.again,
                 emit=emit,
-                tell=lambda line: show(Notice(text=line)),
+                tell=tell,
+                watch=watch,
             )
-        except KeyboardInterrupt:
+        except (stopped, AblationStopped):
             kept = as_far_as_it_got(run, asked.question, purse, made.name if made else "offline")
             if kept is None:
                 raise
+            watch(kept)
             result = reported(run, kept)
             return ToolResult(data=result.data, text=result.text, exit_code=INTERRUPTED)
         failed = policy.failed if isinstance(policy, ModelPolicy) else []

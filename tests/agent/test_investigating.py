@@ -17,7 +17,7 @@ from agent.investigating.investigation import QUESTION, Purse
 from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
 from agent.investigating.policies import AtRandom, GreedyPolicy
 from agent.investigating.priced_tests import LOOK
-from agent.investigating.report import reported, verdict
+from agent.investigating.report import reported, shown, verdict
 from agent.investigating.with_model import ModelPolicy, ModelProposer
 from agent.verbs.investigate import investigate_run, investigate_task, purse_of, replay_investigation
 from agent.verbs.options import InvestigateOptions
@@ -312,6 +312,30 @@ def test_the_verb_ends_with_what_is_known_when_it_is_stopped(
     assert result.exit_code == 0
     assert result.data["ended"] == "no test is left that would tell the rivals apart"
     assert "it came to the same" in replay_investigation(str(path)).text
+
+
+def test_who_watches_hears_every_state_and_a_stop_between_batches_keeps_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped at the first ablation that is not stored; then to the end: the last state told is the one reported."""
+    path = run.store.path
+    run.store.close()
+    monkeypatch.setenv("MECHARULE_RUNS", str(path.parent))
+    asked = InvestigateOptions(run=str(path), question="when does n0.2 flip?", yes=True)
+    heard: list[Any] = []
+    result = investigate_run(asked, lambda event: None, watch=heard.append, should_stop=lambda: True)
+    assert result.exit_code == 130
+    assert "it was stopped" in result.text
+    assert [one.state.get("ended", "") for one in heard[-2:]] == ["", result.data["ended"]]
+    result = investigate_run(asked, lambda event: None, watch=heard.append)
+    assert result.exit_code == 0
+    assert {one.state["read_as"] for one in heard} == {result.data["read_as"]}
+    assert heard[-1].state["rivals"] == result.data["rivals"]
+    assert shown(heard[-1], result.text).text == result.text
+    known = [len(one.state.get("steps", [])) for one in heard]
+    assert known == sorted(known)
+    with opened(path) as again:
+        assert played_again(again)[1]
 
 
 def test_a_minute_is_the_purse_unless_more_is_said() -> None:

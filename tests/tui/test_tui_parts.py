@@ -45,6 +45,7 @@ from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.common import CommandScreen, fitted
 from tui.screens.compare_screen import CompareScreen, Side, compare
 from tui.screens.home_screen import HomeScreen
+from tui.screens.investigation_screen import InvestigationScreen
 from tui.screens.ledger_screen import LedgerScreen, hypothesis_rows, hypothesis_text
 from tui.screens.new_run import NewRunScreen, fields_of, settings_of
 from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
@@ -94,6 +95,7 @@ SCREENS: tuple[type[CommandScreen], ...] = (
     CompareScreen,
     LedgerScreen,
     RepairScreen,
+    InvestigationScreen,
 )
 
 

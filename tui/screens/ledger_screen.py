@@ -16,7 +16,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import HypothesisView, RunState
 from tui.screens.common import CommandScreen, Line, hints
 from tui.text_panes import ReadingPane, TextTable
-from tui.words import Look, counted, rate, said
+from tui.words import PREDICTION_LOOKS, counted, rate, said
 
 LEDGER_HELP = (
     "One line a hypothesis. It was registered with the condition, the deciding test and the threshold before "
@@ -25,20 +25,13 @@ LEDGER_HELP = (
 )
 REFRESHES_A_SECOND = 4
 HEADER = ("id", "state", "unit", "measured", "needs", "n", "holds where", "hypothesis")
-_LOOKS = {
-    "open": Look(word="OPEN", glyph="◌", style="bold"),
-    "supported": Look(word="SUPPORTED", glyph="✓", style="bold green"),
-    "refuted": Look(word="REFUTED", glyph="✗", style="bold red"),
-    "underpowered": Look(word="UNDERPOWERED", glyph="◐", style="yellow"),
-    "undecided": Look(word="UNDECIDED", glyph="◐", style="yellow"),
-}
 
 
 def hypothesis_rows(state: RunState) -> list[tuple[str, ...]]:
     """Every entry in the order registered, as printed under `HEADER`."""
     rows: list[tuple[str, ...]] = []
     for entry in state.hypotheses.values():
-        told, decided, look = entry.registered, entry.decided, _LOOKS[entry.state]
+        told, decided, look = entry.registered, entry.decided, PREDICTION_LOOKS[entry.state]
         cells = (
             plain(told.hypothesis),
             f"{look.glyph} {look.word}",
@@ -58,14 +51,14 @@ def ledger_sentence(state: RunState) -> str:
     counts = Counter(entry.state for entry in state.hypotheses.values())
     if not counts:
         return "no hypothesis is registered; refining rules registers them, each before its test"
-    parts = [f"{counts[name]} {name}" for name in _LOOKS if counts[name]]
+    parts = [f"{counts[name]} {name}" for name in PREDICTION_LOOKS if counts[name]]
     total = counts.total()
     return f"{total} {'hypothesis' if total == 1 else 'hypotheses'}: {', '.join(parts)}"
 
 
 def hypothesis_text(entry: HypothesisView) -> Text:
     """One entry: the prediction, what decides it, and what came out."""
-    told, decided, look = entry.registered, entry.decided, _LOOKS[entry.state]
+    told, decided, look = entry.registered, entry.decided, PREDICTION_LOOKS[entry.state]
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(told.subject)}  {plain(told.hypothesis)}\n", "bold")
     text.append(f"grade: {'asserted' if decided is None else 'held-out'}\n", "dim")

@@ -12,6 +12,7 @@ from mecharule_ops.state.run_state import RunState
 from tui.chat_pane import ChatPane
 from tui.screens.common import Line, PressedTwice, fitted, hint_parts
 from tui.screens.compare_screen import CompareScreen, Side
+from tui.screens.investigation_screen import InvestigationScreen
 from tui.screens.panes import Arrangement
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.talking import Talking
@@ -72,12 +73,20 @@ class RunScreen(Talking):
         self.query_one("#status", Line).say(fitted(self._keys(narrow), self.app.size.width))
 
     def _keys(self, narrow: bool) -> list[str]:
-        words = {"tool-output": "output", "why-unit": "why", "pane-chat": "chat", "back": "back"}
+        words = {
+            "tool-output": "output",
+            "why-unit": "why",
+            "pane-chat": "chat",
+            "back": "back",
+            "investigate": "find out",
+        }
         if self.session.busy:
             words["back"] = "stop"
             names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
         else:
-            then = ("repairs", "report") if self.session.state.finished else ("report", "resume")
+            then = (
+                ("investigate", "repairs", "report") if self.session.state.finished else ("report", "resume")
+            )
             names = ("back", "pane-chat", "why-unit", "replay", "ledger", *then, "help")
         model = [] if narrow else [f"LLM {self.app.backend.provider}"]
         return [*model, *hint_parts("run", names, words)]
@@ -174,6 +183,14 @@ class RunScreen(Talking):
             from tui.screens.repair_screen import RepairScreen
 
             self.app.push_screen(RepairScreen(self.session))
+
+    def do_investigate(self, question: str = "") -> None:
+        if self.session.run is None:
+            self.app.tell("this run has not begun yet")
+        elif self.session.busy:
+            self.app.tell("the search is still running; investigate when it has ended or was stopped")
+        else:
+            self.app.push_screen(InvestigationScreen(self.session.run, question))
 
     def do_report(self) -> None:
         """The HTML report as a file; opened where a browser can be."""
