@@ -181,7 +181,7 @@ def worded(route: Route, answered: Answered, offers: Offers) -> str:
     named = {
         **({"unit": units[0], "other": units[0]} if units else {}),
         **({"second": units[1]} if len(units) > 1 else {}),
-        **{name: str(value) for name, value in route.given.items() if name in ("layer", "prompt")},
+        **{name: str(value) for name, value in route.given.items() if name in ("layer", "prompt", "term")},
     }
     return next(iter(offers.fill([answered.kind], named=named)), "")
 

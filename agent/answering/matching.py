@@ -88,12 +88,14 @@ def features(reading: Reading) -> list[int]:
 def ranked(reading: Reading, *, spoken_of: int = 0, known: Weights | None = None) -> tuple[Match, ...]:
     """The rows that have a place for what is named and are told what they need, likeliest first.
 
-    A wording in its own words is its row, where no other weights than the kept ones are to say. What is asked of a unit
+    A wording in its own words is its row, where no other weights than the kept ones are to say, but for a word of the
+    glossary after an answer about a unit, which may ask for the unit's. What is asked of a unit
     and of the run alike is asked of the unit where one is named, of the run where none is and none was spoken of.
 
     `spoken_of`: how many units the last answer was about, which a question that names none may go on about.
     """
-    if known is None and (row := _asked_in_its_own_words(reading)):
+    alone = bool(spoken_of and reading.term and not reading.units)
+    if known is None and not alone and (row := _asked_in_its_own_words(reading)):
         return (Match(row=row, score=1.0),)
     known = known or weights()
     scores = dict(zip(known.kinds, map(float, known.scores(features(reading))), strict=True))
@@ -149,7 +151,7 @@ def _fits(row: Question, reading: Reading) -> bool:
     place = reading.place is not None and not row.superlative
     named = len(reading.units) + (place and not reading.units)
     return bool(row.lacks) or (
-        len(reading.units) <= row.units[1]
+        (row.passing or len(reading.units) <= row.units[1])
         and (row.units[0] < 2 or named >= row.units[0] or (not reading.units or reading.refers))
         and len(reading.prompts) == int(row.prompt)
         and len(reading.layers) == int(row.layer)

@@ -45,6 +45,7 @@ class Offers:
             "unit": unit,
             "second": next((each for each in self.strongest if each != unit), None),
             "other": self.other,
+            "term": "τ",
             "prompt": self.prompt,
             "layer": next((layer for layer in (*own, *self.whole) if layer in self.whole), None),
         }

@@ -37,6 +37,8 @@ class Question:
     """Whether it is about a property of a record."""
     superlative: bool = False
     """`strongest` belongs to the question and stands for no unit."""
+    passing: bool = False
+    """Units may be named and do not matter: it is about the run."""
     last: bool = False
     """Without any unit the last answer is meant, not a unit."""
     general: str = ""
@@ -63,6 +65,8 @@ TOPICS_OF_A_UNIT: Mapping[str, str] = {
     "unit-baseline": "replacement",
 }
 """The topics of `unit` whose kinds have another name."""
+ABOUT_ALL_UNITS = frozenset({"cause", "limits", "corrected", "rules-shown"})
+"""Topics of a run that may be asked about with a unit's name."""
 ONE, TWO, MAYBE = (1, 1), (2, 2), (0, 1)
 
 
@@ -78,7 +82,7 @@ def _figures(kind: str, wording: str, next: str, general: str = "") -> Question:
 
 def _about(kind: str, wording: str, next: str = "limits chance summary") -> Question:
     """A topic of `about`."""
-    return Question(kind, "about", wording, next)
+    return Question(kind, "about", wording, next, passing=kind in ABOUT_ALL_UNITS)
 
 
 def _lacking(kind: str, lacks: str) -> Question:
@@ -192,11 +196,11 @@ QUESTIONS: Mapping[str, Question] = {
             units=(2, 8),
         ),
         Question("rules", "rules", "which rules were found?", "covers disguise units"),
-        Question("evidence", "evidence", "which certificates are there?"),
+        Question("evidence", "evidence", "which certificates are there?", passing=True),
         Question("slices", "slices", "how large are the slices?"),
         Question("hypotheses", "hypotheses", "which hypotheses are in the ledger?"),
         Question("compare", "compare", "compare with run {run}", run=True),
-        Question("define", "define", "what does τ mean?", "thresholds limits summary", term=True),
+        Question("define", "define", "what does {term} mean?", "thresholds limits summary", term=True),
         _about("model", "which model is it?"),
         _about("task", "what is the task?", "accuracy failures prompt"),
         _about("accuracy", "how accurate is the model?", "failures records task"),

@@ -16,7 +16,10 @@ from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.saying.glossary import SPELLINGS
 from mecharule_ops.saying.properties import PROPERTIES
 
-ORDINALS = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
+ORDINALS = {
+    **{"second": 2, "2nd": 2, "next": 2, "two": 2, "#2": 2, "runner-up": 2, "runner up": 2},
+    **{"third": 3, "3rd": 3, "three": 3, "#3": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5},
+}
 LETTERS = frozenset("ULPRTC")
 _QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\"'`”’]{2,})[\"'`”’](?!\w)")
 _SHORTEST_TYPO, _ALIKE = 5, 0.85
@@ -34,12 +37,14 @@ _NAMES = (("P", _QUOTED), ("U", _UNIT), ("R", _RUN), ("arrow", _ARROW), ("P", _S
 NAMED = ((_UNIT,), (_QUOTED, _SUM), (_LAYER,))
 """Patterns of units, prompts and layers."""
 WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*", re.UNICODE)
+_ORDINAL = "second|2nd|third|3rd|fourth|4th|fifth|5th"
 _PLACE = re.compile(
-    r"(?<!\ba )(?:\bthe )?\b(?<!\ba )(?:(?P<ordinal>second|2nd|third|3rd|fourth|4th|fifth|5th)"
-    r"(?:[ -](?:strongest|best|largest))?"
+    rf"(?<!\ba )(?:\bthe )?\b(?<!\ba )(?:(?P<ordinal>{_ORDINAL})(?:[ -](?:strongest|best|largest))?"
     r"|strongest|best|top|biggest|largest|main|most important)"
     r" (?:τ-agonist|agonist|unit|(?P<noun>neuron|head|channel)|one)s?\b"
-    r"|\bthe (?P<last>second|2nd|third|3rd|fourth|4th|fifth|5th)(?=\s*\?*$)"
+    rf"|\bthe (?P<last>{_ORDINAL})(?=\s*\?*$)"
+    rf"|\b(?:the )?(?P<ranked>{_ORDINAL}|next)[ -](?:strongest|largest|biggest|most (?:important|harmful|damaging))\b"
+    r"|\b(?:the )?(?P<up>runner[- ]up)\b|\bnumber (?P<number>two|three)\b|(?<!\w)(?P<hash>#[23])\b"
 )
 _PRONOUN = re.compile(
     r"\b(?:it|its|it's|them|they|their|this (?:unit|neuron|head|one)|that (?:unit|neuron|head))\b"
@@ -107,6 +112,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         for match in pattern.finditer(text):
             found.setdefault(name, []).append(next((group for group in match.groups() if group), match[0]))
         text = text if name == "arrow" else pattern.sub(f" {name} ", text)
+    text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", text)
     text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
     term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), _PLACE.search(text)
     placed = _PLACE.sub("U", text)
@@ -121,7 +127,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         prompts=tuple(dict.fromkeys(prompt.strip() for prompt in found.get("P", ()))),
         runs=tuple(found.get("R", ())),
         regimes=tuple(dict.fromkeys(regimes)),
-        place=None if place is None else ORDINALS.get(place["ordinal"] or place["last"] or "", 1),
+        place=None if place is None else _place_of(place),
         noun=(place["noun"] or "") if place is not None else "",
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else _TERMS[_bare(term[0])],
@@ -130,6 +136,12 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         texts=(text, placed, _TERM.sub("T", placed), PROPERTY_WORD.sub("C", placed)),
         corrected=typos,
     )
+
+
+def _place_of(match: re.Match[str]) -> int:
+    """Which by strength; the first where none is said."""
+    said = (match[name] for name in ("ordinal", "last", "ranked", "up", "number", "hash"))
+    return ORDINALS.get(next(filter(None, said), ""), 1)
 
 
 def _spelt(text: str, known: Collection[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
