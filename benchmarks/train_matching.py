@@ -1,7 +1,7 @@
 """The weights by which an offline question finds its kind, made anew from `agent/answering/wordings.txt` and from the
 wordings of others in `benchmarks/wordings`, a file a hand.
 
-    python benchmarks/train_matching.py [--left-out]
+    python benchmarks/train_matching.py [--left-out [--write]]
 
 `--left-out` says instead how the wordings of each hand are taken by a model of all the others. The hands of
 `benchmarks/wordings` are a language model that was told to write as such a person, and saw the kinds and none of the
@@ -19,6 +19,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
+from pages import ROOT, made_at, put_between
 from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
@@ -47,6 +48,7 @@ HANDS: Mapping[str, Mapping[str, Sequence[str]]] = {
 }
 """Wordings by who wrote them, then by kind."""
 _LETTER = re.compile(r"\blayer L\b|\brun R\b|\b[UPLRTC]\b")
+BEGIN, END = "<!-- left out: begin -->", "<!-- left out: end -->"
 _FILLINGS = 4
 """Names that a wording with a term or a property is filled with."""
 
@@ -107,26 +109,48 @@ def packed(made: matching.Weights) -> dict[str, np.ndarray]:
     }
 
 
-def left_out(hand: str) -> Counter[str]:
+def left_out(hand: str) -> Counter[tuple[bool, str]]:
     """How a hand's wordings are taken by a model of the others; of the two kinds that may answer one is right."""
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[bool, str]] = Counter()
     known = trained(every(but=hand))
     for (kind, question), *_ in fillings(hand):
         rows = [match.row for match in meant(ranked(read(question), known=known))]
         answers = [row.kind for row in rows if not row.lacks]
         is_held = kind != NONE and not QUESTIONS[kind].lacks
         verdict = "refused" if not answers else "right" if kind in answers else "wrong"
-        counts[f"{'answerable' if is_held else 'not answerable'}, {verdict}"] += 1
+        counts[is_held, verdict] += 1
     return counts
+
+
+def table(found: Mapping[str, Counter[tuple[bool, str]]]) -> str:
+    """A row a hand: how its wordings that have an answer are taken, and how many of the others are answered."""
+    lines = [
+        "| hand | wordings | right kind | refused | other kind | of those without an answer, taken for one |"
+    ]
+    lines.append("|---|---:|---:|---:|---:|---:|")
+    for hand, counts in found.items():
+        held, other = (
+            sum(n for (is_held, _), n in counts.items() if is_held == which) for which in (True, False)
+        )
+        shares = [f"{counts[True, verdict] / held:.1%}" for verdict in ("right", "refused", "wrong")]
+        answered = (other - counts[False, "refused"]) / other
+        lines.append(
+            f"| {hand.replace('_', ', ')} | {held + other:,} | {' | '.join(shares)} | {answered:.1%} |"
+        )
+    return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the weights, or measure them."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--left-out", action="store_true")
-    if options.parse_args(arguments).left_out:
-        for hand in HANDS:
-            print(hand, dict(sorted(left_out(hand).items())), flush=True)
+    options.add_argument("--write", action="store_true", help="put what is left out into docs/agent.md")
+    chosen = options.parse_args(arguments)
+    if chosen.left_out:
+        found = {hand: left_out(hand) for hand in HANDS}
+        print(table(found))
+        if chosen.write:
+            put_between(ROOT / "docs" / "agent.md", f"{table(found)}\n\n{made_at()}", BEGIN, END)
         return 0
     np.savez_compressed(matching.WEIGHTS, **packed(trained(every())))  # type: ignore[arg-type]
     return 0
