@@ -373,7 +373,7 @@ class SharedArguments(DirectedArguments):
     """which certified units flip the same examples as this one"""
 
 
-class VersusArguments(Arguments):
+class VersusArguments(PricedArguments):
     """compare two units on the same examples: what each flips alone, what both flip, an exact paired test"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
@@ -381,7 +381,6 @@ class VersusArguments(Arguments):
     first: Unit
     second: Unit
     regime: RegimeLabel = None
-    yes: Accepted = False
 
 
 class LayerArguments(Arguments):

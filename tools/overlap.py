@@ -41,6 +41,8 @@ def versus(given: VersusArguments, tell: Tell) -> ToolResult:
         outcome_for(findings, units[1], regime)
         missing = [unit for unit in units if find_certificate(run, (unit,), regime) is None]
         price = price_words(run, len(missing) * len(run.slices(regime).positions) if missing else 0)
+    if given.estimate:
+        return price.stated(run.id)
     if missing:
         accepted(price, given.yes, tell)
     from mecharule_ops.run.certify import certificate_now

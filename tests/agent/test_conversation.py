@@ -47,6 +47,8 @@ def test_two_units_are_compared_example_by_example(copied_run: Path, units: tupl
     both, first, second = (data[name]["flips"] for name in ("both", "first_only", "second_only"))  # type: ignore[index]
     for unit, alone in zip(data["units"], (first, second), strict=True):  # type: ignore[call-overload]
         assert sum(part["flips"] for part in unit["slices"].values()) == both + alone
+    both_units = {"run": str(copied_run), "first": units[0], "second": units[1]}
+    assert call("versus", {**both_units, "estimate": True}).text == "price: nothing, it is stored"
     answer = _ask(copied_run, f"is {units[0]} stronger than {units[1]}?")
     assert answer.data["certificates"] == data["certificates"]
     assert str(answer.data["checked"]).endswith(("source", "sources"))
