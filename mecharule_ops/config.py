@@ -5,7 +5,6 @@ Defaults are the paper's (§5, "Pipeline instantiation") unless the field says o
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Literal
 
 from pydantic import (
@@ -19,7 +18,7 @@ from pydantic import (
 )
 
 from mecharule_ops.confidence import AlphaPolicy, Spending, Testing, flipless_size
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import UsageError, did_you_mean
 from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU, reaches
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
@@ -183,8 +182,7 @@ def make_config(**settings: object) -> RunConfig:
         return RunConfig(**settings)  # type: ignore[arg-type]
     except ValidationError as error:
         if unknown := sorted(settings.keys() - RunConfig.model_fields):
-            nearest = get_close_matches(unknown[0], RunConfig.model_fields, n=1)
-            meant = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            meant = did_you_mean(unknown[0], RunConfig.model_fields)
             raise UsageError(
                 f"expected a setting, got {unknown[0]!r}{meant}; --dry-run prints them all"
             ) from None

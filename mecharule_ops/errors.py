@@ -19,8 +19,9 @@ A message is one line: what was expected, what came, what to do.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 class MechaRuleError(Exception):
@@ -30,6 +31,12 @@ class MechaRuleError(Exception):
 
     def __str__(self) -> str:
         return "".join(map(_shown, super().__str__()))
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """`; did you mean 'attn_head'?`, or nothing where none of the known names is like it."""
+    near = get_close_matches(wrong, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _shown(character: str) -> str:

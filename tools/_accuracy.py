@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from mecharule_ops.numbers import k_of_n, plural
 from mecharule_ops.tasks.answer_columns import FOIL, TARGET
 from mecharule_ops.tasks.beginning import begins
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import SHOWN
+from mecharule_ops.tasks.table_check import SEARCHABLE, SHOWN
 from mecharule_ops.tasks.text import Row
 from mecharule_ops.types import BehaviourRecord, Example, Share
 from tools._ablations import A_MINUTE
@@ -90,6 +91,13 @@ def _warnings(
         only = "1→0" if right.count else "0→1"
         cure = "harder rows" if right.count else "few-shot lines (--few-shot FILE), or another template"
         yield f"the outcome is the same on all {right.n}, so a run can only search {only}; {cure} would change that"
+    expected = len(task.questions) * right.count / right.n
+    if right.count and expected < SEARCHABLE <= len(task.questions):
+        wanted = ceil(SEARCHABLE * right.n / right.count / 10) * 10
+        yield (
+            f"about {expected:.0f} of the {len(task.questions):,} answers are right, too few to search for what breaks "
+            f"them: bring {wanted:,} rows or more"
+        )
     if silent := sum(not record.completion.strip() for record in records):
         yield f"{silent} of {len(records)} texts are empty: the model ends the line at once; try few-shot lines"
     if task.max_new_tokens > 1:

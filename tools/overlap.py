@@ -71,12 +71,12 @@ def versus(given: VersusArguments, tell: Tell) -> ToolResult:
         apart = f"{more} flips more of them than {fewer}"
     facts = [
         fact(f"{apart} (exact paired test p = {p:.3g}, α = {findings.alpha:g})", *sources),
-        *(flips_fact(one) for one in certificates),
         fact(
             f"Of {n} examples that both were tested on, both flip {flips['both']}, "
             f"{units[0]} alone flips {flips['first_only']} and {units[1]} alone {flips['second_only']}",
             *sources,
         ),
+        *(flips_fact(one) for one in certificates),
         *([fact(f"Flipped by both: {' · '.join(prompts)}", sources[0])] if prompts else []),
     ]
     return stated(data, facts)

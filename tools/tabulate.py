@@ -81,7 +81,8 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
         f"({asked_for.predicate})"
     )
     chose = (
-        "These records chose the unit, so no test of the difference is made on them; `--records held-out` counts on "
+        "These records chose the unit, so no test of the difference is made on them; "
+        f'`mecharule tabulate {asked.findings.run} {asked.neuron} "{given.predicate}" --records held-out` counts on '
         "records that chose nothing"
     )
     return stated(data, [fact(sentence, *sources, unit=asked.neuron) for sentence in (said, chose)])

@@ -10,6 +10,7 @@ from agent.answering.offers import MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, understand, unknown_words
+from agent.investigating.asking import MAY_STATE, conditions_in
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
@@ -23,6 +24,8 @@ from mecharule_ops.types import Neuron
 from tools.registry import Tell, ToolResult, call
 
 OFFLINE = "LLM: none (offline)"
+ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
+"""Tools whose answer about a unit leaves a condition out."""
 ALL = "?"
 """Asks for everything that can be asked."""
 _LONGEST_WORD = 24
@@ -53,6 +56,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
         found = understand(question, spoken_of=len(topic.units), earlier=topic.question)
+        found, unread = _with_condition(open_run, question, found)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
         "run": findings.run,
@@ -77,18 +81,24 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         data |= {"understood": False, "answer": _not_understood(question)}
         data["follow_ups"] = list(offers.fill(found.nearest, unit, MOST))
         return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
-    before, answered = topic, list[Answered]()
+    before, answered, routes = topic, list[Answered](), list[Route]()
     for route in found.routes:
-        part = refused or answered_by(findings, path, route, topic, tell)
+        part = _new(refused or answered_by(findings, path, route, topic, tell), answered)
+        if part is None:
+            # Both readings have one answer, so nothing is to be said of how it was taken.
+            routes = [replace(each, taken=False) for each in routes]
+            continue
         answered.append(part)
+        routes.append(route)
         topic = _next_topic(topic, part)
+    found = replace(found, routes=tuple(routes))
     facts = tuple(each for part in answered for each in part.facts)
     sources = dict.fromkeys(source for each in facts for source in each.sources)
     certificates = certificate_ids(sources)
     remember(path, replace(topic, question=question, certificates=certificates), tell)
     asked = [part for part in answered if part.tool]
     said = [
-        *_notes(found, answered, before, offers),
+        *_notes(found, answered, before, offers, unread),
         *(line for part in answered for line in lines(part.facts)),
     ]
     going_on = offers.after(topic.kind, next(iter(topic.units), None))
@@ -103,6 +113,13 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         "follow_ups": [other for other in going_on if other != question],
     }
     return ToolResult(data=data, text=laid_out(who, data), facts=facts)
+
+
+def _new(part: Answered, before: Sequence[Answered]) -> Answered | None:
+    """What a part says that no part before it does; None where that is nothing."""
+    said = {each.said for other in before for each in other.facts}
+    facts = tuple(each for each in part.facts if each.said not in said)
+    return replace(part, facts=facts) if facts or not before else None
 
 
 def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
@@ -159,7 +176,21 @@ def _summed(findings: Findings) -> list[Fact]:
     return [fact(said.rstrip("."), f"run:{findings.run}") for paragraph in paragraphs for said in paragraph]
 
 
-def _notes(found: Understood, answered: Sequence[Answered], before: Topic, offers: Offers) -> list[str]:
+def _with_condition(run: Run, question: str, found: Understood) -> tuple[Understood, list[str]]:
+    """The question about a unit with the condition that it states, which is counted; and what reads as none."""
+    first = next(iter(found.routes), Route(kind="property", units=found.units) if found.units else None)
+    if first is None or QUESTIONS[first.kind].tool not in ABOUT_FLIPS or not MAY_STATE.search(question):
+        return found, []
+    conditions, unread = conditions_in(question, run)
+    if not conditions or "predicate" in first.given:
+        return found, unread
+    route = replace(first, kind="property", given={"predicate": next(iter(conditions.values()))}, taken=False)
+    return replace(found, routes=(route,)), unread
+
+
+def _notes(
+    found: Understood, answered: Sequence[Answered], before: Topic, offers: Offers, unread: Sequence[str]
+) -> list[str]:
     """How the question was read, where that was not plain: words, units that it does not name, what it asks."""
     parts = list(zip(found.routes, answered, strict=True))
     notes = [f"“{plain(written)}” read as “{read_as}”" for written, read_as in found.corrected]
@@ -169,6 +200,7 @@ def _notes(found: Understood, answered: Sequence[Answered], before: Topic, offer
             named = " and ".join(part.units)
             notes.append(f"taking {named} as meant, {'spoken of last' if before.units else 'the strongest'}")
     taken = [worded(route, part, offers) for route, part in parts if route.taken]
+    notes += [f"not read as a condition: “{plain(words)}”" for words in unread]
     asked = [f"“{wording}”" for wording in taken if wording]
     if asked:
         notes.append(f"taking the question as {' and as '.join(dict.fromkeys(asked))}")

@@ -23,6 +23,8 @@ FLOOR = 0.65
 """A row less likely than this is not answered alone."""
 BOTH = 0.8
 """Two rows that are together as likely as this are both meant."""
+LACKING = 0.85
+"""A row of what no run holds that is less likely than this is not said: the run may hold what was meant."""
 PLAIN = 0.8
 """From here on it is not said how the question was taken."""
 EXACT = 0.95
@@ -162,7 +164,8 @@ def meant(matches: Sequence[Match]) -> Sequence[Match]:
     likely = sum(match.score for match in matches[:2])
     if not matches or (matches[0].score < FLOOR and likely < BOTH):
         return ()
-    return matches[: 1 if matches[0].score >= PLAIN or likely < BOTH else 2]
+    rows = matches[: 1 if matches[0].score >= PLAIN or likely < BOTH else 2]
+    return [match for match in rows if not match.row.lacks or match.score >= LACKING]
 
 
 def _routes(part: _Part, *, alone: bool, spoken_of: int) -> list[Route]:
@@ -202,7 +205,7 @@ def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
         kind=row.kind,
         units=reading.units,
         place=place,
-        noun=reading.noun if place is not None else "",
+        noun=reading.noun if place is not None or row.kind == "strongest" else "",
         refers=lacking and not row.layer and (reading.refers or row.last),
         bare=lacking and not row.layer and not row.last and not row.lacks and not reading.refers,
         regime=reading.regimes[0] if reading.regimes and row.units[1] else None,

@@ -44,8 +44,9 @@ _PLACE = re.compile(
     r" (?:τ-agonist|agonist|unit|(?P<noun>neuron|head|channel)|one)s?\b"
     rf"|\bthe (?P<last>{_ORDINAL})(?=\s*\?*$)"
     rf"|\b(?:the )?(?P<ranked>{_ORDINAL}|next)[ -](?:strongest|largest|biggest|most (?:important|harmful|damaging))\b"
-    r"|\b(?:the )?(?P<up>runner[- ]up)\b|\bnumber (?P<number>two|three)\b|(?<!\w)(?P<hash>#[23])\b"
+    r"|\b(?:the )?(?P<up>runner[- ]up)\b|\bnumber (?P<number>two|three)(?=\s*\?*$)|(?<!\w)(?P<hash>#[23])\b"
 )
+_NOUN = re.compile(r"\b(neuron|head|channel)s?\b")
 _PRONOUN = re.compile(
     r"\b(?:it|its|it's|them|they|their|this (?:unit|neuron|head|one)|that (?:unit|neuron|head))\b"
 )
@@ -128,7 +129,7 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         runs=tuple(found.get("R", ())),
         regimes=tuple(dict.fromkeys(regimes)),
         place=None if place is None else _place_of(place),
-        noun=(place["noun"] or "") if place is not None else "",
+        noun=_noun(text, place),
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else _TERMS[_bare(term[0])],
         about=None if about is None else _SAID[_bare(about[0])],
@@ -136,6 +137,14 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         texts=(text, placed, _TERM.sub("T", placed), PROPERTY_WORD.sub("C", placed)),
         corrected=typos,
     )
+
+
+def _noun(text: str, place: re.Match[str] | None) -> str:
+    """Of which kind the unit meant by its place is, wherever the question says so."""
+    if place is not None and place["noun"]:
+        return place["noun"]
+    said = {match[1] for match in _NOUN.finditer(text)}
+    return said.pop() if len(said) == 1 else ""
 
 
 def _place_of(match: re.Match[str]) -> int:

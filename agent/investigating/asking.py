@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.answering.understanding import read
+from agent.answering.understanding import Reading, read
 from agent.investigating.investigation import AskedUnits
 from mecharule_ops.errors import UsageError
 from mecharule_ops.questions.support import by_strength
@@ -16,9 +16,11 @@ from mecharule_ops.rules.from_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, outcome_for, regime_of
 from mecharule_ops.run.tabulating import Part, fires, stored_prefix
-from mecharule_ops.tasks.rival_families import RivalFamily, families_of
+from mecharule_ops.tasks.rival_families import families_of
 from mecharule_ops.types import Neuron, Regime
 
+MAY_STATE = re.compile(r"\b(?:where|when|if|whenever)\b|[`\"“']", re.IGNORECASE)
+"""What a question holds that may state a condition."""
 _STATED = re.compile(r"\b(?:where|when|if|whenever)\s+(?P<predicate>[^?]+?)\s*(?:\?|$)", re.IGNORECASE)
 _QUOTED = re.compile(r"[`\"“](?P<predicate>[^`\"”]+)[`\"”]|(?<!\w)'(?P<quoted>[^']+)'(?!\w)")
 _TOGETHER = re.compile(
@@ -31,7 +33,7 @@ _OF_FLIPS = re.compile(
 _OF_UNITS = re.compile(r"\b(?:flip\w*|break\w*|strongest|units?|neurons?|heads?|channels?|agonists?)\b")
 _OWN_RULE = re.compile(r"\brules?\b", re.IGNORECASE)
 _EVERY_UNIT = re.compile(
-    r"\b(?:which|what|any|another|each|every|all)\s+(?:other\s+)?(?:units?|neurons?|channels?|heads?)\b",
+    r"\b(?:which|what|any|another|each|every|all)\s+(?:other\s+|of\s+the\s+)?(?:units?|neurons?|channels?|heads?)\b",
     re.IGNORECASE,
 )
 _TWO_UNITS = re.compile(
@@ -76,17 +78,16 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
     for unit in units:
         check_unit(run, unit)
     known = families_of(run.task, run.columns)
-    stated, unread = _stated(question, run, known)
+    stated, unread = conditions_in(question, run)
     rest = _TRUE.sub("", question.lower())
     for text in stated:
         rest = rest.replace(text.lower(), " ")
     families = [family.name for family in known if _speaks_of(rest, family.words)]
     families += [LEAD] if _speaks_of(rest, LEAD_WORDS) else []
     given = regime_of(understood.regimes[0]) if understood.regimes else None
-    claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(rest, run, units, given))}
-    named = [*(words or f"`{text}`" for text, words in claims.items()), *families]
+    named = bool(stated or families)
     is_pair = len(units) > 1 and bool(_TOGETHER.search(question)) and len({unit.basis for unit in units}) == 1
-    if is_told and not (named or is_pair):
+    if is_told and not (named or is_pair or (units and _OWN_RULE.search(rest))):
         return QuestionRead()
     spoken_of = bool(units) or _OF_UNITS.search(rest)
     if not (named or is_pair or (spoken_of and _OF_FLIPS.search(rest))):
@@ -99,12 +100,14 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
         pair = units[:2]
         words = f"do {pair[0]} and {pair[1]} back each other up, undo each other, or neither?"
         return QuestionRead(asked=(_asked(run, pair, regime, [], {}),), words=words)
-    units = units or _meant(run, rest, understood.place, bool(named))
+    units = units or _meant(run, rest, understood, named)
+    claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(rest, run, units, given))}
+    about = [*(words or f"`{text}`" for text, words in claims.items()), *families]
     asked = tuple(
         _asked(run, [unit], outcome_for(run.findings, unit, given).regime, families, claims) for unit in units
     )
     flips = f"the flips of {' and '.join(map(str, units))} go with"
-    words = f"do {flips} {', '.join(named)}?" if named else f"what do {flips}?"
+    words = f"do {flips} {', '.join(about)}?" if about else f"what do {flips}?"
     words += f" (not read as a condition: {'; '.join(map(repr, unread))})" if unread else ""
     return QuestionRead(asked=asked, words=words)
 
@@ -113,11 +116,13 @@ def _speaks_of(text: str, words: Iterable[str]) -> bool:
     return any(re.search(rf"\b{re.escape(word)}\b", text) for word in words)
 
 
-def _meant(run: Run, text: str, place: int | None, is_named: bool) -> list[Neuron]:
+def _meant(run: Run, text: str, understood: Reading, is_named: bool) -> list[Neuron]:
     """The units that a question means without a name: every one found, the two strongest, or the one of its place."""
-    found = list(dict.fromkeys(unit.neuron for unit in by_strength(run.findings)))
+    place = understood.place
+    found = [unit.neuron for unit in by_strength(run.findings, noun=understood.noun)]
     if not found[(place or 1) - 1 :]:
-        raise UsageError(f"expected a unit that run {run.id} found, it found none; name one, such as m0.3")
+        few = f"it found {len(found)}" if found else "it found none"
+        raise UsageError(f"expected a unit that run {run.id} found, {few}; name one, such as m0.3")
     if place is None and is_named and _EVERY_UNIT.search(text):
         return found[:MOST_UNITS]
     if place is None and _TWO_UNITS.search(text):
@@ -149,21 +154,21 @@ def _asked(
     )
 
 
-def _stated(question: str, run: Run, families: Sequence[RivalFamily]) -> tuple[dict[str, str], list[str]]:
+def conditions_in(question: str, run: Run) -> tuple[dict[str, str], list[str]]:
     """(conditions by the words of the question that state them, words that read as none).
 
     Quoted, or after `where`, `when`, `if`: as the language writes one, or in the words in which rules are said.
     """
-    known = [text for family in families for text in family.predicates]
+    known = [text for family in families_of(run.task, run.columns) for text in family.predicates]
     found, unread = dict[str, str](), []
     for match in (*_QUOTED.finditer(question), *_STATED.finditer(question)):
         said = (match["predicate"] or match.groupdict().get("quoted") or "").strip().strip('`"“”').strip()
         try:
             fires(run, said)
         except UsageError:
-            read = rule_from_words(said, known, run.task)
-            if read is not None:
-                found[said] = read
+            rule = rule_from_words(said, known, run.task)
+            if rule is not None:
+                found[said] = rule
             elif match.start() and not any(said in words for words in found):
                 unread.append(said)
         else:

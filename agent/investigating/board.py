@@ -34,10 +34,17 @@ def of_verdicts(board: Sequence[BoardFact], rivals: Sequence[Rival], run: str) -
     return known
 
 
-def counted(rival: Rival) -> str:
-    """`where a carry leaves the units, m1.37 flips 84 of 98 held-out records; elsewhere 8 of 24`."""
+def counted(rival: Rival, *, of_less: bool = False) -> str:
+    """`where a carry leaves the units, m1.37 flips 84 of 98 held-out records; elsewhere 8 of 24`.
+
+    `of_less`: of a condition that is a contrary, where it flips less first.
+    """
     first, n, other, all_ = rival["held_out"]
     if "+" not in rival["unit"]:
+        if of_less and rival["less"]:
+            return counts_words(
+                rival["unit"], rival["less"], (*rival["held_out"][2:], *rival["held_out"][:2])
+            )
         return counts_words(rival["unit"], rival["words"], rival["held_out"])
     one, two = rival["unit"].split("+")
     if rival["condition"] == Interaction.BACKUP.value:

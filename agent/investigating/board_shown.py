@@ -21,7 +21,7 @@ class BoardShown:
     doing: str = ""
     """The test under way with its price; empty between two."""
     more: int = 0
-    """Example-forwards of the dearest test that cannot be afforded; 0 where none is left."""
+    """Example-forwards of all that cannot be afforded; 0 where nothing is left."""
     price: str = ""
     """What they cost, in words."""
     ended: bool = False

@@ -22,7 +22,7 @@ DUEL_TEST = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class RivalComparison:
     """Two rivals of a unit in the order of their conditions, and the two sides on which flips are counted.
 
     Which sides these are follows from the columns of the run's records and from no outcome.
@@ -36,13 +36,8 @@ class Comparison:
     """Of rivals of which one implies the other, the predicate that is looked at within the larger; else empty."""
     within: str = ""
     """The larger, in words."""
-    smaller_first: bool = True
-    """Whether the predicate that is looked at within the larger is the first rival's."""
-
-    @property
-    def smaller(self) -> Rival:
-        """The rival whose predicate is looked at within the larger."""
-        return self.first if self.smaller_first else self.other
+    smaller: Rival | None = None
+    """The rival whose predicate is looked at within the larger."""
 
     @property
     def apart(self) -> Bool[np.ndarray, " record"]:
@@ -55,15 +50,15 @@ class Comparison:
         one, two = self.conditions
         return Prediction(
             subject=self.first["unit"],
-            statement=f"{self.first['unit']} flips ({Regime(self.first['regime']).arrow}) more where only {one} than "
-            f"where only {two}.",
+            statement=f"{self.first['unit']} flips ({Regime(self.first['regime']).arrow}) more where "
+            f"{'' if self.inner else 'only '}{one} than where {'' if self.inner else 'only '}{two}.",
             condition=f"{one} | {two}",
             test=DUEL_TEST,
             threshold=0.0,
         )
 
 
-def comparison_of(run: Run, one: Rival, two: Rival) -> Comparison:
+def comparison_of(run: Run, one: Rival, two: Rival) -> RivalComparison:
     """Where only the one or only the other holds; where that leaves a side empty, within the larger of the two.
 
     There it is the predicate that holds on fewer records, against the rest of the other one or of its contrary.
@@ -73,7 +68,7 @@ def comparison_of(run: Run, one: Rival, two: Rival) -> Comparison:
     sides = np.array([fires(run, condition) for condition in conditions])
     a, b = sides
     if ((a & ~b).any() and (b & ~a).any()) or (a == b).all():
-        return Comparison(first=first, other=other, conditions=conditions, sides=sides)
+        return RivalComparison(first=first, other=other, conditions=conditions, sides=sides)
     texts = [_bare(condition) for condition in conditions]
     holds = [fires(run, text) for text in texts]
     small, large = (0, 1) if holds[0].sum() <= holds[1].sum() else (1, 0)
@@ -84,14 +79,14 @@ def comparison_of(run: Run, one: Rival, two: Rival) -> Comparison:
         small, large = (0, 1) if not (a & ~b).any() else (1, 0)
         inner, outer, text = sides[small], sides[large], conditions[large]
         texts = list(conditions)
-    return Comparison(
+    return RivalComparison(
         first=first,
         other=other,
-        conditions=(texts[small], f"{text} and not ({texts[small]})"),
+        conditions=(texts[small], f"({text}) and not ({texts[small]})"),
         sides=np.array([inner, outer & ~inner]),
         inner=_words(run, texts[small], (first, other)[small]),
         within=_words(run, text, (first, other)[large]),
-        smaller_first=small == 0,
+        smaller=(first, other)[small],
     )
 
 

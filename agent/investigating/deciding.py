@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agent.investigating.comparing import Comparison, comparison_of, pairs_of
+from agent.investigating.comparing import RivalComparison, comparison_of, pairs_of
 from agent.investigating.investigation import ALPHA, QUESTION, InvestigationRuntime, Rival, Step
 from agent.investigating.priced_tests import by_fit
 from mecharule_ops.findings.rival_verdicts import Shares
@@ -119,7 +119,7 @@ def _duel_outcome(one: Duel, level: float) -> TestOutcome:
 
 
 def _compared(
-    context: InvestigationRuntime, asked: Comparison, places: np.ndarray, flips: np.ndarray, level: float
+    context: InvestigationRuntime, asked: RivalComparison, places: np.ndarray, flips: np.ndarray, level: float
 ) -> None:
     """What a comparison does to two verdicts; a weaker one may be true and is not what flips go with most.
 
@@ -131,9 +131,13 @@ def _compared(
     assert entry.outcome is not None
     one, two = asked.first, asked.other
     flips_there, n, other_flips, other_n = entry.outcome.counts
-    if asked.inner:
+    p = entry.outcome.p
+    not_apart = "not told apart" if p is None else f"not told apart, p {p:.2g} where {level:.2g} is needed"
+    if not (n and other_n):
+        return
+    if asked.smaller is not None:
         told = {"supported": "it flips more there", "refuted": "it flips less there"}.get(
-            entry.state, "not told apart"
+            entry.state, not_apart
         )
         _beside(
             asked.smaller,
@@ -155,7 +159,7 @@ def _compared(
         return
     first, second = by_fit([one, two])
     if second["state"] == HypothesisState.SUPPORTED:
-        _beside(second, f"not told apart from {first['id']}: {counts}")
+        _beside(second, f"not told apart from {first['id']}: {counts}{'' if p is None else f', p {p:.2g}'}")
 
 
 def _beside(rival: Rival, said: str, *, first: bool = False) -> None:

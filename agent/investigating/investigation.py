@@ -40,6 +40,8 @@ class Rival(TypedDict):
     condition: str
     words: str
     """The condition for a person."""
+    less: str
+    """Where the condition is the contrary of a predicate, that in words: there the unit flips less; else empty."""
     by: str
     """`the question`, `offline`, or the language model that proposed it."""
     train: list[int]
@@ -115,6 +117,8 @@ class InvestigationInput(TypedDict):
     purse: Purse
     leads: bool
     """Whether the clean leads were stored when it was asked."""
+    records: int
+    """Records that the run had observed when it was asked, from which all draws are made."""
 
 
 class InvestigationChange(TypedDict, total=False):
@@ -124,8 +128,6 @@ class InvestigationChange(TypedDict, total=False):
     offered: list[Step]
     """What could be done now, best first, with what cannot be afforded."""
     chosen: Step | None
-    waiting: bool
-    """A step was run whose results are not decided yet."""
     steps: list[Step]
     """Done, in order."""
     board: list[BoardFact]
@@ -134,7 +136,6 @@ class InvestigationChange(TypedDict, total=False):
     """Both spent, at the prices said before."""
     said: list[list[str]]
     """What a language model proposed, a list a turn."""
-    proposed: bool
     refused: list[str]
     """Proposals that were not taken, with the reason."""
     ended: str

@@ -68,10 +68,10 @@ def investigate(
     """
     reading = QuestionRead() if told.settles else reading_of(question, run, is_told=bool(told.read_as))
     by = proposer.name if proposer else "offline"
-    key = _key(question, purse, by)
+    key = _key(run, question, purse, by)
     history = stored(run)
     earlier = [entry for entry in history if entry["key"] == key]
-    if earlier and not again:
+    if earlier and not again and reading.asked:
         found = _read_back(earlier[-1])
         watch(found)
         return found
@@ -86,6 +86,7 @@ def investigate(
         answers=told.answers,
         purse=purse,
         leads=has_leads(run),
+        records=len(run.observed.records),
     )
     with checkpoints(run.store.path) as saver:
         state = run_to_end(
@@ -101,7 +102,7 @@ def investigate(
 
 def as_far_as_it_got(run: Run, question: str, purse: Purse, by: str) -> Investigated | None:
     """The state of an investigation that was stopped, from its checkpoint; None before its first node."""
-    key = _key(question, purse, by)
+    key = _key(run, question, purse, by)
     times = sum(entry["key"] == key for entry in stored(run))
     with checkpoints(run.store.path) as saver:
         kept = investigation_graph(saver).get_state({"configurable": {"thread_id": thread_of(key, times)}})
@@ -123,6 +124,11 @@ def played_again(run: Run) -> tuple[Investigated, bool]:
         )
     last = history[-1]
     before: InvestigationState = last["state"]
+    if before["records"] != len(run.observed.records):
+        raise UsageError(
+            f"expected the {before['records']:,} records of the last investigation, run {run.id} has observed "
+            f"{len(run.observed.records):,} since, so that its draws are others; ask it again"
+        )
     proposer = (
         StoredProposer(name=last["by"], said=before.get("said", [])) if last["by"] != "offline" else None
     )
@@ -137,6 +143,7 @@ def played_again(run: Run) -> tuple[Investigated, bool]:
         answers=before["answers"],
         purse=before["purse"],
         leads=before["leads"],
+        records=before["records"],
     )
     state = run_to_end(investigation_graph(), begin, runtime, "again")
     same = all(state.get(name) == before.get(name) for name in ("rivals", "board", "steps"))
@@ -162,7 +169,9 @@ def thread_of(key: str, times: int) -> str:
     return f"investigation-{key}-{times}"
 
 
-def _key(question: str, purse: Purse, by: str) -> str:
-    """Eight hex digits that name an investigation."""
-    content = canonical_json({"question": question, "purse": dict(purse), "by": by, "form": FORM})
+def _key(run: Run, question: str, purse: Purse, by: str) -> str:
+    """Eight hex digits that name an investigation; of other observed records it is another."""
+    content = canonical_json(
+        {"question": question, "purse": dict(purse), "by": by, "form": FORM, "of": len(run.observed.records)}
+    )
     return hashlib.sha256(content.encode("ascii")).hexdigest()[:8]

@@ -126,6 +126,9 @@ def _extra(
 
 def register(state: InvestigationState, runtime: Context) -> InvestigationChange:
     """Every new rival of a unit and all its comparisons in the ledger, before any held-out flip of the unit is read."""
+    if any(step["forwards"] and affordable(step, state) for step in offers(runtime.context.run, state)):
+        # What cannot be loaded is said before anything is registered.
+        runtime.context.run.subject  # noqa: B018
     entered, new = list(state["rivals"]), 0
     for place, rival in enumerate(entered):
         if is_open(rival) and not rival["hypothesis"]:
@@ -142,7 +145,8 @@ def choose(state: InvestigationState, runtime: Context) -> InvestigationChange:
     context = runtime.context
     every = offers(context.run, state)
     payable = [step for step in every if affordable(step, state)]
-    pick = context.policy.pick(payable, state["rivals"], state.get("board", [])) if payable else None
+    measured = state.get("board", [])[len(state["told"]) :]
+    pick = context.policy.pick(payable, state["rivals"], measured) if payable else None
     if pick is not None:
         return {"offered": every, "chosen": pick}
     if every and not payable:

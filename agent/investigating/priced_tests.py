@@ -27,6 +27,7 @@ from agent.investigating.investigation import (
 from mecharule_ops.rules.rivals import bits
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
+from mecharule_ops.store.ledger import LEAST_CLASS
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import price_words
 
@@ -40,7 +41,7 @@ ENOUGH = 8.0
 """Bits from which a larger test is not bought."""
 UNKNOWN = 1.0
 LEAST_APART = 12
-"""Held-out records on which two rivals part, below which they are not compared there."""
+"""Held-out records on which two rivals part, below which they are not compared there; `LEAST_CLASS` on each side."""
 LEAST_BITS = 0.05
 
 
@@ -134,10 +135,16 @@ def _tests(run: Run, state: InvestigationState, asked: AskedUnits, tested: Seque
         if affordable(table, state):
             break
     for pair in pairs_of(alive):
-        apart = np.flatnonzero(comparison_of(run, *pair).apart[places])
+        sides = comparison_of(run, *pair).sides[:, places]
+        apart = np.flatnonzero(sides[0] != sides[1])
         read = np.union1d(apart, np.arange(table["n"]))
         both = step_of(run, "table", asked, alive, places[read], 0.0)
-        if len(apart) >= LEAST_APART and affordable(both, state) >= affordable(table, state):
+        least = min((sides[0] & ~sides[1]).sum(), (sides[1] & ~sides[0]).sum())
+        if (
+            len(apart) >= LEAST_APART
+            and least >= LEAST_CLASS
+            and affordable(both, state) >= affordable(table, state)
+        ):
             tells = float(bits(predicted(pair, _holds(run, pair, places)))[apart].sum())
             duel = step_of(run, "duel", asked, pair, places[apart], tells)
             yield {**duel, "table": table["n"]}

@@ -85,11 +85,20 @@ def _rival(run: Run, asked: AskedUnits, flips: np.ndarray, family: str, fit: Fit
     made = _undecided(asked["units"][0], asked["regime"], family, fit.condition, words, fit.threshold)
     return {
         **made,
+        "less": "" if by == QUESTION else _contrary(fit.condition, run.task),
         "by": QUESTION if named else by,
         "train": [inside.flips, inside.n, outside.flips, outside.n],
         "mcc": round(fit.mcc, 4),
         "state": "open" if named or p <= CHANCE else "dropped",
     }
+
+
+def _contrary(condition: str, task: object) -> str:
+    """The words of the predicate whose contrary the condition is; empty for any other."""
+    clauses = Rule.parse(condition).clauses
+    first = clauses[0].conditions[0]
+    alone = len(clauses) == len(clauses[0].conditions) == 1
+    return "" if first.value or not alone else rule_in_words(first.predicate, task)
 
 
 def _undecided(unit: str, regime: int, family: str, condition: str, words: str, threshold: float) -> Rival:
@@ -101,6 +110,7 @@ def _undecided(unit: str, regime: int, family: str, condition: str, words: str, 
         family=family,
         condition=condition,
         words=words,
+        less="",
         by=OFFLINE,
         train=[],
         mcc=0.0,

@@ -5,7 +5,8 @@ Nothing between the facts but connecting words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from agent.investigating.board import counted
 from agent.investigating.board_shown import BoardShown
@@ -13,10 +14,11 @@ from agent.investigating.investigation import QUESTION, InvestigationState, Riva
 from agent.investigating.investigation_loop import Investigated
 from agent.investigating.nodes import said_of
 from agent.investigating.priced_tests import by_fit
-from agent.investigating.proposed_rivals import STATED
+from agent.investigating.proposed_rivals import CHANCE, STATED
 from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
+from mecharule_ops.rules.interval import fisher_p
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.saying.claims import figures_words
 from mecharule_ops.saying.looks import looks_words
@@ -33,6 +35,7 @@ MOST_SAID = 2
 STRONG = 0.7
 """Held-out MCC from which a condition predicts well."""
 RIVALS = "Rivals, those that fit train records best first (held-out records choose no order):"
+LESSER = "not by as much as was predicted"
 LESS = "refuted at the difference that was predicted, though its interval lies above 0"
 SIGNS = {"weaker": "weaker than another rival", "open": "not decided"}
 
@@ -43,8 +46,9 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
     rivals = state.get("rivals", [])
     unpaid = _unpaid(state)
     is_open = any(rival["state"] == "open" for rival in rivals) or (bool(state["asked"]) and not rivals)
+    answer = verdict(found)
     lines = [
-        verdict(found),
+        answer,
         *_example(run, found),
         "",
         *_known(found),
@@ -54,7 +58,7 @@ def reported(run: Run, found: Investigated, notes: tuple[str, ...] = ()) -> Tool
     ]
     data: Mapping[str, object] = {
         "run": run.id,
-        "verdict": verdict(found),
+        "verdict": answer,
         "by": found.by,
         "reused": found.reused,
         "not_affordable": unpaid,
@@ -73,8 +77,7 @@ def shown(found: Investigated, report: str = "") -> BoardShown:
     """The same for a screen: what is known so far in the words of the report, or the `report` once there is one."""
     state, step = found.state, found.state.get("chosen")
     unpaid = _unpaid(state)
-    dearest = max(unpaid, key=lambda step: step["forwards"], default=None)
-    price = Quoted(example_forwards=dearest["forwards"], seconds=dearest["seconds"]) if dearest else None
+    price = _more(unpaid) if unpaid else None
     return BoardShown(
         question=state["question"],
         read_as=state["read_as"],
@@ -104,6 +107,25 @@ def _unpaid(state: InvestigationState) -> list[Step]:
     return [step for step in state.get("offered", []) if not affordable(step, state)]
 
 
+def _dearest(unpaid: Sequence[Step]) -> list[Step]:
+    """Of each unit the dearest test that could not be afforded: with these all is paid."""
+    by_unit: dict[str, Step] = {}
+    for step in sorted(unpaid, key=lambda step: step["forwards"]):
+        by_unit["+".join(step["units"])] = step
+    return list(by_unit.values())
+
+
+def _more(unpaid: Sequence[Step]) -> Quoted:
+    """The price of all that could not be afforded."""
+    dearest = _dearest(unpaid)
+    seconds = [step["seconds"] for step in dearest]
+    known = [one for one in seconds if one is not None]
+    return Quoted(
+        example_forwards=sum(step["forwards"] for step in dearest),
+        seconds=sum(known) if len(known) == len(seconds) else None,
+    )
+
+
 def _purse(state: InvestigationState) -> str:
     """What is left of what may be spent."""
     forwards, seconds = state["purse"]["forwards"], state["purse"]["seconds"]
@@ -117,14 +139,21 @@ def _purse(state: InvestigationState) -> str:
 
 def verdict(found: Investigated) -> str:
     """One line in plain words."""
-    rivals = by_fit(list(filter(kept, found.state.get("rivals", []))))
+    told = [f"{fact['sentence']}." for fact in found.state["told"][: found.state["answers"]]]
     if not found.state["asked"]:
-        return " ".join(f"{fact['sentence']}." for fact in found.state["told"][:MOST_SAID])
+        return " ".join(told[:MOST_SAID])
+    named = any(rival["by"] == QUESTION for rival in found.state.get("rivals", []))
+    return " ".join([_of_tests(found), *told[:1]] if named else [*told[:1], _of_tests(found)])
+
+
+def _of_tests(found: Investigated) -> str:
+    """What came of the tests."""
+    rivals = by_fit(list(filter(kept, found.state.get("rivals", []))))
     named = [rival for rival in rivals if rival["by"] == QUESTION]
     if len(found.state["asked"]) > MOST_TOLD:
-        return _of_every_unit(found, named)
+        return _of_every_unit(found, rivals, named)
     if named:
-        return _of_question(found, rivals, named)
+        return _of_question(rivals, named)
     shown = [rival for rival in rivals if rival["state"] == "supported"]
     if shown:
         return _capital(_of_shown(rivals, shown[0]))
@@ -140,23 +169,30 @@ def verdict(found: Investigated) -> str:
     )
 
 
-def _of_question(found: Investigated, rivals: list[Rival], named: list[Rival]) -> str:
-    """What the run holds, then the verdict of all that the question names; where none is shown, what else is."""
-    said = [f"{fact['sentence']}." for fact in found.state["told"][: found.state["answers"]]][:1]
-    said += [_capital(_of_named(rival)) for rival in named]
+def _of_question(rivals: list[Rival], named: list[Rival]) -> str:
+    """The verdict of all that the question names; where none is shown, what else is."""
+    said = [_capital(_of_named(rival)) for rival in named]
     shown = [rival for rival in rivals if rival["state"] == "supported"]
     if shown and not any(rival in named for rival in shown):
         said.append(f"Of other conditions, {_of_shown(rivals, shown[0])}")
     return " ".join(said)
 
 
-def _of_every_unit(found: Investigated, named: list[Rival]) -> str:
-    """What is shown of which units, of all that were asked about."""
-    shown = [rival for rival in named if rival["state"] == "supported"]
-    units = {rival["unit"] for rival in shown}
-    asked = len(found.state["asked"])
-    others = "the others" if units else plural(asked, "unit")
-    return " ".join([*(_capital(_of_named(rival)) for rival in shown), f"It is shown of none of {others}."])
+def _of_every_unit(found: Investigated, rivals: list[Rival], named: list[Rival]) -> str:
+    """What is shown of which units, of what the question names, else the best of each; then how the others came out."""
+    judged = named or rivals
+    said, how = [], Counter[str]()
+    for asked in found.state["asked"]:
+        of_unit = [rival for rival in judged if rival["unit"] == "+".join(asked["units"])]
+        shown = [rival for rival in of_unit if rival["state"] == "supported"]
+        said += [_capital(_of_named(rival)) for rival in (shown if named else shown[:1])]
+        if not shown:
+            states = {rival["state"] for rival in of_unit}
+            how["not tested" if states <= {"open"} else LESSER if states == {"refuted"} else "undecided"] += 1
+    if how:
+        others = ", ".join(f"{number} {state}" for state, number in how.items())
+        said.append(f"Of the {'other ' if said else ''}{plural(how.total(), 'unit')}: {others}.")
+    return " ".join(said)
 
 
 def _is_less(rival: Rival) -> bool:
@@ -170,15 +206,33 @@ def _capital(text: str) -> str:
 
 
 def _of_named(rival: Rival) -> str:
-    word = {"supported": "Yes", "refuted": "No"}.get(rival["state"], "Undecided")
-    if _is_less(rival):
+    is_stated = rival["family"] == STATED or "+" in rival["unit"]
+    word = "Undecided"
+    if rival["state"] == "supported":
+        word = "Yes" if is_stated else "Shown, it flips less there" if rival["less"] else "Shown"
+        word = "Held-out records say so, train records do not" if _is_flat(rival) else word
+    elif _is_less(rival):
         word = "More often, but by less than was predicted"
-    if word == "Yes" and rival["condition"].startswith("not ") and rival["family"] != STATED:
-        word = "Yes, the other way round"
+    elif rival["state"] == "refuted":
+        word = "No" if is_stated and (rival["value"] or 0.0) <= 0 else LESSER.capitalize()
     telling = [said for said in rival["beside"] if "tells more" in said or "of those where" in said]
-    telling.sort(key=lambda said: ": not told apart [" in said)
+    telling.sort(key=lambda said: ": not told apart" in said)
     more = f" {_capital(telling[0])}." if rival["held_out"] and telling else ""
-    return f"{word}: {_counts(rival)}{_weak(rival) if word.startswith('Yes') else ''}{more}"
+    train = ""
+    if rival["state"] == "supported" and _is_flat(rival):
+        flips, n, other, all_ = rival["train"]
+        where = f"flip where {rival['words']}"
+        train = f" Of the train records {flips:,} of {n:,} {where}, elsewhere {other:,} of {all_:,}."
+    weak = _weak(rival) if rival["state"] == "supported" else ""
+    return f"{word}: {_counts(rival, of_less=True)}{train}{weak}{more}"
+
+
+def _is_flat(rival: Rival) -> bool:
+    """Whether train records say nothing for it, as they may where the question names it."""
+    if "+" in rival["unit"]:
+        return False
+    flips, n, other, all_ = rival["train"]
+    return fisher_p(flips, n, flips + other, n + all_) > CHANCE
 
 
 def _weak(rival: Rival) -> str:
@@ -204,9 +258,9 @@ def _of_shown(rivals: list[Rival], best: Rival) -> str:
     return f"{_counts(best)}{_weak(best)}{also}"
 
 
-def _counts(rival: Rival) -> str:
+def _counts(rival: Rival, *, of_less: bool = False) -> str:
     if rival["held_out"]:
-        return f"{counted(rival)}."
+        return f"{counted(rival, of_less=of_less)}."
     about = f"where {rival['words']}" if "+" not in rival["unit"] else rival["words"]
     return f"{rival['unit']}, {about}: {'; '.join(rival['beside']) or 'not tested'}."
 
@@ -268,7 +322,7 @@ def _left(run: Run, found: Investigated, unpaid: list[Step]) -> Iterator[str]:
         yield f"Open: {', '.join(open_)}."
     yield from map(_not_affordable, unpaid)
     if unpaid:
-        yield f"Next: the same with --forwards {max(step['forwards'] for step in unpaid)} --yes."
+        yield f"Next: the same with --forwards {_more(unpaid).example_forwards} --yes."
     elif state["asked"]:
         unit = state["asked"][0]["units"][0]
         found_units = {str(each.neuron) for each in run.findings.units()}

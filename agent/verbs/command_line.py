@@ -7,11 +7,10 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from agent.verbs.options import VERBS
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import UsageError, did_you_mean
 from tools.arguments import Arguments
 from tools.registry import TOOLS
 from tools.schemas import options_of
@@ -56,7 +55,7 @@ class Parser(argparse.ArgumentParser):
                 break  # What follows is no option, or a verb's.
             name = each.partition("=")[0]
             if re.fullmatch("--[a-z-]+", name) and not any(one.startswith(name) for one in known):
-                self.error(f"expected an option that there is, got {name!r}{_nearest(name, known)}")
+                self.error(f"expected an option that there is, got {name!r}{did_you_mean(name, known)}")
         found, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"expected nothing more, got {' '.join(rest)!r}")
@@ -70,16 +69,11 @@ class Parser(argparse.ArgumentParser):
         if wrong := _INVALID.match(message):
             known = list(named[wrong[1].split("/")[0]].choices or ())
             what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
-            message = f"expected {what}, got {wrong[2]!r}{_nearest(wrong[2], known)}"
+            message = f"expected {what}, got {wrong[2]!r}{did_you_mean(wrong[2], known)}"
         elif missing := _MISSING.match(message):
             wanted = [f"{name} ({named[name.split('/')[0]].help})" for name in missing[1].split(", ")]
             message = f"expected {' and '.join(wanted)}, got none"
         raise UsageError(f"{message}; see `{self.prog} --help`")
-
-
-def _nearest(wrong: str, known: Iterable[str]) -> str:
-    near = get_close_matches(wrong, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def parser() -> argparse.ArgumentParser:

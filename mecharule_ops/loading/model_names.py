@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.codec import parse_json
-from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.errors import ModelUnavailable, UsageError, did_you_mean
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape, unreadable
@@ -138,7 +138,7 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
         return from_hub(name)
     raise UsageError(
         f"expected a model of: {', '.join(_SIZES)}, a model directory or a hub id such as "
-        f"{HUB_IDS['smollm2-135m']}; got {name!r}; see `mecharule models list`"
+        f"{HUB_IDS['smollm2-135m']}; got {name!r}{did_you_mean(name, _SIZES)}; see `mecharule models list`"
     )
 
 

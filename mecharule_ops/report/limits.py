@@ -83,6 +83,8 @@ def numbers_sentence(numbers: Numbers) -> str:
 
 def close_sentence(close: CloseCompletions) -> str:
     """How many completions rounding may decide, and how that was measured."""
+    if not close.lead:
+        return f"Batches of several sizes gave the leads of {close.compared} completions to the bit."
     return (
         f"{close.close.count:,} of {close.close.n:,} completions have a lead below {close.lead:.1g} logits: on "
         f"another processor they may differ. (Batches of several sizes moved the leads of {close.compared} "

@@ -167,7 +167,7 @@ def _advice(findings: Findings) -> list[str]:
 def _elsewhere(findings: Findings, earlier: Findings | None) -> Iterator[str]:
     """Where the rest stands, and which limits and choices the run before did not have."""
     yield f"All:  mecharule show {findings.run} --full"
-    if earlier is None:
+    if earlier is None or (earlier.model, earlier.task) != (findings.model, findings.task):
         return
     known = {choice.setting for choice in earlier.choices}
     new = [choice.setting for choice in findings.choices if choice.setting not in known]

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject
 
 
+PORTION = 4
+"""Groups whose completions are computed together for their certificates."""
+
+
 def certificate_now(name: str, units: Group, regime: Regime, tell: Callable[[str], None]) -> Certificate:
     """The stored certificate of ablating exactly these units, or one made now and kept."""
     with opened(name) as run:
@@ -67,16 +71,20 @@ def certify_each(
     kind: str = "ablate",
     rules: Mapping[Group, AnchoredRule | None],
 ) -> Iterator[Certificate]:
-    """The certificate of each group of units of one basis; clean passes are made once for all of them."""
-    if not groups:
-        return
-    intervention = run.intervention(groups[0][0].basis)
-    made = ablation_rows(run, intervention, groups, run.slices(regime).named)
-    for units, rows in zip(groups, made, strict=True):
-        flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
-        claim = f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
-        stated = certified_rule(rules.get(units))
-        yield certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated)
+    """The certificate of each group of units of one basis; clean passes are made once a portion, which a stop loses."""
+    for first in range(0, len(groups), PORTION):
+        portion = groups[first : first + PORTION]
+        intervention = run.intervention(portion[0][0].basis)
+        made = ablation_rows(run, intervention, portion, run.slices(regime).named)
+        for units, rows in zip(portion, made, strict=True):
+            flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
+            claim = (
+                f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
+            )
+            stated = certified_rule(rules.get(units))
+            yield certified(
+                run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated
+            )
 
 
 def certified(

@@ -34,12 +34,17 @@ class Part(StrEnum):
 def drawn(run: Run, regime: Regime, part: Part, most: int | None = None) -> Int[np.ndarray, " record"]:
     """Positions of `most` of the part's records, or of all, in the order of their hashed keys.
 
-    The further records that accounts observed are among them: what holds of a run's records may be asked of these too.
+    After the run's own come the further ones that accounts observed, so that a draw of before stays a prefix.
     """
     observed = run.observed
     eligible = observed.eligible(regime)
     among = eligible[observed.train[eligible] == (part is Part.TRAIN)]
-    return some_places(observed.records, among, most, of=f"tabulated {part}", seed=run.config.seed)
+    own = among < len(run.records)
+    draws = (
+        some_places(observed.records, among[which], of=f"tabulated {part}", seed=run.config.seed)
+        for which in (own, ~own)
+    )
+    return np.concatenate(tuple(draws))[:most]
 
 
 def forwards_missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> int:

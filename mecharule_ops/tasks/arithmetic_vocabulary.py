@@ -93,7 +93,7 @@ def rival_families(operators: Sequence[str], high: int) -> dict[str, tuple[tuple
 
 
 def _digit_families(
-    what: str, names: Sequence[str], places: int
+    family: str, names: Sequence[str], places: int
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
     """One a place, of all these numbers."""
     of = ("answer", "result", "sum") if names == ("expected",) else (*names, "operand", "operands", "numbers")
@@ -101,10 +101,11 @@ def _digit_families(
         f"{digit} of {many}{one}" for digit in ("digit", "digits") for many in ("", "the ") for one in of
     )
     for place in range(places):
-        here = (("units digit", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else ()
+        names_of_place = (("units", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else ()
+        here = tuple(f"{name} {what}" for name in names_of_place for what in ("digit", "digits", "place"))
         texts = (text for name in names for text in _digits(name, places))
         at_place = tuple(text for text in texts if re.match(rf"digit\(\w+, {place}\)", text))
-        yield f"{what} at place {place}", ((*here, *anywhere), at_place)
+        yield f"{family} at place {place}", ((*here, *anywhere), at_place)
 
 
 def _quarters(low: int, high: int) -> tuple[int, ...]:

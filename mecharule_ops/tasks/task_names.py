@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mecharule_ops.config import RunConfig
-from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.errors import ClaimNotSupported, UsageError, did_you_mean
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.hans import Hans
@@ -137,7 +137,8 @@ def _class_of(name: str) -> type[Arithmetic] | type[TextTask]:
     if not colon or not file.endswith(".py"):
         raise UsageError(
             f"expected a task of: {', '.join((*_TASKS, *EXAMPLE_SETS))}, a table "
-            f"({', '.join(SUFFIXES)}), or FILE.py:CLASS; got {name!r}; `mecharule tasks` says what each asks"
+            f"({', '.join(SUFFIXES)}), or FILE.py:CLASS; got {name!r}{did_you_mean(name, (*_TASKS, *EXAMPLE_SETS))}; "
+            "`mecharule tasks` says what each asks"
         )
     found = getattr(_module(Path(file).expanduser()), attribute, None)
     if not (isinstance(found, type) and issubclass(found, TextTask)):
