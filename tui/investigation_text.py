@@ -17,8 +17,8 @@ INVESTIGATION_HELP = (
     "One investigation. Rivals say what a unit's flips may go with; each is registered with its threshold before a "
     "held-out flip is read, and decided once: ✓ supported, ✗ refuted, ○ weaker than another, ◐ undecided, ◌ not "
     "decided yet. The test under way, its price and what is left of the purse (60 s unless more is accepted) stand "
-    "below. In the end the verdict comes first. i asks, m asks it again with a purse for what could not be afforded, ] and [ turn to other "
-    "investigations, y copies all, e writes it to a file, Esc twice stops and keeps what is known."
+    "below. In the end the verdict comes first. i asks, m asks it again with a purse for what could not be afforded, ] "
+    "and [ turn to other investigations, y copies all, e writes it to a file, Esc twice stops and keeps what is known."
 )
 
 
