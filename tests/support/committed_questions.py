@@ -17,7 +17,8 @@ from tools.registry import ToolResult
 
 UNKNOWN = (
     "Xyzzy frobnicates purple quuxes over gnarled brambles! Zyzzyvas besmirch velvet ocarinas under nineteen umbrellas "
-    "while jackdaws juggle vexing quartz."
+    "while jackdaws juggle vexing quartz. Ghastly tuxedos waltz beneath lacquered pumpkins; foghorns yodel at drowsy "
+    "yaks. Marzipan buccaneers whittle soggy bassoons, and pudgy llamas quaff buttermilk beside a rusty gazebo."
 )
 """Words that no wording of any row holds."""
 MOST = 12
