@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.answering.facts import facts_of
@@ -81,17 +81,12 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         data |= {"understood": False, "answer": _not_understood(question)}
         data["follow_ups"] = list(offers.fill(found.nearest, unit, MOST))
         return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
-    before, answered, routes = topic, list[Answered](), list[Route]()
-    for route in found.routes:
-        part = _new(refused or answered_by(findings, path, route, topic, tell), answered)
-        if part is None:
-            # Both readings have one answer, so nothing is to be said of how it was taken.
-            routes = [replace(each, taken=False) for each in routes]
-            continue
-        answered.append(part)
-        routes.append(route)
-        topic = _next_topic(topic, part)
-    found = replace(found, routes=tuple(routes))
+    before = topic
+    found, answered, topic = _parts_of(
+        found,
+        topic,
+        lambda route, spoken_of: refused or answered_by(findings, path, route, spoken_of, tell),
+    )
     facts = tuple(each for part in answered for each in part.facts)
     sources = dict.fromkeys(source for each in facts for source in each.sources)
     certificates = certificate_ids(sources)
@@ -115,11 +110,25 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     return ToolResult(data=data, text=laid_out(who, data), facts=facts)
 
 
-def _new(part: Answered, before: Sequence[Answered]) -> Answered | None:
-    """What a part says that no part before it does; None where that is nothing."""
-    said = {each.said for other in before for each in other.facts}
-    facts = tuple(each for each in part.facts if each.said not in said)
-    return replace(part, facts=facts) if facts or not before else None
+def _parts_of(
+    found: Understood, topic: Topic, answer: Callable[[Route, Topic], Answered]
+) -> tuple[Understood, list[Answered], Topic]:
+    """(what was understood, its parts answered, what is spoken of since), without a part that says nothing new.
+
+    Where two readings have one answer nothing is to be said of how the question was taken.
+    """
+    answered, routes, said = list[Answered](), list[Route](), set[str]()
+    for route in found.routes:
+        part = answer(route, topic)
+        facts = tuple(each for each in part.facts if each.said not in said)
+        if answered and not facts:
+            routes = [replace(each, taken=False) for each in routes]
+            continue
+        answered.append(replace(part, facts=facts))
+        routes.append(route)
+        said |= {each.said for each in facts}
+        topic = _next_topic(topic, answered[-1])
+    return replace(found, routes=tuple(routes)), answered, topic
 
 
 def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agent.investigating.comparing import RivalComparison, comparison_of, pairs_of
-from agent.investigating.investigation import ALPHA, QUESTION, InvestigationRuntime, Rival, Step
+from agent.investigating.investigation import ALPHA, QUESTION, Beside, InvestigationRuntime, Rival, Step
 from agent.investigating.priced_tests import by_fit
 from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
@@ -98,7 +98,8 @@ def _with_verdict(rival: Rival, entry: Hypothesis, n: int) -> Rival:
     assert outcome is not None
     known |= {"value": outcome.value, "low": outcome.low, "high": outcome.high, "p": outcome.p}
     if outcome.n != n:
-        known["beside"] = [f"decided before, on {outcome.n} records"]
+        said = f"decided before, on {outcome.n} records"
+        known["beside"] = [Beside(kind="before", rival="", told_apart=False, said=said)]
     if outcome.counts:
         inside, held, outside, other = outcome.counts
         known["held_out"] = list(outcome.counts)
@@ -131,41 +132,46 @@ def _compared(
     assert entry.outcome is not None
     one, two = asked.first, asked.other
     flips_there, n, other_flips, other_n = entry.outcome.counts
-    p = entry.outcome.p
-    not_apart = "not told apart" if p is None else f"not told apart, p {p:.2g} where {level:.2g} is needed"
     if not (n and other_n):
         return
+    p, decided_so = entry.outcome.p, entry.state in (HypothesisState.SUPPORTED, HypothesisState.REFUTED)
     if asked.smaller is not None:
+        not_apart = (
+            "not told apart" if p is None else f"not told apart, p {p:.2g} where {level:.2g} is needed"
+        )
         told = {"supported": "it flips more there", "refuted": "it flips less there"}.get(
             entry.state, not_apart
         )
-        _beside(
-            asked.smaller,
+        said = (
             f"of those where {asked.within}, {flips_there} of {n} flip where {asked.inner} and {other_flips} of "
-            f"{other_n} where not: {told} [h:{entry.id}]",
-            first=one["by"] == two["by"] == QUESTION,
+            f"{other_n} where not: {told} [h:{entry.id}]"
         )
+        larger = two if asked.smaller is one else one
+        found_so = Beside(kind="within", rival=larger["id"], told_apart=decided_so, said=said)
+        _add(asked.smaller, found_so, first=one["by"] == two["by"] == QUESTION)
         return
     counts = (
         f"where only {one['id']} holds {flips_there} of {n} flip, "
         f"where only {two['id']} does {other_flips} of {other_n} [h:{entry.id}]"
     )
     lost = {HypothesisState.SUPPORTED: (two, one), HypothesisState.REFUTED: (one, two)}
-    if entry.state in lost:
+    if decided_so:
         loser, winner = lost[HypothesisState(entry.state)]
-        _beside(loser, f"{winner['id']} tells more: {counts}")
+        said = f"{winner['id']} tells more: {counts}"
+        _add(loser, Beside(kind="loses", rival=winner["id"], told_apart=True, said=said))
         if loser["by"] != QUESTION and loser["state"] != HypothesisState.REFUTED:
             loser["state"] = WEAKER
         return
     first, second = by_fit([one, two])
     if second["state"] == HypothesisState.SUPPORTED:
-        _beside(second, f"not told apart from {first['id']}: {counts}{'' if p is None else f', p {p:.2g}'}")
+        said = f"not told apart from {first['id']}: {counts}{'' if p is None else f', p {p:.2g}'}"
+        _add(second, Beside(kind="near", rival=first["id"], told_apart=False, said=said))
 
 
-def _beside(rival: Rival, said: str, *, first: bool = False) -> None:
-    """One thing more that was found beside another rival; the same is said once."""
-    if said not in rival["beside"]:
-        rival["beside"].insert(0 if first else len(rival["beside"]), said)
+def _add(rival: Rival, beside: Beside, *, first: bool = False) -> None:
+    """One thing more that was found of it; the same is said once."""
+    if beside not in rival["beside"]:
+        rival["beside"].insert(0 if first else len(rival["beside"]), beside)
 
 
 def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], alpha: float) -> list[Rival]:

@@ -29,6 +29,18 @@ class AskedUnits(TypedDict):
     """Train records of the draw whose flips were stored when it was asked."""
 
 
+class Beside(TypedDict):
+    """What was found of a rival beside another one, or of it before."""
+
+    kind: Literal["loses", "within", "near", "before"]
+    """`loses`: the other one tells more; `within`: it is looked at within the larger; `near`: they are not told apart;
+    `before`: it was decided before."""
+    rival: str
+    """The other one's id; empty where there is none."""
+    told_apart: bool
+    said: str
+
+
 class Rival(TypedDict):
     """One prediction with its test and, once decided, its verdict."""
 
@@ -62,8 +74,7 @@ class Rival(TypedDict):
     p: float | None
     """Corrected over the investigation."""
     mcc_held_out: float | None
-    beside: list[str]
-    """What was found beside other rivals, in words."""
+    beside: list[Beside]
 
 
 class Step(TypedDict):

@@ -18,7 +18,7 @@ from agent.investigating.investigation import (
     RivalProposer,
 )
 from agent.investigating.policies import AsBefore, GreedyPolicy
-from agent.investigating.told_by_run import Told
+from agent.investigating.told_by_run import NOTHING, Told
 from agent.investigating.with_model import StoredProposer
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
@@ -28,7 +28,7 @@ from mecharule_ops.run.tabulating import has_leads
 from mecharule_ops.store.keys import INVESTIGATIONS
 from mecharule_ops.store.ledger import Ledger
 
-FORM = 2
+FORM = 3
 """Of what is stored; an investigation of another form is made again."""
 Quiet = Callable[[str], None]
 
@@ -55,7 +55,7 @@ def investigate(
     *,
     policy: ChoosingPolicy | None = None,
     proposer: RivalProposer | None = None,
-    told: Told = Told(),  # noqa: B008 (frozen)
+    told: Told = NOTHING,
     again: bool = False,
     emit: Callable[[Event], None] = lambda event: None,
     tell: Quiet = lambda line: None,

@@ -126,10 +126,9 @@ def _extra(
 
 def register(state: InvestigationState, runtime: Context) -> InvestigationChange:
     """Every new rival of a unit and all its comparisons in the ledger, before any held-out flip of the unit is read."""
-    if any(step["forwards"] and affordable(step, state) for step in offers(runtime.context.run, state)):
-        # What cannot be loaded is said before anything is registered.
-        runtime.context.run.subject  # noqa: B018
     entered, new = list(state["rivals"]), 0
+    if any(is_open(rival) and not rival["hypothesis"] for rival in entered):
+        _check_model(runtime.context, state)
     for place, rival in enumerate(entered):
         if is_open(rival) and not rival["hypothesis"]:
             others = [known for known in entered if known["unit"] == rival["unit"] and known["hypothesis"]]
@@ -138,6 +137,12 @@ def register(state: InvestigationState, runtime: Context) -> InvestigationChange
     if new:
         runtime.context.tell(f"{plural(new, 'prediction')} registered: rivals, and comparisons of any two")
     return {"rivals": entered}
+
+
+def _check_model(context: InvestigationRuntime, state: InvestigationState) -> None:
+    """Loads the model where a test has to run it: what cannot be loaded is said before anything is registered."""
+    if any(step["forwards"] and affordable(step, state) for step in offers(context.run, state)):
+        context.run.subject  # noqa: B018
 
 
 def choose(state: InvestigationState, runtime: Context) -> InvestigationChange:

@@ -164,7 +164,7 @@ def _of_tests(found: Investigated) -> str:
         return f"Undecided: {measured[-1]['sentence']}."
     return "Undecided: " + (
         "the tests that would tell cannot be afforded."
-        if "afforded" in found.state.get("ended", "")
+        if _unpaid(found.state)
         else f"none of {plural(len(rivals), 'rival')} could be shown."
     )
 
@@ -215,9 +215,9 @@ def _of_named(rival: Rival) -> str:
         word = "More often, but by less than was predicted"
     elif rival["state"] == "refuted":
         word = "No" if is_stated and (rival["value"] or 0.0) <= 0 else LESSER.capitalize()
-    telling = [said for said in rival["beside"] if "tells more" in said or "of those where" in said]
-    telling.sort(key=lambda said: ": not told apart" in said)
-    more = f" {_capital(telling[0])}." if rival["held_out"] and telling else ""
+    telling = [each for each in rival["beside"] if each["kind"] in ("loses", "within")]
+    telling.sort(key=lambda each: not each["told_apart"])
+    more = f" {_capital(telling[0]['said'])}." if rival["held_out"] and telling else ""
     train = ""
     if rival["state"] == "supported" and _is_flat(rival):
         flips, n, other, all_ = rival["train"]
@@ -248,11 +248,10 @@ def _weak(rival: Rival) -> str:
 def _of_shown(rivals: list[Rival], best: Rival) -> str:
     if "+" in best["unit"]:
         return f"{best['unit'].replace('+', ' and ')} {best['condition']}: {_counts(best)}"
-    near = f"not told apart from {best['id']}:"
     alike = [
         rival["id"]
         for rival in rivals
-        if rival["unit"] == best["unit"] and any(said.startswith(near) for said in rival["beside"])
+        if any((each["kind"], each["rival"]) == ("near", best["id"]) for each in rival["beside"])
     ]
     also = f" Not told apart from {', '.join(alike)}." if alike else ""
     return f"{_counts(best)}{_weak(best)}{also}"
@@ -262,14 +261,14 @@ def _counts(rival: Rival, *, of_less: bool = False) -> str:
     if rival["held_out"]:
         return f"{counted(rival, of_less=of_less)}."
     about = f"where {rival['words']}" if "+" not in rival["unit"] else rival["words"]
-    return f"{rival['unit']}, {about}: {'; '.join(rival['beside']) or 'not tested'}."
+    return f"{rival['unit']}, {about}: {'; '.join(each['said'] for each in rival['beside']) or 'not tested'}."
 
 
 def _verdict(rival: Rival) -> Iterator[str]:
     by = "" if rival["by"] == "offline" else f", by {rival['by']}"
     state = LESS if _is_less(rival) else SIGNS.get(rival["state"], rival["state"])
     yield f"{rival['id']} {rival['family']}{by}: {rival['words']}: {state}{_figures(rival)}"
-    yield from (f"   {said}" for said in rival["beside"])
+    yield from (f"   {each['said']}" for each in rival["beside"])
 
 
 def _figures(rival: Rival) -> str:

@@ -49,6 +49,9 @@ class Told:
     """Whether they say that the run holds no answer, so that no test of it gives one."""
 
 
+NOTHING = Told()
+
+
 def told_by_run(name: str, question: str, tell: Tell) -> Told:
     """Facts with their sources. No model is run: kinds whose tools would are left out. Raises what opening raises."""
     with opened(name) as run:

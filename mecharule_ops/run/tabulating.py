@@ -7,6 +7,7 @@ held-out ones decide; a draw of fewer records is a prefix of a draw of more.
 from __future__ import annotations
 
 from enum import StrEnum
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -14,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.run.contents import ObservedRecords
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import CLEAN_LEADS, LOOKS, HeldOutLook
 from mecharule_ops.subsets import some_places
@@ -22,6 +24,8 @@ from mecharule_ops.types import Columns, Regime
 LEAST_LEAD = "least_lead"
 """The column of the clean run's least lead."""
 COMPETITORS = 1
+_COLUMNS: WeakKeyDictionary[Run, tuple[ObservedRecords, Columns]] = WeakKeyDictionary()
+"""Of each open run its columns, which every predicate reads."""
 
 
 class Part(StrEnum):
@@ -85,9 +89,13 @@ def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
 
 
 def columns_of(run: Run) -> Columns:
-    """The task's columns, and the least lead where it was measured."""
-    columns = run.observed.columns
-    return {**columns, LEAST_LEAD: measure_leads(run)} if has_leads(run) else columns
+    """The task's columns, and the least lead where it was measured; made once for the records observed so far."""
+    observed, columns = _COLUMNS.get(run, (None, {}))
+    if observed is not run.observed:
+        columns = run.observed.columns
+        columns = {**columns, LEAST_LEAD: measure_leads(run)} if has_leads(run) else columns
+        _COLUMNS[run] = run.observed, columns
+    return columns
 
 
 def has_leads(run: Run) -> bool:
@@ -103,6 +111,7 @@ def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
     leads = _least_leads(run)
     if run.store.writable:
         run.store.put(CLEAN_LEADS, leads)
+        _COLUMNS.pop(run, None)
     return leads
 
 

@@ -128,7 +128,11 @@ def test_a_carry_is_looked_at_among_additions(stored: Path, run: Run) -> None:
     carry = next(
         rival for rival in found.state["rivals"] if rival["family"] == "a carry" and rival["held_out"]
     )
-    within = next(said for said in carry["beside"] if said.startswith("of those where it is an addition"))
+    within = next(
+        each["said"]
+        for each in carry["beside"]
+        if each["kind"] == "within" and each["said"].startswith("of those where it is an addition")
+    )
     places = drawn(run, Regime.BASELINE_POSITIVE, Part.HELD_OUT)
     flips = run.flips([(Neuron.parse("m1.14"),)], places, Regime.BASELINE_POSITIVE)[0]
     (condition,) = Rule.parse(carry["condition"]).clauses[0].conditions
