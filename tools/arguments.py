@@ -134,13 +134,13 @@ class WhyArguments(DirectedArguments):
     full: bool = Field(False, description="every fact: bounds, selectivity, controls, what it responds to")
 
 
-class WhyNotArguments(DirectedArguments):
+class WhyNotArguments(PricedArguments, DirectedArguments):
     """say why a unit is not among the results, from the recorded search; --test ablates it exactly now"""
 
     test: bool = Field(False, description="ablate it alone on both slices now")
 
 
-class FlipArguments(OfUnitArguments):
+class FlipArguments(PricedArguments, OfUnitArguments):
     """ablate a unit on a typed prompt: before, after, what was predicted, edits that switch the rule"""
 
     prompt: str = Field(description="a question of the task, for example 120-7=")
@@ -169,6 +169,7 @@ class VerifyArguments(Arguments):
     more: list[str] = Field([], description="ids of further certificates of the same run")
     run: RunName | None = None
     all: bool = Field(False, description="every certificate of the run")
+    estimate: bool = Field(False, description="say how many completions it takes and stop")
     model: str | None = Field(None, description="where the model lies, if not under its recorded name")
     device: Device = None
     dtype: DType = None

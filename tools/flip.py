@@ -34,6 +34,7 @@ from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.rules import short
 from mecharule_ops.saying.unit_rules import UnitRule, told_rule
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
+from tools._ablations import accepted, price_words
 from tools._accounts import about, change_words, example_data, last_line
 from tools.arguments import FlipArguments
 from tools.registry import Tell, ToolResult, stated
@@ -91,13 +92,17 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
     similar records' flips.
 
     Cost: two completions a prompt, a backward a generated token and competitor, and one ablated completion a
-    neighbour that the run has not stored.
+    neighbour that the run has not stored; or only the price of these ablations, at most.
     """
     neuron = Neuron.parse(given.neuron)
-    with opened(given.run, write=True, tell=tell) as run:
+    with opened(given.run, write=not given.estimate, tell=tell) as run:
         findings = findings_of(run)
         check_unit(run, neuron)
         example = run.task.read(given.prompt)
+        price = price_words(run, 1 + given.edits + given.neighbours)
+        if given.estimate:
+            return price.stated(run.id, at_most=True)
+        accepted(price, given.yes, tell)
         tell(f"loading {run.config.model}")
         (record,) = behaviour_on(run.task, run.subject, [example]).records
         regime = Regime(int(record.label))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mecharule_ops.certificates.bundles import read_bundle
@@ -15,6 +16,7 @@ from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import AUTO, kept, this_machine
+from mecharule_ops.numbers import plural
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.replacement.table_files import read_table
 from mecharule_ops.run.live_run import Run
@@ -38,27 +40,41 @@ class Docket:
 
     where: str
     certificates: tuple[Certificate, ...]
-    bench: Bench
+    make_bench: Callable[[], Bench]
+    """Loads the model."""
 
 
 def verify(given: VerifyArguments, tell: Tell) -> ToolResult:
-    """How each certificate came out. Exit code 4 when any differs, else 3 when any cannot be run, else 0.
+    """How each certificate came out; or only the price. Exit code 4 when any differs, else 3 when any cannot be run.
 
     Cost: two completions an example and certificate, one group at a time on TransformerLens.
     """
     with _docket(given, tell) as docket:
-        verifications = []
+        if given.estimate:
+            return _price(docket)
+        bench, verifications = docket.make_bench(), []
         for index, certificate in enumerate(docket.certificates):
             tell(
                 f"certificate {certificate.id} ({index + 1} of {len(docket.certificates)}): "
                 f"{len(certificate.example_ids)} examples again on the reference path"
             )
             verifications.append(
-                verification_of(
-                    certificate, lambda one: rerun(docket.bench, one), numbers=docket.bench.numbers
-                )
+                verification_of(certificate, lambda one: rerun(bench, one), numbers=bench.numbers)
             )
     return _result(docket, verifications)
+
+
+def _price(docket: Docket) -> ToolResult:
+    """How many completions; the reference path was timed by no run."""
+    count = sum(2 * len(certificate.example_ids) for certificate in docket.certificates)
+    of = plural(len(docket.certificates), "certificate")
+    return ToolResult(
+        data={
+            "where": docket.where,
+            "price": {"completions": count, "certificates": len(docket.certificates)},
+        },
+        text=f"price: {plural(count, 'completion')} on the reference path, with and without the units of {of}",
+    )
 
 
 def _result(docket: Docket, verifications: Sequence[Verification]) -> ToolResult:
@@ -104,23 +120,24 @@ def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
     if path.is_dir():
         folder = path.parent if path.name == CERTIFICATES else path
         bundle = read_bundle(folder / CERTIFICATES)
-        bench = bench_of_folder(folder, bundle, given, tell)
-        yield Docket(where=str(folder), certificates=bundle, bench=bench)
+        bench = partial(bench_of_folder, folder, bundle, given, tell)
+        yield Docket(where=str(folder), certificates=bundle, make_bench=bench)
         return
     if path.is_file() and path.suffix == ".json":
         certificate = Certificate.from_json(_read(path))
         home = path.parent.parent
         if path.parent.name == CERTIFICATES and given.run is None:
-            bench = bench_of_folder(home, (certificate,), given, tell)
-            yield Docket(where=str(path), certificates=(certificate,), bench=bench)
+            bench = partial(bench_of_folder, home, (certificate,), given, tell)
+            yield Docket(where=str(path), certificates=(certificate,), make_bench=bench)
             return
         with opened(given.run or "last") as run:
-            yield Docket(where=str(path), certificates=(certificate,), bench=bench_as_asked(run, given, tell))
+            bench = partial(bench_as_asked, run, given, tell)
+            yield Docket(where=str(path), certificates=(certificate,), make_bench=bench)
         return
     with opened(given.run or _run_with(given)) as run:
         chosen = _of_run(run, given)
-        tell(f"run {run.id}: loading {given.model or run.config.model}")
-        yield Docket(where=f"run {run.id}", certificates=chosen, bench=bench_as_asked(run, given, tell))
+        bench = partial(bench_as_asked, run, given, tell)
+        yield Docket(where=f"run {run.id}", certificates=chosen, make_bench=bench)
 
 
 def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
@@ -134,9 +151,9 @@ def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
 
 
 def _run_with(given: VerifyArguments) -> str:
-    """The newest run that holds the certificate asked for; the newest of all for `last`."""
+    """The newest run that holds the certificate asked for; for `last` the one that was asked last."""
     if given.what == "last":
-        return "last"
+        return _asked_last()
     if given.all:
         return given.what
     for summary in list_runs(runs_directory()):
@@ -154,6 +171,16 @@ def _run_with(given: VerifyArguments) -> str:
     )
 
 
+def _asked_last() -> str:
+    """The run written to last of those that hold an answer; the run that finished last where none does."""
+    for summary in list_runs(runs_directory()):
+        if summary.created is not None:
+            with opened(str(summary.path)) as run:
+                if run.store.has(LAST_ANSWER):
+                    return str(summary.path)
+    return "last"
+
+
 def _bare(identifier: str) -> str:
     """An id as typed or as cited: `7f3a`, `c:7f3a` or `[c:7f3a]`."""
     return identifier.strip("[]").removeprefix("c:")
@@ -168,6 +195,7 @@ def _read(path: Path) -> str:
 
 def bench_as_asked(run: Run, given: VerifyArguments, tell: Tell) -> Bench:
     """The run's model, by its recorded name or from elsewhere, on its own device and type or on those asked for."""
+    tell(f"run {run.id}: loading {given.model or run.config.model}")
     device, dtype = given.device or run.device_here(), given.dtype or run.dtype
     return bench_of_run(run, load(given.model or run.config.model, device, dtype, tell))
 

@@ -15,13 +15,14 @@ from mecharule_ops.questions.fates import (
     settled_by,
 )
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import opened
+from mecharule_ops.run.opening import find_certificate, opened
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.flips import unit_flips
 from mecharule_ops.saying.searches import search_name
 from mecharule_ops.saying.unit_rules import UnitRule
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime, SearchStatus
+from tools._ablations import accepted, price_words
 from tools._accounts import Asked, slices_data, slices_words
 from tools.arguments import WhyNotArguments
 from tools.registry import Tell, ToolResult, stated
@@ -44,6 +45,12 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
         rank = None if scores is None else attribution_rank(neuron, scores)
         path = settled_by(run, neuron, regime)
         predicted = _promise(run, neuron, regime)
+        stored = find_certificate(run, (neuron,), regime)
+        if given.estimate or (given.test and stored is None):
+            price = price_words(run, 0 if stored else len(run.slices(regime).positions))
+            if given.estimate:
+                return price.stated(findings.run)
+            accepted(price, given.yes, tell)
     node = path[-1] if path else None
     reason = _reason(asked, node, rank)
     data: dict[str, object] = {
@@ -72,7 +79,7 @@ def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
     if given.test:
         from mecharule_ops.run.certify import certificate_now
 
-        certificate = certificate_now(given.run, (neuron,), regime, tell)
+        certificate = stored or certificate_now(given.run, (neuron,), regime, tell)
         data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
         data["certificate"] = certificate.id
         flips = slices_words(certificate)

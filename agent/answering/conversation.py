@@ -15,7 +15,7 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.summary import in_general, of_searches
+from mecharule_ops.report.summary import found_line, in_general, not_found, sure_line, when_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
@@ -180,9 +180,10 @@ def answered_by(findings: Findings, path: str, route: Route, topic: Topic, tell:
 
 
 def _summed(findings: Findings) -> list[Fact]:
-    """The report's own summary, sentence by sentence."""
-    paragraphs = (*in_general(findings), *of_searches(findings))
-    return [fact(said.rstrip("."), f"run:{findings.run}") for paragraph in paragraphs for said in paragraph]
+    """What the end of a run says first: what was found, when, how sure; then what was asked of what."""
+    said = [found_line(findings), when_line(findings), sure_line(findings), *not_found(findings)]
+    said += [in_general(findings)[0][1], *findings.notes]
+    return [fact(sentence.rstrip("."), f"run:{findings.run}") for sentence in said if sentence]
 
 
 def _with_condition(run: Run, question: str, found: Understood) -> tuple[Understood, list[str]]:

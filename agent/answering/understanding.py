@@ -29,6 +29,13 @@ _WORD_QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\W\d]+(?:[ -][^\W\d]+)?|[Dd][+
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
 _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
 _UNIT = re.compile(rf"\b{UNIT_NAME}(?!\w)(?!\.\d)", re.IGNORECASE)
+_SPELT_OUT = (
+    (re.compile(r"\bL(\d{1,4})\s?H(\d{1,4})\b", re.IGNORECASE), r"a\1.h\2"),
+    (re.compile(r"\bhead\s+(\d{1,4})\.h?(\d{1,4})\b", re.IGNORECASE), r"a\1.h\2"),
+    (re.compile(r"\blayer\s+(\d{1,4})(?:'s)?,?\s+head\s+(\d{1,4})\b", re.IGNORECASE), r"a\1.h\2"),
+    (re.compile(r"\bhead\s+(\d{1,4})\s+(?:of|in|at)\s+layer\s+(\d{1,4})\b", re.IGNORECASE), r"a\2.h\1"),
+)
+"""The field's other names of a head, read as its printed one."""
 _LAYER = re.compile(r"\blayer\s*(?:number\s*)?(\d{1,4})\b|\b[mna](\d{1,4})\b(?!\.)", re.IGNORECASE)
 _RUN = re.compile(
     r"\brun\s+([0-9a-f]{4,16}|last)\b|(?<=with )(last|(?=\w*\d)[0-9a-f]{4,16})\b", re.IGNORECASE
@@ -108,6 +115,8 @@ def lowered(text: str) -> str:
 def read(question: str, known: Collection[str] = ()) -> Reading:
     """Everything that a question holds; a long word not `known` is read as the known one most like it."""
     text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
+    for pattern, name in _SPELT_OUT:
+        text = pattern.sub(name, text)
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for match in pattern.finditer(text):

@@ -58,6 +58,10 @@ LEAD_WORDS = (
 )
 
 
+class NotRead(UsageError):
+    """A question that names no unit, no family and no flips."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRead:
     """What a question was read as."""
@@ -71,7 +75,7 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
     """What is to be found out by tests; nothing, where what the run holds answers it (`is_told`) and no condition is
     named.
 
-    Raises `UsageError` where the question names no unit, no family and no flips, and for a direction that is hidden.
+    Raises `NotRead` where the question names no unit, no family and no flips, `UsageError` for a hidden direction.
     """
     understood = read(question)
     units = [Neuron.parse(name) for name in understood.units]
@@ -91,7 +95,7 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
         return QuestionRead()
     spoken_of = bool(units) or _OF_UNITS.search(rest)
     if not (named or is_pair or (spoken_of and _OF_FLIPS.search(rest))):
-        raise UsageError(
+        raise NotRead(
             'expected a question about when a unit flips, such as "does m1.37 flip where carry(a, b)?" or "why does '
             f'the strongest unit flip?"; got {question!r}'
         )
@@ -102,6 +106,20 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
         return QuestionRead(asked=(_asked(run, pair, regime, [], {}),), words=words)
     units = units or _meant(run, rest, understood, named)
     claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(rest, run, units, given))}
+    return read_as(run, units, given, families, claims, unread=unread)
+
+
+def read_as(
+    run: Run,
+    units: Sequence[Neuron],
+    given: Regime | None,
+    families: list[str],
+    claims: dict[str, str],
+    *,
+    unread: Sequence[str] = (),
+    by: str = "",
+) -> QuestionRead:
+    """What is asked of each unit, and in words; `by` a language model where one read it."""
     about = [*(words or f"`{text}`" for text, words in claims.items()), *families]
     asked = tuple(
         _asked(run, [unit], outcome_for(run.findings, unit, given).regime, families, claims) for unit in units
@@ -109,7 +127,7 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
     flips = f"the flips of {' and '.join(map(str, units))} go with"
     words = f"do {flips} {', '.join(about)}?" if about else f"what do {flips}?"
     words += f" (not read as a condition: {'; '.join(map(repr, unread))})" if unread else ""
-    return QuestionRead(asked=asked, words=words)
+    return QuestionRead(asked=asked, words=f"{words} (as {by} read it)" if by else words)
 
 
 def _speaks_of(text: str, words: Iterable[str]) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
+
+import numpy as np
+from jaxtyping import Bool, Int
 
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.ledger import Ledger
@@ -172,8 +175,15 @@ class RivalProposer(Protocol):
         """A language model's name."""
         ...
 
-    def propose(self, run: Run, asked: AskedUnits, rivals: list[Rival]) -> list[str]:
-        """Predicates as text. Raises `MechaRuleError`."""
+    def propose(
+        self,
+        run: Run,
+        asked: AskedUnits,
+        known: Sequence[Rival],
+        train: Int[np.ndarray, " record"],
+        flips: Bool[np.ndarray, " record"],
+    ) -> list[str]:
+        """Predicates as text, from the `known` rivals and the flips of train records. Raises `MechaRuleError`."""
         ...
 
 

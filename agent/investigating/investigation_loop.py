@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.graph import checkpoints, investigation_graph, run_to_end
-from agent.investigating.asking import QuestionRead, reading_of
+from agent.investigating.asking import NotRead, QuestionRead, reading_of
 from agent.investigating.investigation import (
     ChoosingPolicy,
     InvestigationInput,
@@ -21,7 +21,7 @@ from agent.investigating.policies import AsBefore, GreedyPolicy
 from agent.investigating.told_by_run import NOTHING, Told
 from agent.investigating.with_model import StoredProposer
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import has_leads
@@ -31,6 +31,8 @@ from mecharule_ops.store.ledger import Ledger
 FORM = 3
 """Of what is stored; an investigation of another form is made again."""
 Quiet = Callable[[str], None]
+Reader = Callable[[Run], QuestionRead]
+"""Reads a question that is not understood otherwise; nothing where it does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,11 @@ Watch = Callable[[Investigated], object]
 """Is told how an investigation stands: as it begins, after every node, and where it is read back."""
 
 
+def nothing_read(run: Run) -> QuestionRead:
+    """Without a language model there is nobody to ask."""
+    return QuestionRead()
+
+
 def investigate(
     run: Run,
     question: str,
@@ -55,6 +62,7 @@ def investigate(
     *,
     policy: ChoosingPolicy | None = None,
     proposer: RivalProposer | None = None,
+    read: Reader = nothing_read,
     told: Told = NOTHING,
     again: bool = False,
     emit: Callable[[Event], None] = lambda event: None,
@@ -64,17 +72,18 @@ def investigate(
     """What the question comes to within the purse; kept in the run file when it ended.
 
     One that was killed goes on at its node; one that ended is read back unless `again`, with which a prediction that
-    was decided stays decided. Raises `UsageError` on a question about no unit.
+    was decided stays decided. `read` is asked what a question means that is not understood otherwise. Raises `NotRead`
+    where it does not know either, `UsageError` on a unit that there is not.
     """
-    reading = QuestionRead() if told.settles else reading_of(question, run, is_told=bool(told.read_as))
     by = proposer.name if proposer else "offline"
     key = _key(run, question, purse, by)
     history = stored(run)
     earlier = [entry for entry in history if entry["key"] == key]
-    if earlier and not again and reading.asked:
+    if earlier and not again and earlier[-1]["state"]["asked"]:
         found = _read_back(earlier[-1])
         watch(found)
         return found
+    reading = QuestionRead() if told.settles else _reading(question, run, read, is_told=bool(told.read_as))
     runtime = InvestigationRuntime(
         run=run, ledger=Ledger(run.store, emit), policy=policy or GreedyPolicy(), proposer=proposer, tell=tell
     )
@@ -98,6 +107,19 @@ def investigate(
         )
     run.store.put(INVESTIGATIONS, [*history, {"form": FORM, "key": key, "by": by, "state": state}])
     return Investigated(state=state, by=by)
+
+
+def _reading(question: str, run: Run, read: Reader, *, is_told: bool) -> QuestionRead:
+    try:
+        return reading_of(question, run, is_told=is_told)
+    except NotRead as refused:
+        try:
+            reading = read(run)
+        except MechaRuleError as fault:
+            raise NotRead(f"{refused}; {fault}") from None
+        if not reading.asked:
+            raise
+        return reading
 
 
 def as_far_as_it_got(run: Run, question: str, purse: Purse, by: str) -> Investigated | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from langgraph.runtime import Runtime
 
 from agent.investigating import proposed_rivals as made
@@ -24,6 +27,7 @@ from agent.investigating.priced_tests import LEAST_LOOK, by_fit, groups_of, has_
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.mechanism.pairs import Interaction
 from mecharule_ops.numbers import plural
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part, drawn, fires, measure_leads
 from mecharule_ops.store.ledger import LEAST_CLASS
 from mecharule_ops.types import Neuron, Regime
@@ -46,21 +50,27 @@ def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
         n = looked(state, asked)
         if n < LEAST_LOOK or (earlier and not _lead_is_new(state, asked, earlier)):
             continue
-        flips = context.run.flips(
-            [(Neuron.parse(asked["units"][0]),)],
-            drawn(context.run, Regime(asked["regime"]), Part.TRAIN, n),
-            Regime(asked["regime"]),
-        )[0]
+        regime = Regime(asked["regime"])
+        train = drawn(context.run, regime, Part.TRAIN, n)
+        flips = context.run.flips([(Neuron.parse(asked["units"][0]),)], train, regime)[0]
         if not earlier:
             board = of_looking(board, context.run.id, asked, int(flips.sum()), n)
         if min(flips.sum(), n - flips.sum()) < LEAST_CLASS:
             if not earlier:
                 board = too_rare(board, context.run.id, asked, int(flips.sum()), n)
             continue
-        extra = [] if earlier else _extra(context, asked, rivals, said, refused)
-        by = context.proposer.name if context.proposer else made.OFFLINE
+        fresh = made.proposed(context.run, asked, n, leads=has_leads(state))
+        if context.proposer is not None and not earlier:
+            name = context.proposer.name
+            extra = _extra(
+                context.run,
+                said,
+                refused,
+                name,
+                partial(context.proposer.propose, context.run, asked, fresh, train, flips),
+            )
+            fresh = made.proposed(context.run, asked, n, leads=has_leads(state), extra=extra, by=name)
         known = {rival["condition"] for rival in earlier}
-        fresh = made.proposed(context.run, asked, n, leads=has_leads(state), extra=extra, by=by)
         rivals += [rival for rival in fresh if rival["condition"] not in known]
     return {
         "board": board,
@@ -97,28 +107,21 @@ def _of_pair(asked: AskedUnits) -> list[Rival]:
 
 
 def _extra(
-    context: InvestigationRuntime,
-    asked: AskedUnits,
-    rivals: list[Rival],
-    said: list[list[str]],
-    refused: list[str],
+    run: Run, said: list[list[str]], refused: list[str], name: str, propose: Callable[[], list[str]]
 ) -> list[str]:
-    """Predicates of a language model that read; the others are refused with their reason."""
-    if context.proposer is None:
-        return []
-    try:
-        texts = context.proposer.propose(context.run, asked, rivals)
-    except MechaRuleError as fault:
-        refused.append(f"{context.proposer.name} proposed nothing: {fault}")
-        said.append([])
-        return []
-    said.append(texts)
-    read = []
-    for text in texts:
+    """Predicates of a language model that read, asked for once a question; others are refused with their reason."""
+    if not said:
         try:
-            fires(context.run, text)
+            said.append(propose())
         except MechaRuleError as fault:
-            refused.append(f"{text}: {fault}")
+            refused.append(f"{name} proposed nothing: {fault}")
+            said.append([])
+    read = []
+    for text in said[0]:
+        try:
+            fires(run, text)
+        except MechaRuleError as fault:
+            refused += [] if (reason := f"{text}: {fault}") in refused else [reason]
         else:
             read.append(text)
     return read

@@ -1,25 +1,49 @@
-"""What a language model may do in an investigation: propose predicates, and pick a priced test by its number."""
+"""What a language model may do in an investigation: read the question, propose predicates, pick a priced test."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+import numpy as np
+from jaxtyping import Bool, Int
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.investigating.asking import MOST_UNITS, QuestionRead, read_as
 from agent.investigating.investigation import AskedUnits, BoardFact, ChoosingPolicy, Rival, Step
 from agent.llm.protocol import Request
 from agent.llm.retrying import Asker
 from agent.proposing import showing
-from mecharule_ops.errors import MechaRuleError, StoreError
+from agent.proposing.typed_grammar import predicate_pattern
+from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
 from mecharule_ops.predicates.language import schema_of, vocabulary
+from mecharule_ops.questions.support import by_strength
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.tabulating import fires
 from mecharule_ops.tasks.meanings import meanings_of
+from mecharule_ops.tasks.rival_families import families_of
+from mecharule_ops.types import Neuron
 
-PROPOSE, PICK = "investigate_rivals", "investigate_test"
+READ, PROPOSE, PICK = "investigate_question", "investigate_rivals", "investigate_test"
 MOST = 4
 """Rivals that a model adds, at most."""
+PAIRS = 4
+"""Flipped train records that it is shown, each beside the unflipped one that differs least."""
+KNOWN = 8
+"""Rivals of templates that it is shown."""
+_SPECIAL, _ESCAPED = r"([.^$*+?{}\[\]|()\\])", r"\\\1"
+"""What stands for itself in an expression once it is escaped: fewer signs than `re.escape`, which llama.cpp reads."""
+
+
+class QuestionAsRead(BaseModel):
+    """The schema of a reading."""
+
+    model_config = ConfigDict(extra="forbid")
+    units: list[str] = Field(max_length=MOST_UNITS)
+    ideas: list[str] = Field(max_length=MOST)
+    conditions: list[str] = Field(max_length=MOST)
 
 
 class Rivals(BaseModel):
@@ -38,7 +62,7 @@ class Pick(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProposer:
-    """Predicates of a language model, which sees the question, the columns and what the templates found on train."""
+    """A language model that sees the question, the columns, and train records with what the templates found on them."""
 
     asker: Asker
     question: str
@@ -47,24 +71,110 @@ class ModelProposer:
     def name(self) -> str:
         return self.asker.model.name
 
-    def propose(self, run: Run, asked: AskedUnits, rivals: list[Rival]) -> list[str]:
+    def read(self, run: Run) -> QuestionRead:
+        """The question as the model reads it: units, ideas and predicates by name; nothing where it names none.
+
+        Costs one request, retries aside. Raises what the model's faults are; a name that there is not is left out.
+        """
+        units = {str(unit.neuron): unit for unit in by_strength(run.findings)[:MOST_UNITS]}
+        ideas = [family.name for family in families_of(run.task, run.columns)]
+        filled = {
+            "question": self.question,
+            "units": showing.listed(units),
+            "ideas": showing.listed(ideas),
+            **_language(run),
+        }
+        pattern = _pattern(run)
+        request = Request.of(
+            READ,
+            filled,
+            schema=QuestionAsRead,
+            purpose="what the question asks",
+            patterns={
+                "conditions": pattern,
+                **{name: _one_of(texts) for name, texts in (("units", units), ("ideas", ideas)) if texts},
+            },
+        )
+        said = cast(QuestionAsRead, self.asker.ask(request).parsed)
+        conditions = [text for text in said.conditions if _reads(run, text)]
+        named = [Neuron.parse(name) for name in said.units if name in units]
+        families = [idea for idea in said.ideas if idea in ideas]
+        if not (conditions or (named and families)):
+            return QuestionRead()
+        meant = named or [Neuron.parse(name) for name in units][:1]
+        return read_as(run, meant, None, families, dict.fromkeys(conditions, ""), by=self.name)
+
+    def propose(
+        self,
+        run: Run,
+        asked: AskedUnits,
+        known: Sequence[Rival],
+        train: Int[np.ndarray, " record"],
+        flips: Bool[np.ndarray, " record"],
+    ) -> list[str]:
         """Costs one request, retries aside."""
         filled = {
             "question": self.question,
             "unit": asked["units"][0],
-            "columns": showing.columns(
-                schema_of(run.columns), run.task.prompt_columns, meanings_of(run.task)
-            ),
-            "language": vocabulary(),
-            "rivals": showing.listed(rival["condition"] for rival in rivals),
+            **_language(run),
+            "rivals": showing.listed(map(_on_train, known[:KNOWN])),
+            "pairs": _pairs(run, train, flips),
         }
-        request = Request.of(PROPOSE, filled, schema=Rivals, purpose=f"rivals of {asked['units'][0]}")
+        request = Request.of(
+            PROPOSE,
+            filled,
+            schema=Rivals,
+            purpose=f"rivals of {asked['units'][0]}",
+            patterns={"predicates": _pattern(run)},
+        )
         return cast(Rivals, self.asker.ask(request).parsed).predicates
+
+
+def _language(run: Run) -> Mapping[str, str]:
+    """What a predicate may be made of."""
+    prompt, schema = run.task.prompt_columns, schema_of(run.columns)
+    known = {name: kind for name, kind in schema.items() if name in prompt} or schema
+    return {
+        "columns": showing.columns(known, prompt, meanings_of(run.task), run.columns),
+        "language": vocabulary(),
+    }
+
+
+def _pattern(run: Run) -> str:
+    return predicate_pattern(run.columns, schema_of(run.columns), run.task.prompt_columns)
+
+
+def _one_of(texts: Iterable[str]) -> str:
+    return f"^({'|'.join(re.sub(_SPECIAL, _ESCAPED, text) for text in texts)})$"
+
+
+def _reads(run: Run, text: str) -> bool:
+    try:
+        fires(run, text)
+    except UsageError:
+        return False
+    return True
+
+
+def _on_train(rival: Rival) -> str:
+    inside, n, outside, other = rival["train"]
+    return f"{rival['condition']}: flips {inside} of {n} where it holds, {outside} of {other} elsewhere"
+
+
+def _pairs(run: Run, train: Int[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]) -> str:
+    """Train records that flip, each beside the one most like it that does not."""
+    names = [name for name in run.columns if name in run.task.prompt_columns]
+    columns = {name: run.columns[name][train] for name in names}
+    pairs = showing.nearest(columns, np.flatnonzero(flips)[:PAIRS].tolist(), ~flips, names)
+    return showing.pairs(columns, pairs, "flips", "does not")
 
 
 @dataclass(slots=True, kw_only=True)
 class ModelPolicy:
-    """A language model picks by number; where it cannot, or names none, the `fallback` does."""
+    """A language model picks by number where tests cost something; what is stored is read first, unasked.
+
+    Where it cannot, or names none, the `fallback` picks.
+    """
 
     asker: Asker
     question: str
@@ -73,9 +183,9 @@ class ModelPolicy:
     """Why a pick was not the model's."""
 
     def pick(self, offered: list[Step], rivals: list[Rival], board: list[BoardFact]) -> Step | None:
-        """Costs one request where there is a choice."""
-        if len(offered) == 1:
-            return offered[0]
+        """Costs one request where there is a choice that costs something."""
+        if len(offered) == 1 or not offered[0]["forwards"]:
+            return self.fallback.pick(offered, rivals, board)
         filled = {
             "question": self.question,
             "rivals": showing.listed(f"{one['id']} {one['state']}: {one['condition']}" for one in rivals),
@@ -107,7 +217,14 @@ class StoredProposer:
     said: Sequence[Sequence[str]]
     turn: int = 0
 
-    def propose(self, run: Run, asked: AskedUnits, rivals: list[Rival]) -> list[str]:
+    def propose(
+        self,
+        run: Run,
+        asked: AskedUnits,
+        known: Sequence[Rival],
+        train: Int[np.ndarray, " record"],
+        flips: Bool[np.ndarray, " record"],
+    ) -> list[str]:
         """The stored words of the turn. Raises `StoreError` where there are none."""
         self.turn += 1
         if self.turn > len(self.said):

@@ -44,6 +44,9 @@ def _forms(columns: Columns, schema: Mapping[str, type]) -> Iterator[str]:
         yield f"{one} (<|==|>) {one}"
         yield rf"(carry|borrow)\({one}, {one}\)"
         yield rf"(carry|borrow)_at\({one}, {one}, [0-2]\)"
+    texts = [name for name, kind in schema.items() if kind is str and name != "prompt"]
+    if len(texts) > 1:
+        yield f"{_one(texts)} (==|!=) {_one(texts)}"
     for name, kind in schema.items():
         if kind is bool:
             yield name

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from agent.investigating.investigation import ChoosingPolicy, Purse, RivalProposer
-from agent.investigating.investigation_loop import Watch, as_far_as_it_got, investigate, played_again
+from agent.answering.chat import answer
+from agent.investigating.asking import NotRead
+from agent.investigating.investigation import ChoosingPolicy, Purse
+from agent.investigating.investigation_loop import (
+    Watch,
+    as_far_as_it_got,
+    investigate,
+    nothing_read,
+    played_again,
+)
 from agent.investigating.policies import GreedyPolicy
 from agent.investigating.report import reported
-from agent.investigating.told_by_run import told_by_run
+from agent.investigating.told_by_run import Told, told_by_run
 from agent.investigating.with_model import ModelPolicy, ModelProposer
-from agent.llm.choice import choose, make_model
+from agent.llm.choice import Choice, choose, make_model
 from agent.llm.retrying import Asker
 from agent.verbs.dry_run import told
 from agent.verbs.options import InvestigateOptions
@@ -39,27 +47,53 @@ def investigate_run(
     """The report; when it is stopped, that of what is known, with exit code 130.
 
     `show` stops it by raising `stopped`, `should_stop` by its word between two batches. Exit code 5 when the purse left
-    something open. Raises what opening the run and choosing a model raise.
+    something open. A question that a language model cannot read as one about flips either, it answers as `ask` does, by
+    the facts of tools that it calls. Raises what opening the run and choosing a model raise.
     """
     _check_question(asked)
-    choice = choose(asked.llm, budget=asked.tokens)
-    model = make_model(choice)
 
     def tell(line: str) -> None:
         show(Notice(text=line))
 
     held = told_by_run(asked.run, asked.question, tell)
+    choice = choose(asked.llm, budget=asked.tokens)
+    model = make_model(choice)
+    asker = None
+    if model is not None:
+        asker = Asker(model=model, price=choice.price, most_tokens=choice.most_tokens)
+    try:
+        return _investigated(asked, choice, asker, held, show, watch, should_stop, stopped)
+    except NotRead as refused:
+        if asker is None:
+            raise
+        tell(f"{refused}; {choice.short} is asked with the tools")
+        return answer(asked.run, asked.question, asker, choice, tell)
+
+
+def _investigated(
+    asked: InvestigateOptions,
+    choice: Choice,
+    asker: Asker | None,
+    held: Told,
+    show: Show,
+    watch: Watch,
+    should_stop: Callable[[], bool],
+    stopped: type[BaseException],
+) -> ToolResult:
+    def tell(line: str) -> None:
+        show(Notice(text=line))
+
     with opened(asked.run, write=True, tell=tell, should_stop=should_stop) as run:
 
         def emit(event: Event) -> None:
             run.store.append([event])
             show(event)
 
-        purse, asker = purse_of(asked), None
-        made: RivalProposer | None = None
+        purse = purse_of(asked)
+        made: ModelProposer | None = None
         policy: ChoosingPolicy = GreedyPolicy()
-        if model is not None:
-            asker = Asker(model=model, price=choice.price, most_tokens=choice.most_tokens, emit=emit)
+        if asker is not None:
+            asker.emit = emit
             made = ModelProposer(asker=asker, question=asked.question)
             policy = ModelPolicy(asker=asker, question=asked.question, fallback=policy)
         try:
@@ -69,6 +103,7 @@ def investigate_run(
                 purse,
                 policy=policy,
                 proposer=made,
+                read=made.read if made else nothing_read,
                 told=held,
                 again=asked.again,
                 emit=emit,

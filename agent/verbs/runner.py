@@ -92,9 +92,9 @@ def plan(config: RunConfig) -> ToolResult:
     config = settled(config)
     found = outlook(config)
     data = config.model_dump(mode="json") | {"task_settings": dict(task_of(config).describe())}
-    lines = [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
-    lines += ["", *(f"{name:18} {said}" for name, said in told(found))]
-    lines.append("nothing was run; the time is measured once the model is loaded")
+    lines = [f"{name:18} {said}" for name, said in told(found)]
+    lines += ["nothing was run; the time is measured once the model is loaded", "", "Settings:"]
+    lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
     return ToolResult(data={"dry_run": True, "settings": data, **as_data(found)}, text="\n".join(lines))
 
 

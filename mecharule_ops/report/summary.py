@@ -136,6 +136,15 @@ def sure_line(findings: Findings) -> str:
     return " ".join(map(sentence, said))
 
 
+def not_found(findings: Findings) -> list[str]:
+    """What came of each search that found nothing."""
+    return [
+        f"{name}: {' '.join(_sentences(findings, outcome))}"
+        for name, outcome in zip(search_titles(findings), findings.searches, strict=True)
+        if not outcome.tau_agonists
+    ]
+
+
 def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControls | None]:
     """The controls of each τ-agonist, None where none ran."""
     return [unit.controls for unit in findings.units_of(outcome) if unit.is_tau_agonist]

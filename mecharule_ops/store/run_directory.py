@@ -56,12 +56,13 @@ def new_run_id(folder: Path, token_source: Callable[[int], str]) -> str:
 def find_run(wanted: str, folder: Path, *, to_resume: bool = False) -> Path:
     """The file of a run given as a path, an id, a unique prefix of one, or `last`.
 
-    `last` is the run written to last that is finished, or, `to_resume`, that is not; else the newest there is.
+    `last` is the run that finished last, or, `to_resume`, the unfinished one written to last; else the newest there is.
     Raises `UsageError` when there is none or more than one.
     """
     paths = _newest_first(folder)
     if wanted == "last" and paths:
-        return next((path for path in paths if _is_finished(path) is not to_resume), paths[0])
+        unfinished = (path for path in paths if _finished_at(path) is None)
+        return (next(unfinished, None) if to_resume else _finished_last(paths)) or paths[0]
     if run_path(wanted, folder) in paths:
         return run_path(wanted, folder)
     if Path(wanted).is_file():
@@ -83,12 +84,25 @@ def _way_out(found: Sequence[Path], paths: Sequence[Path], folder: Path) -> str:
     return f"in {folder}: {names}{', …' if len(paths) > 5 else ''}; `mecharule runs` lists them"
 
 
-def _is_finished(path: Path) -> bool:
+def _finished_last(paths: Sequence[Path]) -> Path | None:
+    """Of runs by the time of their last write the one that finished last; None where none did."""
+    latest, when = None, 0.0
+    for path in paths:
+        if _last_write(path) < when:
+            break
+        if (moment := _finished_at(path)) is not None and moment > when:
+            latest, when = path, moment
+    return latest
+
+
+def _finished_at(path: Path) -> float | None:
+    """Unix time at which a run finished; None for one that did not, or cannot be read."""
     try:
         with RunStore.open(path, read_only=True, whole=False) as store:
-            return store.latest(RunFinished) is not None
+            finished = store.latest_with_time(RunFinished)
     except StoreError:
-        return False
+        return None
+    return None if finished is None else finished[0]
 
 
 def list_runs(folder: Path) -> tuple[RunSummary, ...]:

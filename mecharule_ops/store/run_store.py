@@ -146,12 +146,17 @@ class RunStore:
 
     def latest(self, cls: type[E]) -> E | None:
         """The last event of a class, None when there is none."""
+        found = self.latest_with_time(cls)
+        return None if found is None else found[1]
+
+    def latest_with_time(self, cls: type[E]) -> tuple[float, E] | None:
+        """(unix time, the last event of a class), None when there is none."""
         query = "SELECT seq, unix_time, body, crc FROM event WHERE kind = ? ORDER BY seq DESC LIMIT 1"
         for seq, moment, body, crc in self._rows(query, kind_of(cls)):
             event = self._event(seq, moment, body, crc)
             if not isinstance(event, cls):
                 raise StoreError(f"expected event {seq} of {self.path} under its own kind: {_RESTORE}")
-            return event
+            return moment, event
         return None
 
     def put(self, name: Artefact[T], value: T) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,13 @@ from bundled_run import made_once, opened
 from llm_scripted import Recorder, asker
 
 from agent.investigating import nodes as nodes_investigating
-from agent.investigating.asking import reading_of
+from agent.investigating.asking import NotRead, reading_of
 from agent.investigating.investigation import QUESTION, Purse
 from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
 from agent.investigating.policies import AtRandom, GreedyPolicy
 from agent.investigating.priced_tests import LOOK
 from agent.investigating.report import reported, shown, verdict
-from agent.investigating.with_model import ModelPolicy, ModelProposer
+from agent.investigating.with_model import ModelPolicy, ModelProposer, Rivals
 from agent.verbs.investigate import investigate_run, investigate_task, purse_of, replay_investigation
 from agent.verbs.options import InvestigateOptions
 from agent.verbs.runner import agreed, nobody
@@ -43,6 +44,8 @@ EITHER: Mapping[str, object] = {
     "chains_for": 0,
 }
 FREE = Purse(forwards=None, seconds=None)
+PROPOSES = {"when": ["Known rivals"], "json": {"predicates": ["t1 != t4", "the moon == 1"]}}
+PICKS = {"when": ["Tests, each"], "json": {"test": 99}}
 
 
 @pytest.fixture
@@ -252,25 +255,90 @@ def test_stopped_it_reports_what_is_known(run: Run, monkeypatch: pytest.MonkeyPa
 def test_a_model_proposes_predicates_and_picks_by_number_only(run: Run, tmp_path: Path) -> None:
     """Its predicates are tested like others; what does not read is refused; a number out of range is not taken."""
     question = f"when does {_strongest(run)} flip?"
-    model = Recorder(
-        tmp_path,
-        {"when": ["Known rivals:"], "json": {"predicates": ["t1 != t4", "the moon == 1"]}},
-        {"when": ["Tests, each"], "json": {"test": 99}},
-    )
-    patient = asker(model)
-    policy = ModelPolicy(asker=patient, question=question, fallback=GreedyPolicy())
-    proposer = ModelProposer(asker=patient, question=question)
+    model = Recorder(tmp_path, PROPOSES, PICKS)
+    policy, proposer = _with_model(model, question)
     found = investigate(run, question, FREE, policy=policy, proposer=proposer)
     assert "t1 != t4" in [rival["condition"] for rival in found.state["rivals"]]
     assert len(found.state["refused"]) == 1
     assert found.state["refused"][0].startswith("the moon == 1: ")
     assert all("expected a test of 0 to" in fault for fault in policy.failed)
-    assert len(policy.failed) > 0
+    held = [request.patterns for request in model.requests if request.schema is Rivals]
+    assert len(held) == 1
+    assert re.fullmatch(held[0]["predicates"], "t1 == t4")
     held_out = {str(run.records[place].example.prompt) for place in drawn(run, run.regimes[0], Part.HELD_OUT)}
     assert not any(f'"{prompt}"' in sent for prompt in held_out for sent in model.sent)
     asked_before = len(model.sent)
     assert played_again(run)[1]
     assert len(model.sent) == asked_before
+
+
+def test_what_is_stored_is_read_without_asking_what_to_test(run: Run, tmp_path: Path) -> None:
+    """A pick is asked for where every test that is left costs something, and never else."""
+    question = "when does n0.2 flip?"
+    model = Recorder(tmp_path, PROPOSES, PICKS)
+    policy, proposer = _with_model(model, question)
+    told: list[list[int]] = []
+
+    class Watched:
+        def pick(self, offered: list[Any], rivals: list[Any], board: list[Any]) -> Any:
+            before = len(model.sent)
+            picked = policy.pick(offered, rivals, board)
+            told.append([len(offered), offered[0]["forwards"], len(model.sent) - before])
+            return picked
+
+    investigate(run, question, FREE, policy=Watched(), proposer=proposer)
+    assert {asked > 0 for n, forwards, asked in told if n > 1 and forwards} == {True}
+    assert {asked for n, forwards, asked in told if n == 1 or not forwards} == {0}
+
+
+def test_a_model_is_asked_for_rivals_once_a_question(run: Run, tmp_path: Path) -> None:
+    """Of every unit that the question is about the same predicates are tested."""
+    units = [str(unit.neuron) for unit in run.findings.searches[0].agonists][:2]
+    question = f"do the flips of {units[0]} or {units[1]} go with t1?"
+    model = Recorder(tmp_path, PROPOSES, PICKS)
+    policy, proposer = _with_model(model, question)
+    found = investigate(run, question, FREE, policy=policy, proposer=proposer)
+    assert len([request for request in model.requests if request.schema is Rivals]) == 1
+    proposed = [rival["unit"] for rival in found.state["rivals"] if rival["condition"] == "t1 != t4"]
+    assert sorted(proposed) == sorted(units)
+
+
+def test_a_model_reads_what_is_not_understood(run: Run, tmp_path: Path) -> None:
+    """Names that there are not are left out; what it read is said to be its reading, and is played again without it."""
+    question, unit = "is there something with the ends of the word?", _strongest(run)
+    reads = {"units": [unit, "n9.99"], "ideas": ["the column t1", "luck"], "conditions": ["t1 == t4", "moon"]}
+    model = Recorder(tmp_path, {"when": ["Ideas:"], "json": reads}, PROPOSES, PICKS)
+    policy, proposer = _with_model(model, question)
+    found = investigate(run, question, FREE, policy=policy, proposer=proposer, read=proposer.read)
+    (asked,) = found.state["asked"]
+    assert (asked["units"], asked["families"], asked["claims"]) == (
+        [unit],
+        ["the column t1"],
+        {"t1 == t4": ""},
+    )
+    assert found.state["read_as"].endswith("(as mock:script read it)")
+    assert {rival["by"] for rival in found.state["rivals"] if rival["condition"] == "t1 == t4"} == {QUESTION}
+    assert played_again(run)[1]
+
+
+def test_a_model_that_reads_nothing_leaves_the_question_refused(run: Run, tmp_path: Path) -> None:
+    """Nothing is registered, and the refusal is that of the program; a fault of the model is named with it."""
+    reads = {"units": [], "ideas": [], "conditions": []}
+    policy, proposer = _with_model(Recorder(tmp_path, {"when": ["Ideas:"], "json": reads}), "who are you?")
+    with pytest.raises(NotRead, match="expected a question about when a unit flips"):
+        investigate(run, "who are you?", FREE, policy=policy, proposer=proposer, read=proposer.read)
+    policy, proposer = _with_model(Recorder(tmp_path, {"when": ["nothing"], "json": reads}), "who are you?")
+    with pytest.raises(NotRead, match=r"expected a question about when a unit flips.*; "):
+        investigate(run, "who are you?", FREE, policy=policy, proposer=proposer, read=proposer.read)
+    assert not Ledger(run.store).entries()
+
+
+def _with_model(model: Recorder, question: str) -> tuple[ModelPolicy, ModelProposer]:
+    patient = asker(model)
+    return (
+        ModelPolicy(asker=patient, question=question, fallback=GreedyPolicy()),
+        ModelProposer(asker=patient, question=question),
+    )
 
 
 def test_what_is_no_question_about_flips_is_refused(run: Run) -> None:

@@ -28,6 +28,7 @@ def test_the_prompts_are_those_of_the_agent() -> None:
     wanted = (
         "add",
         "converse",
+        "investigate_question",
         "investigate_rivals",
         "investigate_test",
         "judge_harm",

@@ -126,6 +126,16 @@ def test_units_places_directions_layers_and_prompts_are_read() -> None:
     assert route("is it stronger than m1.4?") == Route(kind="versus", units=("m1.4",), refers=True)
 
 
+@pytest.mark.parametrize(
+    "said", ["why does L20H8 flip?", "why does layer 20 head 8 flip?", "why does head 8 of layer 20 flip?",
+             "why does head 20.8 flip?", "why does layer 20, head 8 flip?"]
+)  # fmt: skip
+def test_the_fields_other_names_of_a_head_are_read(said: str) -> None:
+    """They are routed as the printed name is."""
+    assert understand(said).routes == understand("why does a20.h8 flip?").routes
+    assert understand(said).units == ("a20.h8",)
+
+
 def test_a_units_name_is_no_prompt() -> None:
     """`m4.12` next to a minus sign is not a question to type."""
     found = route("would m4.12 flip on 7-3=?")

@@ -10,14 +10,21 @@ from mecharule_ops.store.run_directory import find_run, run_path
 from mecharule_ops.store.run_store import RunStore
 
 
-def test_last_is_the_newest_finished_run_and_to_resume_the_newest_that_is_not(tmp_path: Path) -> None:
-    for name, finished in (("aaaa", True), ("bbbb", False), ("cccc", True), ("dddd", False)):
-        with RunStore.create(run_path(name, tmp_path), {"run": name}) as store:
-            if finished:
-                store.append([RunFinished(run=name, status="done")])
-        os.utime(run_path(name, tmp_path), (len(name), ord(name[0])))
+def _run(folder: Path, name: str, *, finished: float | None, written: float) -> None:
+    """A run that finished, or did not, at a unix time and was written to last at another."""
+    with RunStore.create(run_path(name, folder), {"run": name}, clock=lambda: finished or written) as store:
+        if finished is not None:
+            store.append([RunFinished(run=name, status="done")])
+    os.utime(run_path(name, folder), (written, written))
+
+
+def test_last_is_the_run_that_finished_last_and_to_resume_the_newest_that_did_not(tmp_path: Path) -> None:
+    _run(tmp_path, "aaaa", finished=10.0, written=40.0)
+    _run(tmp_path, "bbbb", finished=None, written=15.0)
+    _run(tmp_path, "cccc", finished=20.0, written=20.0)
+    _run(tmp_path, "dddd", finished=None, written=50.0)
     assert find_run("last", tmp_path).stem == "cccc"
     assert find_run("last", tmp_path, to_resume=True).stem == "dddd"
     run_path("dddd", tmp_path).unlink()
     run_path("bbbb", tmp_path).unlink()
-    assert find_run("last", tmp_path, to_resume=True).stem == "cccc"
+    assert find_run("last", tmp_path, to_resume=True).stem == "aaaa"
