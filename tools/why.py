@@ -16,6 +16,7 @@ from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent, signed, told_apart
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
+from mecharule_ops.run.registered_claims import shown_claims, words_of
 from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.account_facts import (
     BREAKS,
@@ -32,11 +33,13 @@ from mecharule_ops.saying.account_facts import (
     explained,
     explanation,
 )
+from mecharule_ops.saying.claims import counts_words
 from mecharule_ops.saying.control_facts import beside_random, rank_words, split_words
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices, leaning
 from mecharule_ops.saying.searches import search_name, searched_words
 from mecharule_ops.saying.unit_rules import told_rule, told_words, when_told
+from mecharule_ops.store.ledger import Hypothesis
 from mecharule_ops.types import FlipCount
 from tools._ablations import price_words
 from tools._accounts import (
@@ -87,6 +90,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         learned = asked.account
         certificate = _stored(run.store.certificates(), known)
         examples = _examples(run, known, certificate, given.show_text)
+        claims = shown_claims(run, neuron, asked.regime)
     parts = explained(neuron, learned, chain, findings.run)
     if learned is None and known.rule is not None:
         parts[WHEN] = _anchored(findings, known, certificate)
@@ -97,13 +101,14 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         "account": None if learned is None else encode(learned),
         "chain": None if chain is None else encode(chain),
         "search": search,
+        "claims": [encode(claim) for claim in claims],
         **_data(findings, known, certificate, given.show_text, learned),
     }
     below = () if known.is_tau_agonist else unit_evidence.strength(findings, asked.search, neuron, known)
     facts = (
         *_flips(findings, known, certificate, examples),
         *asked.facts(list(below)[1:], "why"),
-        *_explanation(parts, chain),
+        *_explanation(parts, chain, asked.facts([*map(_claimed, claims)], "why when")),
         *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),
         *_sure(findings, known, parts),
         *_refutations(findings, known, certificate, learned),
@@ -187,17 +192,27 @@ def _all_flips(known: Unit) -> FlipCount:
     return FlipCount(flips=sum(count.flips for count in counts), n=sum(count.n for count in counts))
 
 
-def _explanation(parts: dict[str, Fact], chain: Chain | None) -> list[Fact]:
+def _claimed(claim: Hypothesis) -> str:
+    """A registered prediction of when it flips that held-out records bore out, with their counts."""
+    assert claim.outcome is not None
+    told = counts_words(claim.prediction.subject, words_of(claim.prediction), claim.outcome.counts)
+    return f"{told[:1].upper()}{told[1:]}: registered before it was counted, and shown"
+
+
+def _explanation(parts: dict[str, Fact], chain: Chain | None, claims: list[Fact]) -> list[Fact]:
     """The parts of the explanation; one that says the same for several questions answers all of them.
 
-    Of a head `why` says what it reads, of a channel or neuron, which reads all at once, what it writes.
+    What was registered and shown of when it flips stands behind what the run learned of it. Of a head `why` says what
+    it reads, of a channel or neuron, which reads all at once, what it writes.
     """
     telling = None if chain is None else READS if chain.reads.heads else WRITES
     told: dict[Fact, list[str]] = {}
     for name, kinds in _KINDS.items():
         if name in parts and name != REGISTERED:
             told.setdefault(parts[name], []).extend([*kinds.split(), *(["why"] if name == telling else [])])
-    return [replace(part, kinds=tuple(dict.fromkeys(kinds))) for part, kinds in told.items()]
+    said = [replace(part, kinds=tuple(dict.fromkeys(kinds))) for part, kinds in told.items()]
+    place = next((place for place, each in enumerate(said, 1) if "when" in each.kinds), 0)
+    return [*said[:place], *claims, *said[place:]]
 
 
 def _sure(findings: Findings, known: Unit, parts: dict[str, Fact]) -> Iterator[Fact]:

@@ -132,12 +132,16 @@ def _parts_of(
 
 
 def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
-    """An answer's text: who answers, the answer, how it came about with `more` lines, and what may be asked next."""
+    """An answer's text: who answers, the answer, how it came about with `more` lines, and what may be asked next.
+
+    That no language model does is said where one might understand what was not.
+    """
+    said = [] if data.get("understood") and who.startswith(OFFLINE) else [who]
     offers = data["follow_ups"]
     assert isinstance(offers, list)
     asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
     checked = [f"({data['checked']})"] if data["llm"] != "none (offline)" else []
-    return "\n".join([who, str(data["answer"]), *checked, *more, *asked])
+    return "\n".join([*said, str(data["answer"]), *checked, *more, *asked])
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

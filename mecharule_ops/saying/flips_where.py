@@ -6,6 +6,9 @@ from mecharule_ops.rules.families import FamilyRule
 from mecharule_ops.saying.rules import LONGEST_WORDS, predicts, short
 from mecharule_ops.types import AnchoredRule, FlipsWhere
 
+SHORT_WORDS = 120
+"""Characters of a rule that is said though it is not shown."""
+
 
 def where_words(where: FlipsWhere) -> str:
     """`84 of 98, against 8 of 24`."""
@@ -37,6 +40,20 @@ def counted_when(rule: FamilyRule | AnchoredRule | None) -> str:
         return f"{rule.words[:1].upper()}{rule.words[1:]} (held-out {score})"
     of = rule.where.holds.n + rule.where.elsewhere.n
     return f"{when_words(rule)} elsewhere, of {of:,} held-out answers ({score})"
+
+
+def not_shown_words(rule: FamilyRule | AnchoredRule | None) -> str:
+    """`No short rule says when: the best one, b is not 0, may be chance (84 of 98, against 3 of 4 elsewhere, …)`.
+
+    Empty with a shown rule or without one, where its words are long, and where a run kept no words or no counts.
+    """
+    if rule is None or rule.where is None or not 0 < len(rule.words) <= SHORT_WORDS or _is_shown(rule):
+        return ""
+    of = rule.where.holds.n + rule.where.elsewhere.n
+    return (
+        f"No short rule says when: the best one learned, {rule.words}, may be chance ({where_words(rule.where)} "
+        f"elsewhere, of {of:,} held-out answers)"
+    )
 
 
 def _is_shown(rule: FamilyRule | AnchoredRule) -> bool:

@@ -10,7 +10,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
-from mecharule_ops.saying.flips_where import counted_when
+from mecharule_ops.saying.flips_where import counted_when, not_shown_words
 from mecharule_ops.saying.rules import anchored_words, family_words, predicts, short
 from mecharule_ops.types import AnchoredRule, ChanceTest, FlipsWhere, Neuron
 
@@ -102,9 +102,12 @@ def told_rule(account: Account | None, anchored: AnchoredRule | None) -> UnitRul
 
 
 def when_told(account: Account | None, anchored: AnchoredRule | None, run: str) -> str:
-    """When a unit flips, for who has ten seconds: the words of that rule with counts; else as `told_words`."""
+    """When a unit flips, for who has ten seconds: the words of that rule with counts; else as `told_words`.
+
+    Of a rule that is not shown too, where it is short: what it comes to says why it is not.
+    """
     rule = anchored if account is None else account.family(Family.INPUT)
-    if counted := counted_when(rule):
+    if counted := counted_when(rule) or not_shown_words(rule):
         return counted
     said, told = told_words(account, anchored, run), told_rule(account, anchored)
     return said if told is not None and told.shown else said[:1].upper() + said[1:]

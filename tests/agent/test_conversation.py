@@ -102,10 +102,12 @@ def test_the_weakest_claim_is_the_findings_own(copied_run: Path) -> None:
     assert str(data["checked"]).endswith(("source", "sources"))
 
 
-def test_an_answer_says_once_who_answers_and_offers_three(copied_run: Path, units: tuple[str, str]) -> None:
-    """One line on the model; three questions that go on from this one; an unknown unit is refused in words."""
+def test_an_answer_begins_with_itself_and_offers_three(copied_run: Path, units: tuple[str, str]) -> None:
+    """No line on a model that there is none of, but where one might have understood; three questions that go on from
+    this one; an unknown unit is refused in words."""
     result = _ask(copied_run, f"why does {units[0]} flip?")
-    assert result.text.count("LLM: none") == 1
+    assert result.text.startswith(f"Switch channel {units[0]} off")
+    assert _ask(copied_run, "qwx zzv kkr plomf?").text.startswith("LLM: none (offline)")
     assert len(result.data["follow_ups"]) == 3  # type: ignore[arg-type]
     assert f"why does {units[0]} flip?" not in result.data["follow_ups"]  # type: ignore[operator]
     wrong = _ask(copied_run, "why does m77.3 flip?").data

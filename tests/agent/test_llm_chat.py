@@ -249,13 +249,12 @@ def test_a_model_that_fails_gives_way_to_the_router_and_says_so(
 
 
 def test_the_choice_is_told_and_none_goes_to_the_router(copied_run: Path, tmp_path: Path) -> None:
-    """Without a model the answer is the router's; with a script it is the script's; both say which and why."""
+    """Without a model the answer is the router's; with a script it is the script's, which is said and why."""
     told: list[str] = []
     nothing = {"MECHARULE_CONFIG": str(tmp_path / "none.json")}
     offline = ask(str(copied_run), "what was found?", told.append, environment=nothing)
     assert offline.data["llm"] == "none (offline)"
-    assert offline.text.startswith("LLM: none (offline): no model is named")
-    assert "\n".join([*told, offline.text]).count("LLM: none (offline)") == 1
+    assert "LLM: none" not in "\n".join([*told, offline.text])
     script = tmp_path / "s.json"
     replies = [{"when": ["f1: "], "text": "⟦f1⟧"}, {"when": ["EARLIER"], "text": '{"tool": "neurons"}'}]
     script.write_text(json.dumps({"replies": replies}))
