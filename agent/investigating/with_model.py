@@ -21,7 +21,7 @@ from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
 from mecharule_ops.predicates.language import schema_of, vocabulary
 from mecharule_ops.questions.support import by_strength
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import fires
+from mecharule_ops.run.tabulating import columns_of, fires
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.rival_families import families_of
 from mecharule_ops.types import Neuron
@@ -163,8 +163,9 @@ def _on_train(rival: Rival) -> str:
 
 def _pairs(run: Run, train: Int[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]) -> str:
     """Train records that flip, each beside the one most like it that does not."""
-    names = [name for name in run.columns if name in run.task.prompt_columns]
-    columns = {name: run.columns[name][train] for name in names}
+    observed = columns_of(run)
+    names = [name for name in observed if name in run.task.prompt_columns]
+    columns = {name: observed[name][train] for name in names}
     pairs = showing.nearest(columns, np.flatnonzero(flips)[:PAIRS].tolist(), ~flips, names)
     return showing.pairs(columns, pairs, "flips", "does not")
 

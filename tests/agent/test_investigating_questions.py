@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from llm_scripted import Recorder, asker
 
 from agent.investigating.asking import MOST_UNITS, reading_of
 from agent.investigating.comparing import comparison_of, pairs_of
@@ -15,6 +16,7 @@ from agent.investigating.investigation_loop import Investigated, investigate
 from agent.investigating.proposed_rivals import of_pair
 from agent.investigating.report import reported, verdict
 from agent.investigating.told_by_run import told_by_run
+from agent.investigating.with_model import PAIRS, ModelProposer
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
@@ -203,3 +205,18 @@ def test_further_records_of_an_account_are_drawn_too(run: Run) -> None:
         assert (places >= len(run.records)).any()
         assert (run.observed.train[places] == (part is Part.TRAIN)).all()
     assert len(fires(run, "op == '-'")) == len(run.observed.records)
+
+
+def test_a_model_is_shown_train_records_and_the_further_ones_of_accounts(run: Run, tmp_path: Path) -> None:
+    """Pairs of flipped and unflipped ones, none of them held out, also where the draw goes beyond the run's own."""
+    question = "what else do the flips of m1.14 go with?"
+    model = Recorder(tmp_path, {"when": ["Known rivals"], "json": {"predicates": ["a % 5 == 0"]}})
+    proposer = ModelProposer(asker=asker(model), question=question)
+    found = investigate(run, question, FREE, proposer=proposer)
+    assert found.state["said"] == [["a % 5 == 0"]]
+    shown = model.sent[0].partition("does not:\n")[2].splitlines()[1:]
+    train = drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
+    assert max(train) >= len(run.records)
+    rows = {record.example.prompt for record in (run.observed.records[place] for place in train)}
+    assert [row.split(":")[0] for row in shown] == ["flips", "does not"] * PAIRS
+    assert all(any(f'"{prompt}"' in row for prompt in rows) for row in shown)
