@@ -65,7 +65,7 @@ def versus(given: VersusArguments, tell: Tell) -> ToolResult:
         "certificates": [one.id for one in certificates],
     }
     sources = (*(f"c:{one.id}" for one in certificates), f"run:{findings.run}")
-    apart = f"These examples do not tell {units[0]} and {units[1]} apart"
+    apart = f"These examples do not tell which of {units[0]} and {units[1]} flips more"
     if p <= findings.alpha:
         more, fewer = units if flips["first_only"] > flips["second_only"] else units[::-1]
         apart = f"{more} flips more of them than {fewer}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agent.answering.understanding import Reading, read
 from agent.investigating.investigation import AskedUnits
+from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import UsageError
 from mecharule_ops.questions.support import by_strength
 from mecharule_ops.rules.algebra import Rule
@@ -32,6 +33,12 @@ _OF_FLIPS = re.compile(
 )
 _OF_UNITS = re.compile(r"\b(?:flip\w*|break\w*|strongest|units?|neurons?|heads?|channels?|agonists?)\b")
 _OWN_RULE = re.compile(r"\brules?\b", re.IGNORECASE)
+_OWNED = re.compile(rf"\brules?\b[^?]{{0,30}}?\b(?:for|of)\s+(?P<unit>{UNIT_NAME})(?!\w)", re.IGNORECASE)
+"""Whose rule is meant."""
+_AMOUNT = re.compile(
+    r"(?<![\w.])\d+(?:\s+(?:or|and)\s+(?:more|less|above|below|over|under|fewer))?(?!\w|\.\d)"
+)
+"""A number of a condition."""
 _EVERY_UNIT = re.compile(
     r"\b(?:which|what|any|another|each|every|all)\s+(?:other\s+|of\s+the\s+)?(?:units?|neurons?|channels?|heads?)\b",
     re.IGNORECASE,
@@ -105,8 +112,11 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
         words = f"do {pair[0]} and {pair[1]} back each other up, undo each other, or neither?"
         return QuestionRead(asked=(_asked(run, pair, regime, [], {}),), words=words)
     units = units or _meant(run, rest, understood, named)
+    if (owner := _OWNED.search(question)) and len(units) > 1:
+        return _of_others(run, rest, Neuron.parse(owner["unit"].lower()), units, given, stated)
     claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(rest, run, units, given))}
-    return read_as(run, units, given, families, claims, unread=unread)
+    amounts = _AMOUNT.findall(understood.text if families and not stated else "")
+    return read_as(run, units, given, families, claims, unread=[*unread, *amounts])
 
 
 def read_as(
@@ -128,6 +138,15 @@ def read_as(
     words = f"do {flips} {', '.join(about)}?" if about else f"what do {flips}?"
     words += f" (not read as a condition: {'; '.join(map(repr, unread))})" if unread else ""
     return QuestionRead(asked=asked, words=f"{words} (as {by} read it)" if by else words)
+
+
+def _of_others(
+    run: Run, text: str, owner: Neuron, units: list[Neuron], given: Regime | None, stated: dict[str, str]
+) -> QuestionRead:
+    """Whether the rule that was learned for one unit says when the others flip."""
+    claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(text, run, [owner], given))}
+    others = [unit for unit in units if unit != owner]
+    return read_as(run, others if claims else units, given, [], claims)
 
 
 def _speaks_of(text: str, words: Iterable[str]) -> bool:

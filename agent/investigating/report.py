@@ -210,7 +210,9 @@ def _of_named(rival: Rival) -> str:
     word = "Undecided"
     if rival["state"] == "supported":
         word = "Yes" if is_stated else "Shown, it flips less there" if rival["less"] else "Shown"
-        word = "Held-out records say so, train records do not" if _is_flat(rival) else word
+        if _is_flat(rival):
+            so = "that it flips less there" if rival["less"] else "so"
+            word = f"Held-out records say {so}, train records do not"
     elif _is_less(rival):
         word = "More often, but by less than was predicted"
     elif rival["state"] == "refuted":
@@ -254,6 +256,9 @@ def _of_shown(rivals: list[Rival], best: Rival) -> str:
         if any((each["kind"], each["rival"]) == ("near", best["id"]) for each in rival["beside"])
     ]
     also = f" Not told apart from {', '.join(alike)}." if alike else ""
+    first = rivals[0]
+    if first["state"] in ("undecided", "underpowered") and first["held_out"]:
+        also += f" What fits train records best is {first['state']}: {_counts(first)}"
     return f"{_counts(best)}{_weak(best)}{also}"
 
 

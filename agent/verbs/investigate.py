@@ -48,7 +48,9 @@ def investigate_run(
 
     `show` stops it by raising `stopped`, `should_stop` by its word between two batches. Exit code 5 when the purse left
     something open. A question that a language model cannot read as one about flips either, it answers as `ask` does, by
-    the facts of tools that it calls. Raises what opening the run and choosing a model raise.
+    the facts of tools that it calls. A model of a small context only proposes rivals: one of 1.5 billion parameters
+    read units and conditions into a question that does not name them, and each of its picks, which changed no verdict,
+    took longer than the tests. Raises what opening the run and choosing a model raise.
     """
     _check_question(asked)
 
@@ -64,7 +66,7 @@ def investigate_run(
     try:
         return _investigated(asked, choice, asker, held, show, watch, should_stop, stopped)
     except NotRead as refused:
-        if asker is None:
+        if asker is None or choice.is_small:
             raise
         tell(f"{refused}; {choice.short} is asked with the tools")
         return answer(asked.run, asked.question, asker, choice, tell)
@@ -95,7 +97,8 @@ def _investigated(
         if asker is not None:
             asker.emit = emit
             made = ModelProposer(asker=asker, question=asked.question)
-            policy = ModelPolicy(asker=asker, question=asked.question, fallback=policy)
+            if not choice.is_small:
+                policy = ModelPolicy(asker=asker, question=asked.question, fallback=policy)
         try:
             found = investigate(
                 run,
@@ -103,7 +106,7 @@ def _investigated(
                 purse,
                 policy=policy,
                 proposer=made,
-                read=made.read if made else nothing_read,
+                read=made.read if made and not choice.is_small else nothing_read,
                 told=held,
                 again=asked.again,
                 emit=emit,

@@ -187,15 +187,10 @@ def test_which_unit_asks_about_every_unit_and_says_of_whom_it_is_shown(stored: P
 
 
 def test_a_unit_s_own_rule_is_a_claim_in_its_name(run: Run) -> None:
-    """Also of another unit's flips."""
+    """Beside what the question states."""
     (asked,) = reading_of("is m1.14's rule any better than just saying 'it is a subtraction'?", run).asked
     assert "op == '-'" in asked["claims"]
     assert "the rule that was learned for m1.14 holds" in asked["claims"].values()
-    both = reading_of(
-        "could I reuse the rule learned for m1.14 to predict where m1.37 breaks things?", run
-    ).asked
-    assert [one["units"] for one in both] == [["m1.14"], ["m1.37"]]
-    assert all("the rule that was learned for m1.14 holds" in one["claims"].values() for one in both)
 
 
 def test_further_records_of_an_account_are_drawn_too(run: Run) -> None:
@@ -220,3 +215,34 @@ def test_a_model_is_shown_train_records_and_the_further_ones_of_accounts(run: Ru
     rows = {record.example.prompt for record in (run.observed.records[place] for place in train)}
     assert [row.split(":")[0] for row in shown] == ["flips", "does not"] * PAIRS
     assert all(any(f'"{prompt}"' in row for prompt in rows) for row in shown)
+
+
+def test_the_rule_of_one_unit_is_asked_of_the_others(run: Run) -> None:
+    """That a rule goes with the flips of its own unit answers nothing."""
+    reading = reading_of(
+        "could I reuse the rule learned for m1.14 to predict where m1.37 breaks things?", run
+    )
+    (asked,) = reading.asked
+    assert asked["units"] == ["m1.37"]
+    assert list(asked["claims"].values()) == ["the rule that was learned for m1.14 holds"]
+
+
+def test_an_amount_that_was_not_read_is_said(run: Run) -> None:
+    """Beside a family that was, so that nobody takes the whole as tested; names and sums are no amounts."""
+    asked = "do even answers ending in 7 or more go with the flips of m1.14?"
+    assert reading_of(asked, run).words.endswith("(not read as a condition: '7 or more')")
+    assert "not read" not in reading_of("does a borrow go with the flips of m1.14?", run).words
+
+
+def test_what_goes_the_other_way_is_said_so_where_train_records_are_flat(run: Run, stored: Path) -> None:
+    """An even answer: held-out records flip less there, train records alike."""
+    said = verdict(_investigated(stored, run, "do the flips of m1.14 go with even answers?"))
+    assert said.startswith(
+        "Held-out records say that it flips less there, train records do not: where the right answer"
+    )
+
+
+def test_the_only_one_shown_is_no_best_one(run: Run, stored: Path) -> None:
+    """What fits train records best and is not decided stands beside what is shown."""
+    said = verdict(_investigated(stored, run, "what do the flips of m1.14 go with?"))
+    assert "What fits train records best is undecided: where the right answer's tens digit is 7" in said
