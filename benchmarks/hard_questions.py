@@ -1,10 +1,11 @@
 """Forty questions that need two or more tools or thought, put to `investigate`; how a reader graded the replies.
 
-    python benchmarks/hard_questions.py FOLDER [--only N ...] [--llm local/FILE.gguf]
+    python benchmarks/hard_questions.py FOLDER [--blind] [--only N ...] [--llm local/FILE.gguf]
     python benchmarks/hard_questions.py --write
 
 The questions were worded, and each truth taken from the data of the stored run of `tests/golden`, by one who saw no
-reply. Replies go to FOLDER, a file each; somebody reads them beside the truths, and his grades are kept in
+reply. `--blind` puts twenty others, worded when the cures of what the forty showed were made, and read by none of their
+makers before they were first asked. Replies go to FOLDER, a file each; somebody reads them beside the truths, and his grades are kept in
 `hard_grades.json`, of which `--write` puts the table into docs/agent.md.
 """
 
@@ -26,6 +27,7 @@ from pages import ROOT, put_between
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
 QUESTIONS = ROOT / "benchmarks" / "questions_hard.json"
+BLIND = ROOT / "benchmarks" / "questions_hard_blind.json"
 GRADES = ROOT / "benchmarks" / "hard_grades.json"
 KINDS = ("right", "partly right", "refused or undecided", "something else", "wrong")
 """Of a reply: `something else` is true and no answer to what was asked."""
@@ -64,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Ask them, or write the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("folder", nargs="?", type=Path)
+    options.add_argument("--blind", action="store_true")
     options.add_argument("--only", nargs="*", type=int)
     options.add_argument("--llm")
     options.add_argument("--write", action="store_true")
@@ -74,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.folder is None:
         options.error("expected a folder for the replies, or --write")
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    asked = json.loads(QUESTIONS.read_text(encoding="utf-8"))
+    asked = json.loads((BLIND if chosen.blind else QUESTIONS).read_text(encoding="utf-8"))
     for place in chosen.only or range(len(asked)):
         reply = replied(asked[place]["ask"], ("--llm", chosen.llm) if chosen.llm else ())
         (chosen.folder / f"{place:02}.txt").write_text(reply, encoding="utf-8")
