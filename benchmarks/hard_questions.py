@@ -4,9 +4,9 @@
     python benchmarks/hard_questions.py --write
 
 The questions were worded, and each truth taken from the data of the stored run of `tests/golden`, by one who saw no
-reply. `--blind` puts twenty others, worded when the cures of what the forty showed were made, and read by none of their
-makers before they were first asked. Replies go to FOLDER, a file each; somebody reads them beside the truths, and his grades are kept in
-`hard_grades.json`, of which `--write` puts the table into docs/agent.md.
+reply. `--blind` puts twenty others, worded when the cures of what the forty showed were made, and read by none of
+their makers before they were first asked. Replies go to FOLDER, a file each; somebody reads them beside the truths, and
+his grades are kept in `hard_grades.json`, of which `--write` puts the table into docs/agent.md.
 """
 
 from __future__ import annotations

@@ -45,8 +45,13 @@ def price_words(run: Run, forwards: int) -> Quoted:
     return Quoted(example_forwards=forwards, seconds=seconds)
 
 
+FEW = 200
+"""Ablated completions that are run for want of a pace."""
+
+
 def accepted(price: Quoted, yes: bool, tell: Tell) -> None:
-    """Tells the price. Raises `UsageError` when it is above a minute, or unknown, and nobody said yes."""
-    if (price.seconds is None or price.seconds > A_MINUTE) and not yes:
+    """Tells the price. Raises `UsageError` when it is above a minute, or unknown for more than a few, without a yes."""
+    unknown = price.seconds is None and price.example_forwards > FEW
+    if (unknown or (price.seconds or 0.0) > A_MINUTE) and not yes:
         raise UsageError(f"expected --yes for a price above a minute, this costs {price.words}")
     tell(f"price: {price.words}")

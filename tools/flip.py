@@ -92,7 +92,8 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
     similar records' flips.
 
     Cost: two completions a prompt, a backward a generated token and competitor, and one ablated completion a
-    neighbour that the run has not stored; or only the price of these ablations, at most.
+    neighbour that the run has not stored; or only the price of these ablations, at most,
+    without loading the model.
     """
     neuron = Neuron.parse(given.neuron)
     with opened(given.run, write=not given.estimate, tell=tell) as run:

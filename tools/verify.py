@@ -25,6 +25,7 @@ from mecharule_ops.run.second_run import Bench, CannotRepeat, bench_of_run, reru
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
+from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Intervention
 from tools.arguments import VerifyArguments
 from tools.registry import Tell, ToolResult, stated
@@ -151,10 +152,10 @@ def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
 
 
 def _run_with(given: VerifyArguments) -> str:
-    """The newest run that holds the certificate asked for; for `last` the one that was asked last."""
-    if given.what == "last":
+    """The newest run that holds the certificate asked for; for `last` the one with the last answer."""
+    if given.what == "last" and not given.all:
         return _asked_last()
-    if given.all:
+    if given.what == "last" or given.all:
         return given.what
     for summary in list_runs(runs_directory()):
         if summary.created is None:
@@ -172,13 +173,17 @@ def _run_with(given: VerifyArguments) -> str:
 
 
 def _asked_last() -> str:
-    """The run written to last of those that hold an answer; the run that finished last where none does."""
-    for summary in list_runs(runs_directory()):
-        if summary.created is not None:
-            with opened(str(summary.path)) as run:
-                if run.store.has(LAST_ANSWER):
-                    return str(summary.path)
-    return "last"
+    """The run written to last of those that hold an answer; the one that finished last where none does."""
+    paths = (summary.path for summary in list_runs(runs_directory()) if summary.created is not None)
+    return str(next(filter(_has_answer, paths), "last"))
+
+
+def _has_answer(path: Path) -> bool:
+    try:
+        with RunStore.open(path, read_only=True, whole=False) as store:
+            return store.has(LAST_ANSWER)
+    except StoreError:
+        return False
 
 
 def _bare(identifier: str) -> str:

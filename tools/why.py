@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mecharule_ops.certificates.certificate import Certificate
@@ -13,10 +13,10 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.numbers import percent, signed, told_apart
+from mecharule_ops.numbers import percent, plural, signed, told_apart
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
-from mecharule_ops.run.registered_claims import shown_claims, words_of
+from mecharule_ops.run.registered_claims import decided_claims, words_of
 from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.account_facts import (
     BREAKS,
@@ -39,7 +39,7 @@ from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices, leaning
 from mecharule_ops.saying.searches import search_name, searched_words
 from mecharule_ops.saying.unit_rules import told_rule, told_words, when_told
-from mecharule_ops.store.ledger import Hypothesis
+from mecharule_ops.store.ledger import Hypothesis, HypothesisState
 from mecharule_ops.types import FlipCount
 from tools._ablations import price_words
 from tools._accounts import (
@@ -56,6 +56,8 @@ from tools._accounts import (
 from tools.arguments import WhyArguments
 from tools.registry import Tell, ToolResult, stated
 
+MOST_CLAIMS = 2
+"""Registered predictions that an explanation tells, in the order in which they were registered."""
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 """Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 _WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
@@ -90,7 +92,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         learned = asked.account
         certificate = _stored(run.store.certificates(), known)
         examples = _examples(run, known, certificate, given.show_text)
-        claims = shown_claims(run, neuron, asked.regime)
+        claims = decided_claims(run, neuron, asked.regime)
     parts = explained(neuron, learned, chain, findings.run)
     if learned is None and known.rule is not None:
         parts[WHEN] = _anchored(findings, known, certificate)
@@ -108,7 +110,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
     facts = (
         *_flips(findings, known, certificate, examples),
         *asked.facts(list(below)[1:], "why"),
-        *_explanation(parts, chain, asked.facts([*map(_claimed, claims)], "why when")),
+        *_explanation(parts, chain, asked.facts([*_claimed(claims)], "why when")),
         *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),
         *_sure(findings, known, parts),
         *_refutations(findings, known, certificate, learned),
@@ -192,11 +194,20 @@ def _all_flips(known: Unit) -> FlipCount:
     return FlipCount(flips=sum(count.flips for count in counts), n=sum(count.n for count in counts))
 
 
-def _claimed(claim: Hypothesis) -> str:
-    """A registered prediction of when it flips that held-out records bore out, with their counts."""
-    assert claim.outcome is not None
-    told = counts_words(claim.prediction.subject, words_of(claim.prediction), claim.outcome.counts)
-    return f"{told[:1].upper()}{told[1:]}: registered before it was counted, and shown"
+def _claimed(claims: Sequence[Hypothesis]) -> Iterator[str]:
+    """The first registered predictions of when it flips that were shown, and how many were decided in all."""
+    shown = [claim for claim in claims if claim.state == HypothesisState.SUPPORTED]
+    for claim in shown[:MOST_CLAIMS]:
+        assert claim.outcome is not None
+        told = counts_words(claim.prediction.subject, words_of(claim.prediction), claim.outcome.counts)
+        p = "" if claim.outcome.p is None else f", corrected p {claim.outcome.p:.2g}"
+        yield f"{told[:1].upper()}{told[1:]} (a registered prediction, shown{p})"
+    if shown:
+        yield f"Of {plural(len(claims), 'registered prediction')} of when it flips {len(shown):,} {_was(shown)} shown"
+
+
+def _was(shown: Sequence[Hypothesis]) -> str:
+    return "was" if len(shown) == 1 else "were"
 
 
 def _explanation(parts: dict[str, Fact], chain: Chain | None, claims: list[Fact]) -> list[Fact]:

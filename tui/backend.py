@@ -193,7 +193,7 @@ class Backend:
 
         The purse is the verb's own; the `dear` price of an investigation that it ended is put to the person.
         """
-        from agent.investigating.report import shown
+        from agent.investigating.report import answered, shown
         from agent.verbs.investigate import investigate_run
         from agent.verbs.options import InvestigateOptions
 
@@ -215,7 +215,7 @@ class Backend:
         result = investigate_run(
             asked, tell, watch=watch, should_stop=session.should_stop, stopped=WorkStopped
         )
-        show(shown(latest[-1], result.text))
+        show(shown(latest[-1], result.text) if latest else answered(question, result.text))
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""

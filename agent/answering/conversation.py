@@ -15,7 +15,7 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.summary import found_line, in_general, not_found, sure_line, when_line
+from mecharule_ops.report.summary import found_line, not_found, sure_line, unablated, when_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
@@ -184,9 +184,9 @@ def answered_by(findings: Findings, path: str, route: Route, topic: Topic, tell:
 
 
 def _summed(findings: Findings) -> list[Fact]:
-    """What the end of a run says first: what was found, when, how sure; then what was asked of what."""
+    """What the end of a run says first: what was found, when, how sure; then how often the model is right."""
     said = [found_line(findings), when_line(findings), sure_line(findings), *not_found(findings)]
-    said += [in_general(findings)[0][1], *findings.notes]
+    said += [unablated(findings), *findings.notes]
     return [fact(sentence.rstrip("."), f"run:{findings.run}") for sentence in said if sentence]
 
 

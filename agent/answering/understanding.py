@@ -31,7 +31,7 @@ _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
 _UNIT = re.compile(rf"\b{UNIT_NAME}(?!\w)(?!\.\d)", re.IGNORECASE)
 _SPELT_OUT = (
     (re.compile(r"\bL(\d{1,4})\s?H(\d{1,4})\b", re.IGNORECASE), r"a\1.h\2"),
-    (re.compile(r"\bhead\s+(\d{1,4})\.h?(\d{1,4})\b", re.IGNORECASE), r"a\1.h\2"),
+    (re.compile(r"\bhead\s+(\d{1,4})\.h?(\d{1,4})\b(?!\s*%)", re.IGNORECASE), r"a\1.h\2"),
     (re.compile(r"\blayer\s+(\d{1,4})(?:'s)?,?\s+head\s+(\d{1,4})\b", re.IGNORECASE), r"a\1.h\2"),
     (re.compile(r"\bhead\s+(\d{1,4})\s+(?:of|in|at)\s+layer\s+(\d{1,4})\b", re.IGNORECASE), r"a\2.h\1"),
 )
@@ -115,10 +115,10 @@ def lowered(text: str) -> str:
 def read(question: str, known: Collection[str] = ()) -> Reading:
     """Everything that a question holds; a long word not `known` is read as the known one most like it."""
     text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
-    for pattern, name in _SPELT_OUT:
-        text = pattern.sub(name, text)
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
+        for spelt, printed in _SPELT_OUT if name == "U" else ():
+            text = spelt.sub(printed, text)
         for match in pattern.finditer(text):
             found.setdefault(name, []).append(next((group for group in match.groups() if group), match[0]))
         text = text if name == "arrow" else pattern.sub(f" {name} ", text)

@@ -76,6 +76,10 @@ class QuestionRead:
     asked: tuple[AskedUnits, ...] = ()
     words: str = ""
     """In words, so that a person sees what was understood."""
+    unread: tuple[str, ...] = ()
+    """What looks like a condition and was not read as one."""
+    by: str = ""
+    """The language model that read it so; empty where the program did."""
 
 
 def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRead:
@@ -129,15 +133,20 @@ def read_as(
     unread: Sequence[str] = (),
     by: str = "",
 ) -> QuestionRead:
-    """What is asked of each unit, and in words; `by` a language model where one read it."""
+    """What is asked of each unit, and in words."""
     about = [*(words or f"`{text}`" for text, words in claims.items()), *families]
     asked = tuple(
         _asked(run, [unit], outcome_for(run.findings, unit, given).regime, families, claims) for unit in units
     )
     flips = f"the flips of {' and '.join(map(str, units))} go with"
     words = f"do {flips} {', '.join(about)}?" if about else f"what do {flips}?"
-    words += f" (not read as a condition: {'; '.join(map(repr, unread))})" if unread else ""
-    return QuestionRead(asked=asked, words=f"{words} (as {by} read it)" if by else words)
+    words += f" ({not_read(unread)})" if unread else ""
+    return QuestionRead(asked=asked, words=words, unread=tuple(unread))
+
+
+def not_read(unread: Sequence[str]) -> str:
+    """`not read as a condition: 'ending in 1'`."""
+    return f"not read as a condition: {'; '.join(map(repr, unread))}"
 
 
 def _of_others(
@@ -191,6 +200,13 @@ def _asked(
     )
 
 
+def _may_be_one(said: str) -> bool:
+    """Whether words may state a condition: more than one, and not of what the unit does."""
+    return " " in said and not re.search(
+        rf"(?<!\w)(?:{UNIT_NAME}|it|flip\w*|break\w*|happen\w*)(?!\w)", said.lower()
+    )
+
+
 def conditions_in(question: str, run: Run) -> tuple[dict[str, str], list[str]]:
     """(conditions by the words of the question that state them, words that read as none).
 
@@ -206,7 +222,7 @@ def conditions_in(question: str, run: Run) -> tuple[dict[str, str], list[str]]:
             rule = rule_from_words(said, known, run.task)
             if rule is not None:
                 found[said] = rule
-            elif match.start() and not any(said in words for words in found):
+            elif match.start() and _may_be_one(said) and not any(said in words for words in found):
                 unread.append(said)
         else:
             found[said] = said

@@ -123,6 +123,10 @@ class InvestigationInput(TypedDict):
     question: str
     read_as: str
     """In words, so that a person sees what was understood."""
+    unread: list[str]
+    """What looks like a condition and was not read as one, so that only the rest is answered."""
+    read_by: str
+    """The language model that read it so; empty where the program did."""
     asked: list[AskedUnits]
     told: list[BoardFact]
     """What the run held about it before anything was tested."""
@@ -148,8 +152,8 @@ class InvestigationChange(TypedDict, total=False):
     forwards: int
     seconds: float
     """Both spent, at the prices said before."""
-    said: list[list[str]]
-    """What a language model proposed, a list a turn."""
+    said: list[str]
+    """What a language model proposed; not there until it was asked."""
     refused: list[str]
     """Proposals that were not taken, with the reason."""
     ended: str

@@ -20,15 +20,16 @@ from agent.investigating.investigation import (
 from agent.investigating.policies import AsBefore, GreedyPolicy
 from agent.investigating.told_by_run import NOTHING, Told
 from agent.investigating.with_model import StoredProposer
+from agent.llm.faults import ReplyRefused, ReplyUnusable
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import MechaRuleError, UsageError
+from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import has_leads
 from mecharule_ops.store.keys import INVESTIGATIONS
 from mecharule_ops.store.ledger import Ledger
 
-FORM = 3
+FORM = 4
 """Of what is stored; an investigation of another form is made again."""
 Quiet = Callable[[str], None]
 Reader = Callable[[Run], QuestionRead]
@@ -83,27 +84,30 @@ def investigate(
         found = _read_back(earlier[-1])
         watch(found)
         return found
-    reading = QuestionRead() if told.settles else _reading(question, run, read, is_told=bool(told.read_as))
     runtime = InvestigationRuntime(
         run=run, ledger=Ledger(run.store, emit), policy=policy or GreedyPolicy(), proposer=proposer, tell=tell
     )
-    begin = InvestigationInput(
-        question=question,
-        read_as=" and ".join(filter(None, (told.read_as, reading.words))),
-        asked=list(reading.asked),
-        told=list(told.facts),
-        answers=told.answers,
-        purse=purse,
-        leads=has_leads(run),
-        records=len(run.observed.records),
-    )
+    thread = thread_of(key, len(earlier))
     with checkpoints(run.store.path) as saver:
+        graph = investigation_graph(saver)
+        begin = graph.get_state({"configurable": {"thread_id": thread}}).values
+        if not begin:
+            settled = QuestionRead() if told.settles else None
+            reading = settled or _reading(question, run, read, is_told=bool(told.read_as))
+            begin = InvestigationInput(
+                question=question,
+                read_as=" and ".join(filter(None, (told.read_as, reading.words))),
+                unread=list(reading.unread),
+                read_by=reading.by,
+                asked=list(reading.asked),
+                told=list(told.facts),
+                answers=told.answers,
+                purse=purse,
+                leads=has_leads(run),
+                records=len(run.observed.records),
+            )
         state = run_to_end(
-            investigation_graph(saver),
-            begin,
-            runtime,
-            thread_of(key, len(earlier)),
-            lambda state: watch(Investigated(state=state, by=by)),
+            graph, begin, runtime, thread, lambda state: watch(Investigated(state=state, by=by))
         )
     run.store.put(INVESTIGATIONS, [*history, {"form": FORM, "key": key, "by": by, "state": state}])
     return Investigated(state=state, by=by)
@@ -115,8 +119,8 @@ def _reading(question: str, run: Run, read: Reader, *, is_told: bool) -> Questio
     except NotRead as refused:
         try:
             reading = read(run)
-        except MechaRuleError as fault:
-            raise NotRead(f"{refused}; {fault}") from None
+        except (ModelUnavailable, ReplyUnusable, ReplyRefused) as fault:
+            raise UsageError(f"{refused}; {fault}") from None
         if not reading.asked:
             raise
         return reading
@@ -160,6 +164,8 @@ def played_again(run: Run) -> tuple[Investigated, bool]:
     begin = InvestigationInput(
         question=before["question"],
         read_as=before["read_as"],
+        unread=before["unread"],
+        read_by=before["read_by"],
         asked=before["asked"],
         told=before["told"],
         answers=before["answers"],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -17,6 +17,7 @@ from agent.investigating.investigation import (
     InvestigationRuntime,
     InvestigationState,
     Rival,
+    RivalProposer,
     Step,
     affordable,
     is_open,
@@ -41,7 +42,7 @@ def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
     """Rivals of every unit whose train flips are known and that has none; the lead's once the leads are known."""
     context = runtime.context
     board, rivals = [*state.get("board", state["told"])], [*state.get("rivals", [])]
-    said, refused = [*state.get("said", [])], [*state.get("refused", [])]
+    said, refused = state.get("said"), [*state.get("refused", [])]
     for asked in state["asked"]:
         earlier = of_unit(state, asked)
         if len(asked["units"]) == 2:
@@ -61,23 +62,15 @@ def propose(state: InvestigationState, runtime: Context) -> InvestigationChange:
             continue
         fresh = made.proposed(context.run, asked, n, leads=has_leads(state))
         if context.proposer is not None and not earlier:
-            name = context.proposer.name
-            extra = _extra(
-                context.run,
-                said,
-                refused,
-                name,
-                partial(context.proposer.propose, context.run, asked, fresh, train, flips),
-            )
-            fresh = made.proposed(context.run, asked, n, leads=has_leads(state), extra=extra, by=name)
+            if said is None:
+                said = _asked_for(context.proposer, refused, context.run, asked, fresh, train, flips)
+            extra = _that_read(context.run, said, refused)
+            by = context.proposer.name
+            fresh = made.proposed(context.run, asked, n, leads=has_leads(state), extra=extra, by=by)
         known = {rival["condition"] for rival in earlier}
         rivals += [rival for rival in fresh if rival["condition"] not in known]
-    return {
-        "board": board,
-        "rivals": _numbered(rivals),
-        "said": said,
-        "refused": refused,
-    }
+    changed = InvestigationChange(board=board, rivals=_numbered(rivals), refused=refused)
+    return changed if said is None else {**changed, "said": said}
 
 
 def _lead_is_new(state: InvestigationState, asked: AskedUnits, earlier: list[Rival]) -> bool:
@@ -106,18 +99,19 @@ def _of_pair(asked: AskedUnits) -> list[Rival]:
     ]
 
 
-def _extra(
-    run: Run, said: list[list[str]], refused: list[str], name: str, propose: Callable[[], list[str]]
-) -> list[str]:
-    """Predicates of a language model that read, asked for once a question; others are refused with their reason."""
-    if not said:
-        try:
-            said.append(propose())
-        except MechaRuleError as fault:
-            refused.append(f"{name} proposed nothing: {fault}")
-            said.append([])
+def _asked_for(proposer: RivalProposer, refused: list[str], *given: Any) -> list[str]:
+    """What a language model proposes, once a question; a fault is said and it proposed nothing."""
+    try:
+        return proposer.propose(*given)
+    except MechaRuleError as fault:
+        refused.append(f"{proposer.name} proposed nothing: {fault}")
+        return []
+
+
+def _that_read(run: Run, texts: Sequence[str], refused: list[str]) -> list[str]:
+    """The predicates among the texts; others are refused with their reason."""
     read = []
-    for text in said[0]:
+    for text in texts:
         try:
             fires(run, text)
         except MechaRuleError as fault:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from agent.investigating.asking import not_read
 from agent.investigating.board import counted
 from agent.investigating.board_shown import BoardShown
 from agent.investigating.investigation import QUESTION, InvestigationState, Rival, Step, affordable, kept
@@ -91,6 +92,11 @@ def shown(found: Investigated, report: str = "") -> BoardShown:
     )
 
 
+def answered(question: str, text: str) -> BoardShown:
+    """An answer of tools that a language model called where nothing was investigated."""
+    return BoardShown(question=question, read_as="", text=text, states={}, purse="", ended=True)
+
+
 def _known(found: Investigated) -> Iterator[str]:
     """From what the question was read as to the last rival."""
     state, rivals = found.state, found.state.get("rivals", [])
@@ -138,7 +144,14 @@ def _purse(state: InvestigationState) -> str:
 
 
 def verdict(found: Investigated) -> str:
-    """One line in plain words."""
+    """One line in plain words, after whose reading of the question it answers, and what of it was not read."""
+    by, unread = found.state["read_by"], found.state["unread"]
+    before = f"As {by} read it: " if by else ""
+    before += f"Of a part of the question only ({not_read(unread)}). " if unread else ""
+    return f"{before}{_answer(found)}"
+
+
+def _answer(found: Investigated) -> str:
     told = [f"{fact['sentence']}." for fact in found.state["told"][: found.state["answers"]]]
     if not found.state["asked"]:
         return " ".join(told[:MOST_SAID])

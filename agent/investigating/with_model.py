@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Int
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.answering import understanding
 from agent.investigating.asking import MOST_UNITS, QuestionRead, read_as
 from agent.investigating.investigation import AskedUnits, BoardFact, ChoosingPolicy, Rival, Step
 from agent.llm.protocol import Request
 from agent.llm.retrying import Asker
 from agent.proposing import showing
 from agent.proposing.typed_grammar import predicate_pattern
-from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
+from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.predicates.language import schema_of, vocabulary
 from mecharule_ops.questions.support import by_strength
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import regime_of
 from mecharule_ops.run.tabulating import columns_of, fires
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.rival_families import families_of
@@ -74,9 +76,12 @@ class ModelProposer:
     def read(self, run: Run) -> QuestionRead:
         """The question as the model reads it: units, ideas and predicates by name; nothing where it names none.
 
-        Costs one request, retries aside. Raises what the model's faults are; a name that there is not is left out.
+        Units and direction that the question itself names stand. Costs one request, retries aside. Raises the model's
+        faults; a name that there is not is left out.
         """
-        units = {str(unit.neuron): unit for unit in by_strength(run.findings)[:MOST_UNITS]}
+        understood = understanding.read(self.question)
+        found = [str(unit.neuron) for unit in by_strength(run.findings)[:MOST_UNITS]]
+        units = list(understood.units) or found
         ideas = [family.name for family in families_of(run.task, run.columns)]
         filled = {
             "question": self.question,
@@ -84,25 +89,25 @@ class ModelProposer:
             "ideas": showing.listed(ideas),
             **_language(run),
         }
-        pattern = _pattern(run)
         request = Request.of(
             READ,
             filled,
             schema=QuestionAsRead,
             purpose="what the question asks",
             patterns={
-                "conditions": pattern,
+                "conditions": _pattern(run),
                 **{name: _one_of(texts) for name, texts in (("units", units), ("ideas", ideas)) if texts},
             },
         )
         said = cast(QuestionAsRead, self.asker.ask(request).parsed)
-        conditions = [text for text in said.conditions if _reads(run, text)]
-        named = [Neuron.parse(name) for name in said.units if name in units]
-        families = [idea for idea in said.ideas if idea in ideas]
-        if not (conditions or (named and families)):
+        conditions = [text for text in dict.fromkeys(said.conditions) if _reads(run, text)]
+        families = [idea for idea in dict.fromkeys(said.ideas) if idea in ideas]
+        named = list(understood.units) or [name for name in dict.fromkeys(said.units) if name in units]
+        if not named or not (conditions or families):
             return QuestionRead()
-        meant = named or [Neuron.parse(name) for name in units][:1]
-        return read_as(run, meant, None, families, dict.fromkeys(conditions, ""), by=self.name)
+        given = regime_of(understood.regimes[0]) if understood.regimes else None
+        meant = [Neuron.parse(name) for name in named]
+        return replace(read_as(run, meant, given, families, dict.fromkeys(conditions, "")), by=self.name)
 
     def propose(
         self,
@@ -162,9 +167,15 @@ def _on_train(rival: Rival) -> str:
 
 
 def _pairs(run: Run, train: Int[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]) -> str:
-    """Train records that flip, each beside the one most like it that does not."""
+    """Train records that flip, each beside the one most like it that does not; no texts where a task conceals them."""
     observed = columns_of(run)
-    names = [name for name in observed if name in run.task.prompt_columns]
+    names = [
+        name
+        for name in observed
+        if name in run.task.prompt_columns and not (run.task.concealed and observed[name].dtype.kind == "U")
+    ]
+    if not names:
+        return showing.listed([])
     columns = {name: observed[name][train] for name in names}
     pairs = showing.nearest(columns, np.flatnonzero(flips)[:PAIRS].tolist(), ~flips, names)
     return showing.pairs(columns, pairs, "flips", "does not")
@@ -185,7 +196,7 @@ class ModelPolicy:
 
     def pick(self, offered: list[Step], rivals: list[Rival], board: list[BoardFact]) -> Step | None:
         """Costs one request where there is a choice that costs something."""
-        if len(offered) == 1 or not offered[0]["forwards"]:
+        if len(offered) == 1 or any(not step["forwards"] for step in offered):
             return self.fallback.pick(offered, rivals, board)
         filled = {
             "question": self.question,
@@ -210,24 +221,13 @@ def _told(place: int, step: Step) -> str:
     return f"{place}: {step['kind']}{between}, {step['forwards']} forwards, tells {step['bits']:.2f} bits"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProposer:
     """What was proposed in an earlier investigation, again word for word; no model is asked."""
 
     name: str
-    said: Sequence[Sequence[str]]
-    turn: int = 0
+    said: Sequence[str]
 
-    def propose(
-        self,
-        run: Run,
-        asked: AskedUnits,
-        known: Sequence[Rival],
-        train: Int[np.ndarray, " record"],
-        flips: Bool[np.ndarray, " record"],
-    ) -> list[str]:
-        """The stored words of the turn. Raises `StoreError` where there are none."""
-        self.turn += 1
-        if self.turn > len(self.said):
-            raise StoreError("nothing more was proposed")
-        return list(self.said[self.turn - 1])
+    def propose(self, *given: object) -> list[str]:
+        """The stored words."""
+        return list(self.said)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from agent.answering.chat import answer
+from agent.answering.conversation_memory import Memory
 from agent.investigating.asking import NotRead
 from agent.investigating.investigation import ChoosingPolicy, Purse
 from agent.investigating.investigation_loop import (
@@ -69,7 +70,9 @@ def investigate_run(
         if asker is None or choice.is_small:
             raise
         tell(f"{refused}; {choice.short} is asked with the tools")
-        return answer(asked.run, asked.question, asker, choice, tell)
+        memory = Memory(asked.run, show, tell)
+        asker.emit = memory.emit
+        return answer(asked.run, asked.question, asker, choice, tell, memory=memory)
 
 
 def _investigated(

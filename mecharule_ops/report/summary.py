@@ -33,11 +33,16 @@ def in_general(findings: Findings) -> tuple[tuple[str, ...], ...]:
     asked = (
         f"Asked: which single units of {findings.model}, replaced one at a time"
         f"{f' ({how})' if how else ''}, flip whether it succeeds at {findings.task}?",
-        f"Unablated it succeeds on {k_of_n(findings.task_score)} of the records.",
+        unablated(findings),
         "Flips 1→0 are counted on records that succeed, flips 0→1 on records that fail; of either, D+ are those "
         "where the splitter rule fires and D- the others.",
     )
     return (asked, *((note,) for note in findings.notes), (headline(findings),))
+
+
+def unablated(findings: Findings) -> str:
+    """How often the model is right as it is."""
+    return f"Unablated it succeeds on {k_of_n(findings.task_score)} of the records."
 
 
 def of_searches(findings: Findings) -> tuple[tuple[str, ...], ...]:
@@ -137,11 +142,16 @@ def sure_line(findings: Findings) -> str:
 
 
 def not_found(findings: Findings) -> list[str]:
-    """What came of each search that found nothing."""
+    """What stands before each search for units that do harm, and what came of each search that found nothing."""
     return [
-        f"{name}: {' '.join(_sentences(findings, outcome))}"
+        f"{name}: {' '.join(said)}"
         for name, outcome in zip(search_titles(findings), findings.searches, strict=True)
-        if not outcome.tau_agonists
+        if (
+            said := [
+                *_risk(findings, outcome),
+                *([] if outcome.tau_agonists else _sentences(findings, outcome)),
+            ]
+        )
     ]
 
 

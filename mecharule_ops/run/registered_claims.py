@@ -14,11 +14,9 @@ from jaxtyping import Bool
 from mecharule_ops.findings.rival_verdicts import Shares, TableVerdict, table_verdicts
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import count_look
-from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Ledger, Prediction, TestOutcome
+from mecharule_ops.store.ledger import Hypothesis, Ledger, Prediction, TestOutcome
 from mecharule_ops.types import Neuron, Regime
 
-MOST_SHOWN = 2
-"""Supported claims that an explanation of a unit tells."""
 TABLE_TEST = (
     "share of held-out records flipped where the condition holds, less that elsewhere; supported from the threshold "
     "on where Fisher's exact p, Holm over the unit's claims decided together, is at most the share of support in "
@@ -49,19 +47,14 @@ def words_of(claim: Prediction) -> str:
     return claim.statement.partition(" more often where ")[2].removesuffix(".")
 
 
-def shown_claims(run: Run, neuron: Neuron, regime: Regime) -> list[Hypothesis]:
-    """The supported claims of when a unit flips, those of least p first, `MOST_SHOWN` at most."""
-    shown = [
+def decided_claims(run: Run, neuron: Neuron, regime: Regime) -> list[Hypothesis]:
+    """The decided claims of when a unit flips, in the order in which they were registered."""
+    return [
         entry
         for entry in Ledger(run.store).entries()
-        if entry.state == HypothesisState.SUPPORTED and entry.prediction.subject == str(neuron)
-        if direction_of(entry.prediction) is regime and entry.outcome is not None and entry.outcome.counts
+        if entry.prediction.subject == str(neuron) and direction_of(entry.prediction) is regime
+        if entry.outcome is not None and entry.outcome.counts
     ]
-    return sorted(shown, key=_p_of)[:MOST_SHOWN]
-
-
-def _p_of(entry: Hypothesis) -> float:
-    return 1.0 if entry.outcome is None or entry.outcome.p is None else entry.outcome.p
 
 
 def entered(ledger: Ledger, prediction: Prediction) -> Hypothesis:

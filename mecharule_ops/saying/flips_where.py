@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import FamilyRule
+from mecharule_ops.rules.interval import interval_of
+from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.rules import LONGEST_WORDS, predicts, short
-from mecharule_ops.types import AnchoredRule, FlipsWhere
+from mecharule_ops.types import AnchoredRule, FlipsWhere, RuleScore
 
 SHORT_WORDS = 120
 """Characters of a rule that is said though it is not shown."""
@@ -43,16 +46,27 @@ def counted_when(rule: FamilyRule | AnchoredRule | None) -> str:
 
 
 def not_shown_words(rule: FamilyRule | AnchoredRule | None) -> str:
-    """`No short rule says when: the best one, b is not 0, may be chance (84 of 98, against 3 of 4 elsewhere, …)`.
+    """The words, counts and interval of the best rule learned where none is shown: why it is not.
 
-    Empty with a shown rule or without one, where its words are long, and where a run kept no words or no counts.
+    `No short rule is shown. The best one learned, b is not 0: 84 of 98, against 3 of 4 elsewhere, of 102 held-out …`;
+    empty with a shown rule or without one, where its words are long, and where a run kept no words, counts or interval.
     """
     if rule is None or rule.where is None or not 0 < len(rule.words) <= SHORT_WORDS or _is_shown(rule):
         return ""
+    held = rule.held_out
+    interval = interval_of(held) if isinstance(held, RuleScore) else held
+    if interval is None:
+        return ""
     of = rule.where.holds.n + rule.where.elsewhere.n
+    why = f"its MCC, {interval}, may be 0"
+    if interval.above_chance:
+        adjusted = None if rule.chance is None else rule.chance.adjusted
+        if rule.chance is None or adjusted is None:
+            return ""
+        why = f"MCC {interval}, {p_words(adjusted)}, corrected for {plural(rule.chance.rules, 'rule')}"
     return (
-        f"No short rule says when: the best one learned, {rule.words}, may be chance ({where_words(rule.where)} "
-        f"elsewhere, of {of:,} held-out answers)"
+        f"No short rule is shown. The best one learned, {rule.words}: {where_words(rule.where)} elsewhere, of {of:,} "
+        f"held-out answers; {why}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from llm_scripted import Recorder, asker
 from agent.investigating import nodes as nodes_investigating
 from agent.investigating.asking import NotRead, reading_of
 from agent.investigating.investigation import QUESTION, Purse
-from agent.investigating.investigation_loop import as_far_as_it_got, investigate, played_again
+from agent.investigating.investigation_loop import as_far_as_it_got, investigate, nothing_read, played_again
 from agent.investigating.policies import AtRandom, GreedyPolicy
 from agent.investigating.priced_tests import LOOK
 from agent.investigating.report import reported, shown, verdict
@@ -24,6 +25,7 @@ from agent.verbs.investigate import investigate_run, investigate_task, purse_of,
 from agent.verbs.options import InvestigateOptions
 from agent.verbs.runner import agreed, nobody
 from mecharule_ops.errors import UsageError
+from mecharule_ops.events import LlmMessage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part, count_look, drawn, fires, forwards_missing
 from mecharule_ops.saying.looks import looks_words
@@ -306,7 +308,11 @@ def test_a_model_is_asked_for_rivals_once_a_question(run: Run, tmp_path: Path) -
 def test_a_model_reads_what_is_not_understood(run: Run, tmp_path: Path) -> None:
     """Names that there are not are left out; what it read is said to be its reading, and is played again without it."""
     question, unit = "is there something with the ends of the word?", _strongest(run)
-    reads = {"units": [unit, "n9.99"], "ideas": ["the column t1", "luck"], "conditions": ["t1 == t4", "moon"]}
+    reads = {
+        "units": [unit, unit, "n9.99"],
+        "ideas": ["the column t1", "luck"],
+        "conditions": ["t1 == t4", "moon"],
+    }
     model = Recorder(tmp_path, {"when": ["Ideas:"], "json": reads}, PROPOSES, PICKS)
     policy, proposer = _with_model(model, question)
     found = investigate(run, question, FREE, policy=policy, proposer=proposer, read=proposer.read)
@@ -316,7 +322,8 @@ def test_a_model_reads_what_is_not_understood(run: Run, tmp_path: Path) -> None:
         ["the column t1"],
         {"t1 == t4": ""},
     )
-    assert found.state["read_as"].endswith("(as mock:script read it)")
+    assert found.state["read_by"] == "mock:script"
+    assert verdict(found).startswith("As mock:script read it: ")
     assert {rival["by"] for rival in found.state["rivals"] if rival["condition"] == "t1 == t4"} == {QUESTION}
     assert played_again(run)[1]
 
@@ -331,6 +338,50 @@ def test_a_model_that_reads_nothing_leaves_the_question_refused(run: Run, tmp_pa
     with pytest.raises(NotRead, match=r"expected a question about when a unit flips.*; "):
         investigate(run, "who are you?", FREE, policy=policy, proposer=proposer, read=proposer.read)
     assert not Ledger(run.store).entries()
+
+
+def test_what_a_model_read_is_not_asked_again_on_resume(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed behind the reading and asked again with a model that knows nothing: it goes on with what was read."""
+    question, unit = "is there something with the ends of the word?", _strongest(run)
+    reads = {"units": [unit], "ideas": ["the column t1"], "conditions": []}
+    model = Recorder(tmp_path, {"when": ["Ideas:"], "json": reads}, PROPOSES, PICKS)
+    policy, proposer = _with_model(model, question)
+
+    def dies(state: Any, runtime: Any) -> Any:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nodes_investigating, "choose", dies)
+        with pytest.raises(Killed):
+            investigate(run, question, FREE, policy=policy, proposer=proposer, read=proposer.read)
+    found = investigate(run, question, FREE, policy=policy, proposer=proposer, read=nothing_read)
+    assert found.state["read_by"] == "mock:script"
+    assert found.state["asked"][0]["units"] == [unit]
+
+
+def test_the_verb_answers_by_tools_what_is_no_question_about_flips(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model reads nothing, calls a tool, and its facts are the answer; what it cost is kept in the run file."""
+    path = run.store.path
+    run.store.close()
+    monkeypatch.setenv("MECHARULE_RUNS", str(path.parent))
+    script = tmp_path / "tools.json"
+    replies = [
+        {"when": ["Ideas:"], "json": {"units": [], "ideas": [], "conditions": []}},
+        {"when": ["Ablating"], "text": "⟦f1⟧"},
+        {"when": ["qwx zzv kkr plomf"], "text": '{"tool": "neurons"}'},
+    ]
+    script.write_text(json.dumps({"replies": replies}))
+    asked = InvestigateOptions(run=str(path), question="qwx zzv kkr plomf?", llm=f"mock:{script}")
+    told: list[Any] = []
+    result = investigate_run(asked, told.append)
+    assert any("is asked with the tools" in getattr(event, "text", "") for event in told)
+    assert [call["tool"] for call in result.data["tools"]] == ["neurons"]  # type: ignore[index,union-attr]
+    with opened(path) as kept:
+        assert [event for _, _, event in kept.store.events() if isinstance(event, LlmMessage)]
 
 
 def _with_model(model: Recorder, question: str) -> tuple[ModelPolicy, ModelProposer]:

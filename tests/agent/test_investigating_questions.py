@@ -14,7 +14,7 @@ from agent.investigating.comparing import comparison_of, pairs_of
 from agent.investigating.investigation import QUESTION, Purse, Rival
 from agent.investigating.investigation_loop import Investigated, investigate
 from agent.investigating.proposed_rivals import of_pair
-from agent.investigating.report import reported, verdict
+from agent.investigating.report import answered, reported, verdict
 from agent.investigating.told_by_run import told_by_run
 from agent.investigating.with_model import PAIRS, ModelProposer
 from mecharule_ops.rules.algebra import Rule
@@ -208,7 +208,7 @@ def test_a_model_is_shown_train_records_and_the_further_ones_of_accounts(run: Ru
     model = Recorder(tmp_path, {"when": ["Known rivals"], "json": {"predicates": ["a % 5 == 0"]}})
     proposer = ModelProposer(asker=asker(model), question=question)
     found = investigate(run, question, FREE, proposer=proposer)
-    assert found.state["said"] == [["a % 5 == 0"]]
+    assert found.state["said"] == ["a % 5 == 0"]
     shown = model.sent[0].partition("does not:\n")[2].splitlines()[1:]
     train = drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
     assert max(train) >= len(run.records)
@@ -246,3 +246,13 @@ def test_the_only_one_shown_is_no_best_one(run: Run, stored: Path) -> None:
     """What fits train records best and is not decided stands beside what is shown."""
     said = verdict(_investigated(stored, run, "what do the flips of m1.14 go with?"))
     assert "What fits train records best is undecided: where the right answer's tens digit is 7" in said
+
+
+def test_the_verdict_says_what_of_the_question_was_not_read(run: Run, stored: Path) -> None:
+    """First, so that nobody takes the rest for the whole; a quoted word, or what a unit does, is no condition."""
+    said = verdict(
+        _investigated(stored, run, "do m1.37's flips on answers ending in 1 go with the operator?")
+    )
+    assert said.startswith("Of a part of the question only (not read as a condition: '1'). ")
+    assert not reading_of("what 'responds' with a carry when m1.14 flips?", run).unread
+    assert answered("why?", "because").ended

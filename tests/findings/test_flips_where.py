@@ -14,10 +14,10 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.worded import account_worded, anchored_worded
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.saying.flips_where import counted_when, when_words, where_words
+from mecharule_ops.saying.flips_where import counted_when, not_shown_words, when_words, where_words
 from mecharule_ops.saying.rules import family_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.types import AnchoredRule, FlipCount, FlipsWhere, Neuron, Regime, RuleScore
+from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, FlipsWhere, Neuron, Regime, RuleScore
 
 UNIT = Neuron.parse("m1.14")
 WHERE = FlipsWhere(holds=FlipCount(flips=84, n=98), elsewhere=FlipCount(flips=8, n=24))
@@ -57,6 +57,23 @@ def test_a_rule_is_said_with_its_counts() -> None:
     assert counted_when(replace(rule, where=None)) == "Adding b to a carries into the tens (held-out MCC .50)"
     said = "adding b to a carries into the tens (carry_at(a, b, 0)) – input rule, MCC .50 [.30, .70]"
     assert family_words(rule) == said
+
+
+def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
+    """The interval that holds 0, or the p after correction; nothing where one is shown, or there is nothing to say."""
+    rule = account_worded(account(SHOWN), Arithmetic()).families[0]
+    assert not_shown_words(rule) == ""
+    low = MccInterval(mcc=0.2, low=-0.03, high=0.42, n=122, positives=92)
+    weak = replace(rule, status=FamilyStatus.NO_BETTER, held_out=low)
+    counts = "84 of 98, against 8 of 24 elsewhere, of 122 held-out answers"
+    begins = f"No short rule is shown. The best one learned, adding b to a carries into the tens: {counts}"
+    assert not_shown_words(weak) == f"{begins}; its MCC, .20 [-.03, .42], may be 0"
+    tested = ChanceTest(p=0.01, adjusted=0.08, rules=24, level=0.05)
+    chance = replace(rule, status=FamilyStatus.NOT_APART, chance=tested)
+    assert not_shown_words(chance) == f"{begins}; MCC .50 [.30, .70], p = .08, corrected for 24 rules"
+    for missing in (replace(weak, where=None), replace(weak, words=""), replace(weak, words="x" * 200)):
+        assert not_shown_words(missing) == ""
+    assert not_shown_words(replace(weak, held_out=None)) == not_shown_words(None) == ""
 
 
 @pytest.mark.parametrize(

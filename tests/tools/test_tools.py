@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from agent.answering.router import route
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
+from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_store import RunStore
 from tools._ablations import Quoted, accepted
 from tools.arguments import Arguments
@@ -152,12 +154,47 @@ def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest
         tool("ablate", run="last", units=f"{strongest},a0.h1")
 
 
+def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, strongest: str) -> None:
+    """At most so many of a prompt; those of both slices, or none that is stored; two completions an example."""
+    before = len(tool("evidence").data["rows"])
+    asked = {"run": "last", "neuron": strongest, "prompt": "120 - 7 =", "neighbours": 5, "edits": 2}
+    assert tool("flip", **asked, estimate=True).data["price"]["example_forwards"] == 8
+    price = tool("why-not", run="last", neuron="m0.3", estimate=True).data["price"]
+    assert price["example_forwards"] == 64
+    certificate = tool("evidence").data["rows"][0]["certificate"]
+    again = tool("verify", what=certificate, estimate=True)
+    assert again.data["price"] == {"completions": 2 * 64, "certificates": 1}
+    assert len(tool("evidence").data["rows"]) == before
+
+
+def test_verify_last_is_of_the_run_with_the_last_answer(
+    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of the run that finished last, nor of one that cannot be read, nor of one without an answer."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    for age, name in enumerate(("aaaa", "bbbb", "cccc")):
+        path = tmp_path / f"{name}.mecharule"
+        path.write_bytes(finished_run.read_bytes())
+        with RunStore.open(path) as store:
+            certificate, *others = store.certificates()
+            assert others
+            assert not store.has(LAST_ANSWER)
+            if name == "aaaa":
+                store.put(LAST_ANSWER, {"question": "why?", "certificates": [certificate.id]})
+        os.utime(path, (1000 + age, 1000 + age))
+    (tmp_path / "dddd.mecharule").write_text("no run")
+    price = call("verify", {"estimate": True}).data["price"]
+    assert isinstance(price, dict)
+    assert price["certificates"] == 1
+
+
 def test_a_price_that_was_never_timed_is_said_to_be_unknown() -> None:
     """It is asked about like a long one."""
     unknown = Quoted(example_forwards=300, seconds=None)
     assert unknown.words == "300 ablated completions, this run timed none yet"
     with pytest.raises(UsageError, match="--yes"):
         accepted(unknown, False, print)
+    accepted(Quoted(example_forwards=64, seconds=None), False, print)
     accepted(unknown, True, print)
     accepted(Quoted(example_forwards=0, seconds=0.0), False, print)
 
