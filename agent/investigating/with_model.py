@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -35,8 +34,6 @@ PAIRS = 4
 """Flipped train records that it is shown, each beside the unflipped one that differs least."""
 KNOWN = 8
 """Rivals of templates that it is shown."""
-_SPECIAL, _ESCAPED = r"([.^$*+?{}\[\]|()\\])", r"\\\1"
-"""What stands for itself in an expression once it is escaped: fewer signs than `re.escape`, which llama.cpp reads."""
 
 
 class QuestionAsRead(BaseModel):
@@ -89,16 +86,7 @@ class ModelProposer:
             "ideas": showing.listed(ideas),
             **_language(run),
         }
-        request = Request.of(
-            READ,
-            filled,
-            schema=QuestionAsRead,
-            purpose="what the question asks",
-            patterns={
-                "conditions": _pattern(run),
-                **{name: _one_of(texts) for name, texts in (("units", units), ("ideas", ideas)) if texts},
-            },
-        )
+        request = Request.of(READ, filled, schema=QuestionAsRead, purpose="what the question asks")
         said = cast(QuestionAsRead, self.asker.ask(request).parsed)
         conditions = [text for text in dict.fromkeys(said.conditions) if _reads(run, text)]
         families = [idea for idea in dict.fromkeys(said.ideas) if idea in ideas]
@@ -130,7 +118,9 @@ class ModelProposer:
             filled,
             schema=Rivals,
             purpose=f"rivals of {asked['units'][0]}",
-            patterns={"predicates": _pattern(run)},
+            patterns={
+                "predicates": predicate_pattern(run.columns, schema_of(run.columns), run.task.prompt_columns)
+            },
         )
         return cast(Rivals, self.asker.ask(request).parsed).predicates
 
@@ -143,14 +133,6 @@ def _language(run: Run) -> Mapping[str, str]:
         "columns": showing.columns(known, prompt, meanings_of(run.task), run.columns),
         "language": vocabulary(),
     }
-
-
-def _pattern(run: Run) -> str:
-    return predicate_pattern(run.columns, schema_of(run.columns), run.task.prompt_columns)
-
-
-def _one_of(texts: Iterable[str]) -> str:
-    return f"^({'|'.join(re.sub(_SPECIAL, _ESCAPED, text) for text in texts)})$"
 
 
 def _reads(run: Run, text: str) -> bool:
