@@ -61,6 +61,8 @@ class Phase(StrEnum):
     """Every position of prompt and generation."""
 
 
+_HEAD = re.compile(r"L?(\d{1,4})[.]?H(\d{1,4})", re.IGNORECASE)
+"""Another name of a head in the field."""
 _NEURON = re.compile(r"([a-z])(\d{1,4})\.(hidden|h)?(\d{1,7})")
 
 
@@ -97,7 +99,9 @@ class Neuron:
         hidden = kind == "hidden"
         basis = next((basis for basis, row in ROWS.items() if _is_named(row, letter, kind)), None)
         if basis is None:
-            raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}")
+            head = _HEAD.fullmatch(text.strip())
+            near = f"; did you mean a{head[1]}.h{head[2]}?" if head else ""
+            raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}{near}")
         return cls(basis, int(layer), -int(number) if hidden else int(number))
 
 

@@ -16,7 +16,7 @@ from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent, plural, signed, told_apart
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
-from mecharule_ops.run.registered_claims import decided_claims, words_of
+from mecharule_ops.run.registered_claims import claims_of, words_of
 from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.account_facts import (
     BREAKS,
@@ -92,7 +92,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         learned = asked.account
         certificate = _stored(run.store.certificates(), known)
         examples = _examples(run, known, certificate, given.show_text)
-        claims = decided_claims(run, neuron, asked.regime)
+        claims = claims_of(run, neuron, asked.regime)
     parts = explained(neuron, learned, chain, findings.run)
     if learned is None and known.rule is not None:
         parts[WHEN] = _anchored(findings, known, certificate)
@@ -195,7 +195,7 @@ def _all_flips(known: Unit) -> FlipCount:
 
 
 def _claimed(claims: Sequence[Hypothesis]) -> Iterator[str]:
-    """The first registered predictions of when it flips that were shown, and how many were decided in all."""
+    """The first registered predictions of when it flips that were shown, and what became of all."""
     shown = [claim for claim in claims if claim.state == HypothesisState.SUPPORTED]
     for claim in shown[:MOST_CLAIMS]:
         assert claim.outcome is not None
@@ -203,11 +203,10 @@ def _claimed(claims: Sequence[Hypothesis]) -> Iterator[str]:
         p = "" if claim.outcome.p is None else f", corrected p {claim.outcome.p:.2g}"
         yield f"{told[:1].upper()}{told[1:]} (a registered prediction, shown{p})"
     if shown:
-        yield f"Of {plural(len(claims), 'registered prediction')} of when it flips {len(shown):,} {_was(shown)} shown"
-
-
-def _was(shown: Sequence[Hypothesis]) -> str:
-    return "was" if len(shown) == 1 else "were"
+        open_ = sum(claim.state == HypothesisState.OPEN for claim in claims)
+        others = {"not decided": open_, "not shown": len(claims) - len(shown) - open_}
+        rest = "".join(f", {number:,} {how}" for how, number in others.items() if number)
+        yield f"Of {plural(len(claims), 'registered prediction')} of when it flips: {len(shown):,} shown{rest}"
 
 
 def _explanation(parts: dict[str, Fact], chain: Chain | None, claims: list[Fact]) -> list[Fact]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from agent.answering.understanding import Reading, read
 from agent.investigating.investigation import AskedUnits
 from mecharule_ops.bases import UNIT_NAME
@@ -16,7 +18,7 @@ from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.from_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, outcome_for, regime_of
-from mecharule_ops.run.tabulating import Part, fires, stored_prefix
+from mecharule_ops.run.tabulating import Part, columns_of, fires, stored_prefix
 from mecharule_ops.tasks.rival_families import families_of
 from mecharule_ops.types import Neuron, Regime
 
@@ -35,6 +37,11 @@ _OF_UNITS = re.compile(r"\b(?:flip\w*|break\w*|strongest|units?|neurons?|heads?|
 _OWN_RULE = re.compile(r"\brules?\b", re.IGNORECASE)
 _OWNED = re.compile(rf"\brules?\b[^?]{{0,30}}?\b(?:for|of)\s+(?P<unit>{UNIT_NAME})(?!\w)", re.IGNORECASE)
 """Whose rule is meant."""
+_IS = re.compile(
+    r"(?:the\s+)?(?:column\s+)?(?P<column>\w+)\s+(?:is|equals|=)\s+['\"]?(?P<value>[^'\"]+?)['\"]?",
+    re.IGNORECASE,
+)
+"""A column with its value, in words."""
 _AMOUNT = re.compile(
     r"(?<![\w.])\d+(?:\s+(?:or|and)\s+(?:more|less|above|below|over|under|fewer))?(?!\w|\.\d)"
 )
@@ -200,6 +207,18 @@ def _asked(
     )
 
 
+def _of_column(said: str, run: Run) -> str | None:
+    """`continent == 'Africa'` of `the continent is Africa`, where there is such a column with such a value."""
+    match = _IS.fullmatch(said)
+    columns = columns_of(run)
+    name = match and next((name for name in columns if name.lower() == match["column"].lower()), None)
+    if not match or not name or name not in run.task.prompt_columns:
+        return None
+    wanted = match["value"].lower()
+    values = (value for value in np.unique(columns[name]).tolist() if str(value).lower() == wanted)
+    return next((f"{name} == {value!r}" for value in values), None)
+
+
 def _may_be_one(said: str) -> bool:
     """Whether words may state a condition: more than one, and not of what the unit does."""
     return " " in said and not re.search(
@@ -219,7 +238,7 @@ def conditions_in(question: str, run: Run) -> tuple[dict[str, str], list[str]]:
         try:
             fires(run, said)
         except UsageError:
-            rule = rule_from_words(said, known, run.task)
+            rule = rule_from_words(said, known, run.task) or _of_column(said, run)
             if rule is not None:
                 found[said] = rule
             elif match.start() and _may_be_one(said) and not any(said in words for words in found):

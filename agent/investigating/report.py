@@ -21,6 +21,7 @@ from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
 from mecharule_ops.rules.interval import fisher_p
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.tabulating import fires
 from mecharule_ops.saying.claims import figures_words
 from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.store.ledger import Ledger
@@ -298,14 +299,33 @@ def _figures(rival: Rival) -> str:
 
 
 def _example(run: Run, found: Investigated) -> Iterator[str]:
-    """One flipped prompt before and after, from a certificate of the unit where there is one."""
+    """One flipped prompt before and after, from a certificate of the unit where there is one.
+
+    Of the condition that the verdict is about one where it holds, if the certificate has such a flip.
+    """
     units = [unit for one in found.state["asked"][:1] for unit in one["units"]]
-    for certificate in run.store.certificates():
-        if list(certificate.units) == units and certificate.kind in ("ablate", "why"):
-            for row in shown_rows(certificate, show_text=False):
-                if row.flipped:
-                    yield f"For example: {last_line(row.prompt)} {change_words(row)} [c:{certificate.id}]"
-                    return
+    rows = [
+        (certificate.id, row)
+        for certificate in run.store.certificates()
+        if list(certificate.units) == units and certificate.kind in ("ablate", "why")
+        for row in shown_rows(certificate, show_text=False)
+        if row.flipped
+    ]
+    there = _prompts_where(run, found)
+    for identifier, row in sorted(rows, key=lambda one: one[1].prompt not in there)[:1]:
+        yield f"For example: {last_line(row.prompt)} {change_words(row)} [c:{identifier}]"
+
+
+def _prompts_where(run: Run, found: Investigated) -> set[str]:
+    """The prompts on which the condition of the verdict holds: what the question names, else what is shown."""
+    rivals = by_fit([rival for rival in found.state.get("rivals", []) if "+" not in rival["unit"]])
+    told = [rival for rival in rivals if rival["by"] == QUESTION] or [
+        rival for rival in rivals if rival["state"] == "supported"
+    ]
+    if not told:
+        return set()
+    prompts = (record.example.prompt for record in run.observed.records)
+    return {prompt for prompt, holds in zip(prompts, fires(run, told[0]["condition"]), strict=True) if holds}
 
 
 def _predictions(run: Run, found: Investigated) -> list[dict[str, object]]:

@@ -47,13 +47,12 @@ def words_of(claim: Prediction) -> str:
     return claim.statement.partition(" more often where ")[2].removesuffix(".")
 
 
-def decided_claims(run: Run, neuron: Neuron, regime: Regime) -> list[Hypothesis]:
-    """The decided claims of when a unit flips, in the order in which they were registered."""
+def claims_of(run: Run, neuron: Neuron, regime: Regime) -> list[Hypothesis]:
+    """The claims of when a unit flips, decided or not, in the order in which they were registered."""
     return [
         entry
         for entry in Ledger(run.store).entries()
         if entry.prediction.subject == str(neuron) and direction_of(entry.prediction) is regime
-        if entry.outcome is not None and entry.outcome.counts
     ]
 
 

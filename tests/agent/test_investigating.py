@@ -407,6 +407,9 @@ def test_a_predicate_in_the_question_is_its_claim(run: Run) -> None:
     (asked,) = reading_of("do flips of n0.0 go with t1, or two that are equal?", run).asked
     assert (asked["claims"], asked["families"]) == ({}, ["the column t1", "two columns that are equal"])
     assert fires(run, "t1 == t4").any()
+    (asked,) = reading_of("does n0.0 flip where the T1 is A?", run).asked
+    assert asked["claims"] == {"t1 == 'a'": ""}
+    assert reading_of("does n0.0 flip where the t1 is purple?", run).unread == ("the t1 is purple",)
 
 
 def test_the_verb_ends_with_what_is_known_when_it_is_stopped(

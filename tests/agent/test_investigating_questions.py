@@ -256,3 +256,12 @@ def test_the_verdict_says_what_of_the_question_was_not_read(run: Run, stored: Pa
     assert said.startswith("Of a part of the question only (not read as a condition: '1'). ")
     assert not reading_of("what 'responds' with a carry when m1.14 flips?", run).unread
     assert answered("why?", "because").ended
+
+
+def test_the_example_is_one_of_what_the_verdict_is_about(run: Run, stored: Path) -> None:
+    """Of a condition that the question states a flip where it holds, before and after."""
+    for condition, sign in (("op == '-'", " - "), ("op == '+'", " + ")):
+        found = _investigated(stored, run, f"does m1.14 flip where {condition}?")
+        lines = reported(run, found).text.splitlines()
+        (example,) = [line for line in lines if line.startswith("For example: ")]
+        assert sign in example.partition("=")[0]

@@ -128,7 +128,7 @@ def test_verify_compares_like_with_like(run: Run) -> None:
     certificate, told = _certificate(run), list[str]()
     bench = bench_as_asked(run, VerifyArguments(), told.append)
     assert bench.numbers == certificate.numbers
-    assert "bfloat16 on cpu" in told[0]
+    assert "bfloat16 on cpu" in told[1]
     found = verify(certificate, lambda one: rerun(bench, one), numbers=bench.numbers)
     assert (found.status, "made in" in found.sentence) == (VerificationStatus.MATCH, False)
     wide = bench_as_asked(run, VerifyArguments(dtype="float32"), told.append)
