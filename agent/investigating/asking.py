@@ -138,7 +138,6 @@ def read_as(
     claims: dict[str, str],
     *,
     unread: Sequence[str] = (),
-    by: str = "",
 ) -> QuestionRead:
     """What is asked of each unit, and in words."""
     about = [*(words or f"`{text}`" for text, words in claims.items()), *families]

@@ -49,9 +49,8 @@ def investigate_run(
 
     `show` stops it by raising `stopped`, `should_stop` by its word between two batches. Exit code 5 when the purse left
     something open. A question that a language model cannot read as one about flips either, it answers as `ask` does, by
-    the facts of tools that it calls. A model of a small context only proposes rivals: one of 1.5 billion parameters
-    read units and conditions into a question that does not name them, and each of its picks, which changed no verdict,
-    took longer than the tests. Raises what opening the run and choosing a model raise.
+    the facts of tools that it calls. A model of a small context only proposes rivals: docs/agent.md says why. Raises
+    what opening the run and choosing a model raise.
     """
     _check_question(asked)
 
