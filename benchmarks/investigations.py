@@ -8,7 +8,10 @@ policies. A verdict is right, wrong (the contrary of what is so, or any verdict 
 With `--units 4` a question is about four units at once and the purse has to be shared among them; each unit's verdict
 counts.
 
-    python benchmarks/investigations.py [--write] [--seeds N] [--forwards N] [--units N]
+`--llm local/FILE.gguf` adds that model as the one who picks, and the same model with what it is shown shuffled: each
+figure and verdict stands beside another rival, fact or test than its own.
+
+    python benchmarks/investigations.py [--write] [--seeds N] [--forwards N] [--units N] [--llm SPEC]
 """
 
 from __future__ import annotations
@@ -18,15 +21,19 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from pages import ROOT, made_at, put_between
 
-from agent.investigating.investigation import ChoosingPolicy, Purse
+from agent.investigating.investigation import BoardFact, ChoosingPolicy, Purse, Rival, Step
 from agent.investigating.investigation_loop import investigate
 from agent.investigating.policies import AtRandom, GreedyPolicy
+from agent.investigating.with_model import ModelPolicy
+from agent.llm.choice import choose, make_model
+from agent.llm.retrying import Asker
 from mecharule_ops.known_answers.calibration import Case, finished
 from mecharule_ops.known_answers.known_model import KnownModel
 from mecharule_ops.run.live_run import Run
@@ -52,6 +59,49 @@ CLEAR, NOTHING, RARE = 0.4, 0.02, 0.005
 """Differences of rates that count as so and as not so; the share of flips below which no one can say when."""
 GROUPS = 4
 RESAMPLES = 4000
+
+
+OFFLINE, RANDOM, SHOWN, SHUFFLED = "offline policy", "random policy", "model", "model, results shuffled"
+
+
+@dataclass(slots=True)
+class Shuffled:
+    """The same policy, to which verdicts, facts and figures are shown beside others than their own.
+
+    Names, conditions and prices stay where they are; states of rivals, sentences of the board, and what tests tell are
+    each dealt anew. It picks a place, and the test of that place is made.
+    """
+
+    policy: ChoosingPolicy
+    generator: np.random.Generator
+
+    def pick(self, offered: list[Step], rivals: list[Rival], board: list[BoardFact]) -> Step | None:
+        """The test at the place that was picked among the shuffled."""
+        states = self.generator.permutation([rival["state"] for rival in rivals]).tolist()
+        sentences = self.generator.permutation([fact["sentence"] for fact in board]).tolist()
+        told = self.generator.permutation([step["bits"] for step in offered]).tolist()
+        shown = [Step(**{**step, "bits": bits}) for step, bits in zip(offered, told, strict=True)]
+        picked = self.policy.pick(
+            shown,
+            [Rival(**{**one, "state": state}) for one, state in zip(rivals, states, strict=True)],
+            [BoardFact(**{**one, "sentence": said}) for one, said in zip(board, sentences, strict=True)],
+        )
+        return next((step for step, one in zip(offered, shown, strict=True) if one is picked), None)
+
+
+@dataclass(slots=True)
+class Counted:
+    """A policy, with how often there was a choice that costs something, and how often it took the first offered."""
+
+    policy: ChoosingPolicy
+    choices: list[bool] = field(default_factory=list)
+
+    def pick(self, offered: list[Step], rivals: list[Rival], board: list[BoardFact]) -> Step | None:
+        """As the policy picks."""
+        picked = self.policy.pick(offered, rivals, board)
+        if len(offered) > 1 and all(step["forwards"] for step in offered):
+            self.choices.append(picked is offered[0])
+        return picked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +163,18 @@ def _together(program: str, of_predicate: Mapping[str, Mapping[str, str]], units
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One investigation by one policy."""
+
+    question: str
+    points: Sequence[int]
+    """Of each unit."""
+    forwards: int
+    first: Sequence[bool]
+    """For each choice that cost something, whether it was the first offered."""
+
+
 def _truth(run: Run, known: KnownModel, unit: Neuron) -> np.ndarray:
     how = run.intervention(unit.basis)
     value = known.replacement(unit, how.baseline, how.phase, list(run.replacement(how).records))
@@ -170,6 +232,18 @@ def interval(pairs: Sequence[tuple[str, float]]) -> tuple[float, float, float]:
     return float(means.mean()), float(low), float(high)
 
 
+def policies_of(seed: int, question: str, asker: Asker | None) -> dict[str, Counted]:
+    """Who is compared, each new for a question; without a model the first two."""
+    made: dict[str, ChoosingPolicy] = {
+        OFFLINE: GreedyPolicy(),
+        RANDOM: AtRandom(np.random.default_rng(seed)),
+    }
+    if asker is not None:
+        by_model = ModelPolicy(asker=asker, question=question, fallback=GreedyPolicy())
+        made |= {SHOWN: by_model, SHUFFLED: Shuffled(by_model, np.random.default_rng(seed))}
+    return {name: Counted(policy) for name, policy in made.items()}
+
+
 def main() -> None:
     """Ask everything and print the table."""
     told = argparse.ArgumentParser(description=__doc__)
@@ -177,11 +251,11 @@ def main() -> None:
     told.add_argument("--seeds", type=int, default=5)
     told.add_argument("--forwards", type=int, default=256)
     told.add_argument("--units", type=int, default=1)
+    told.add_argument("--llm")
     options = told.parse_args()
-    totals: dict[str, Counter[int]] = {"offline policy": Counter(), "random policy": Counter()}
-    spent: dict[str, list[int]] = {name: [] for name in totals}
-    pairs: list[tuple[str, float]] = []
-    questions: set[str] = set()
+    model = make_model(choose(options.llm)) if options.llm else None
+    asker = None if model is None else Asker(model=model, most_requests=10_000)
+    results: dict[str, list[Result]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(options.seeds):
             for program in PROGRAMS:
@@ -192,53 +266,66 @@ def main() -> None:
                 with finished(case, place, known) as (run, _):
                     every, path = planted(run, known, options.units), run.store.path
                 for one in every:
-                    policies: Mapping[str, ChoosingPolicy] = {
-                        "offline policy": GreedyPolicy(),
-                        "random policy": AtRandom(np.random.default_rng(seed)),
-                    }
-                    got = {
-                        name: asked(path, one, policy, options.forwards) for name, policy in policies.items()
-                    }
-                    for name, (points, forwards) in got.items():
-                        totals[name].update(points)
-                        spent[name].append(forwards)
-                    key = f"{one.program} {one.question}"
-                    questions.add(key)
-                    pairs.append((key, sum(got["offline policy"][0]) - sum(got["random policy"][0])))
-            print(seed, totals, flush=True)
-    text = page(totals, spent, pairs, len(questions), options.seeds, options.forwards)
+                    for name, policy in policies_of(seed, one.question, asker).items():
+                        points, forwards = asked(path, one, policy, options.forwards)
+                        results.setdefault(name, []).append(
+                            Result(
+                                question=f"{one.program} {one.question}",
+                                points=points,
+                                forwards=forwards,
+                                first=policy.choices,
+                            )
+                        )
+            print(
+                seed,
+                {name: sum(sum(one.points) for one in each) for name, each in results.items()},
+                flush=True,
+            )
+    text = page(results, options.seeds, options.forwards)
+    if asker is not None:
+        text += f"\n\nThe model was {Path(options.llm).name}; {asker.bill} in all."
     print(text)
     if options.write:
-        mark = f"investigations of {options.units}"
+        mark = f"investigations of {options.units}" + (" with a model" if options.llm else "")
         put_between(PAGE, text, f"<!-- {mark}: begin -->", f"<!-- {mark}: end -->")
 
 
-def page(
-    totals: Mapping[str, Counter[int]],
-    spent: Mapping[str, Sequence[int]],
-    pairs: Sequence[tuple[str, float]],
-    questions: int,
-    seeds: int,
-    forwards: int,
-) -> str:
+def page(results: Mapping[str, Sequence[Result]], seeds: int, forwards: int) -> str:
     """The table in Markdown, and what it shows."""
-    mean, low, high = interval(pairs)
+    asked_of = results[OFFLINE]
     lines = [
-        f"{len(pairs)} investigations a policy: {questions} questions on {len(PROGRAMS)} programs over {seeds} "
-        f"seeds of the split, each with a purse of {forwards} example-forwards. {made_at()}",
+        f"{len(asked_of)} investigations a policy: {len({one.question for one in asked_of})} questions on "
+        f"{len(PROGRAMS)} programs over {seeds} seed{'s' * (seeds > 1)} of the split, each with a purse of {forwards} "
+        f"example-forwards. {made_at()}",
         "",
-        "| policy | right verdicts | wrong | left open | right − wrong | median forwards |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| policy | right verdicts | wrong | left open | right − wrong | median forwards | choices | the first one |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for name, counts in totals.items():
-        median = int(np.median(spent[name]))
-        net = counts[1] - counts[-1]
-        lines.append(f"| {name} | {counts[1]} | {counts[-1]} | {counts[0]} | {net} | {median} |")
-    lines += [
-        "",
-        f"Offline less random, right minus wrong a question: {mean:+.2f} (95 % interval {low:+.2f} to {high:+.2f}, "
-        "bootstrap over questions).",
-    ]
+    for name, each in results.items():
+        counts = Counter(chain.from_iterable(one.points for one in each))
+        first = list(chain.from_iterable(one.first for one in each))
+        cells = (
+            counts[1],
+            counts[-1],
+            counts[0],
+            counts[1] - counts[-1],
+            int(np.median([one.forwards for one in each])),
+            len(first),
+            sum(first),
+        )
+        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
+    lines.append("")
+    for one, other in ((OFFLINE, RANDOM), (SHOWN, OFFLINE), (SHOWN, SHUFFLED)):
+        if one in results and other in results:
+            pairs = [
+                (mine.question, sum(mine.points) - sum(theirs.points))
+                for mine, theirs in zip(results[one], results[other], strict=True)
+            ]
+            mean, low, high = interval(pairs)
+            lines.append(
+                f"{one.capitalize()} less {other}, right minus wrong a question: {mean:+.2f} (95 % interval {low:+.2f} "
+                f"to {high:+.2f}, bootstrap over questions)."
+            )
     return "\n".join(lines)
 
 

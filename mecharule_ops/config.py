@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from mecharule_ops.confidence import AlphaPolicy, Spending, Testing, flipless_size
-from mecharule_ops.errors import UsageError, did_you_mean
+from mecharule_ops.errors import UsageError, did_you_mean, misfit
 from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU, reaches
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
@@ -168,12 +168,6 @@ class RunConfig(BaseModel):
     def intervention(self, basis: Basis, default_phase: Phase) -> Intervention:
         """How `do(A)` acts on one basis of this run."""
         return Intervention(basis=basis, baseline=self.baseline, phase=self.phase or default_phase)
-
-
-def misfit(error: ValidationError, whole: str) -> str:
-    """The first thing that does not fit, in a line: its place, or the name of the whole, and what is wrong."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"
 
 
 def make_config(**settings: object) -> RunConfig:

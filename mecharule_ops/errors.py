@@ -22,6 +22,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class MechaRuleError(Exception):
@@ -37,6 +41,12 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """`; did you mean 'attn_head'?`, or nothing where none of the known names is like it."""
     near = get_close_matches(wrong, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def misfit(error: ValidationError, whole: str) -> str:
+    """The first thing that does not fit, in a line: its place, or the name of the whole, and what is wrong."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"
 
 
 def _shown(character: str) -> str:

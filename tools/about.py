@@ -86,6 +86,10 @@ def about(given: AboutArguments, tell: Tell) -> ToolResult:
                 "held_out": {"count": int(held_out.sum()), "n": len(held_out)},
                 **{name: encode(share) for name, share in run_behaviour.shares(run)},
             }
+            data["by"] = {
+                name: {value: encode(share) for value, share in each.items()}
+                for name, each in run_behaviour.by_value(run).items()
+            }
     return stated(data, [fact(sentence, f"run:{findings.run}") for sentence in said])
 
 

@@ -79,9 +79,9 @@ Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 
 
 class Arguments(BaseModel):
-    """Root of the arguments; unknown names are refused."""
+    """Root of the arguments; unknown names are refused. A validator is built when it is first asked."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     positional: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
@@ -218,7 +218,7 @@ class TabulateArguments(PricedArguments, DirectedArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
     predicate: str = Field(
-        description="such as carry(a, b), op == '-', or the word carry, borrow, subtraction"
+        description="such as carry(a, b), op == '-', the word carry, borrow, subtraction, or a column of few values"
     )
     records: Literal["slices", "train", "held-out"] = Field(
         "slices", description="which records of the unit's direction are counted"

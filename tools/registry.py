@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from mecharule_ops.config import misfit
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import UsageError, misfit
 from mecharule_ops.saying.answer_text import answer_text
 from mecharule_ops.saying.fact import Fact
 from tools import arguments

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.numbers import percent
 from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, opened
 from mecharule_ops.run.tabulating import (
     Part,
@@ -20,7 +25,6 @@ from mecharule_ops.run.tabulating import (
     looks_at,
 )
 from mecharule_ops.saying.fact import fact
-from mecharule_ops.saying.flips_where import where_words
 from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.saying.properties import PROPERTIES, Property
 from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
@@ -33,27 +37,44 @@ from tools.registry import Tell, ToolResult, stated
 def tabulate(given: TabulateArguments, tell: Tell) -> ToolResult:
     """Counts on both sides of the predicate: of the slices, from the unit's certificate, or of drawn records.
 
-    Cost: one completion a record that has no stored outcome yet. Raises `ClaimNotSupported` for a predicate that the
-    run's records cannot tell.
+    A column of few values may stand in place of a predicate: then each value is counted. Cost: one completion a record
+    that has no stored outcome yet. Raises `ClaimNotSupported` for a predicate that the run's records cannot tell.
     """
-    asked_for = PROPERTIES.get(given.predicate, Property.of(given.predicate))
     with opened(given.run) as run:
         findings_of(run)
+        asked_for = PROPERTIES.get(given.predicate)
+        predicate = asked_for.predicate if asked_for else given.predicate
+        is_column = predicate in few_valued(run)
         try:
-            run.fires(asked_for.predicate)
+            run.fires(f"{predicate} == {predicate}" if is_column else predicate)
         except PredicateRefused as refused:
             raise ClaimNotSupported(
                 f"the records of this run cannot tell {given.predicate}: {refused}"
             ) from None
+        words = predicate if is_column else rule_in_words(predicate, run.task)
+        asked_for = asked_for or Property.of(predicate, words)
     return _certified(given, asked_for, tell) if given.records == "slices" else _drawn(given, asked_for, tell)
 
 
+def _by_value(run: Run, column: str, positions: Sequence[int], flips: np.ndarray) -> dict[str, FlipCount]:
+    """Flips among the records of each value of the column, those that flip most first."""
+    values = run.observed.columns[column][positions]
+    counts = {
+        str(value): FlipCount(flips=int(flips[values == value].sum()), n=int((values == value).sum()))
+        for value in few_valued(run)[column]
+    }
+    return dict(sorted(counts.items(), key=lambda each: (-each[1].flip_rate if each[1].n else 0.0, each[0])))
+
+
+def _values_words(unit: Neuron, column: str, counts: Mapping[str, FlipCount]) -> str:
+    said = ", ".join(f"{value} {_of(count, '')}" for value, count in counts.items())
+    return f"Flips of {unit} by {column}: {said}"
+
+
 def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
-    """Both counts on the records of both slices, from the unit's certificate."""
+    """The counts on the records of both slices, from the unit's certificate."""
     with opened(given.run) as run:
         asked = Asked.of(run, given)
-        holds = run.fires(asked_for.predicate)
-        places = {record.example.id: place for place, record in enumerate(run.records)}
         found = find_certificate(run, (asked.neuron,), asked.regime)
         price = price_words(run, 0 if found else len(run.slices(asked.regime).positions))
     if given.estimate:
@@ -63,34 +84,41 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
         from mecharule_ops.run.certify import certificate_now
 
         found = certificate_now(given.run, (asked.neuron,), asked.regime, tell)
-    counts = {True: [0, 0], False: [0, 0]}
-    for row in found.rows:
-        count = counts[bool(holds[places[row.example]])]
-        count[0] += row.flipped
-        count[1] += 1
-    there, elsewhere = (FlipCount(flips=flips, n=n) for flips, n in (counts[True], counts[False]))
-    data: Mapping[str, object] = {
-        **asked.data,
-        "predicate": asked_for.predicate,
-        "holds": {"flips": there.flips, "n": there.n},
-        "elsewhere": {"flips": elsewhere.flips, "n": elsewhere.n},
-    }
+    with opened(given.run) as run:
+        places = {record.example.id: place for place, record in enumerate(run.records)}
+        positions = [places[row.example] for row in found.rows]
+        flips = np.array([row.flipped for row in found.rows])
+        if given.predicate in few_valued(run):
+            counts = _by_value(run, given.predicate, positions, flips)
+            data: dict[str, object] = {"by": {value: encode(count) for value, count in counts.items()}}
+            said = _values_words(asked.neuron, given.predicate, counts)
+        else:
+            where = FlipsWhere.of(run.fires(asked_for.predicate)[positions], flips)
+            data = {
+                "holds": {"flips": where.holds.flips, "n": where.holds.n},
+                "elsewhere": {"flips": where.elsewhere.flips, "n": where.elsewhere.n},
+            }
+            said = f"Ablating {asked.neuron} alone flips {_sides(where, asked_for)}"
     sources = (f"c:{found.id}", f"run:{asked.findings.run}")
-    said = (
-        f"Ablating {asked.neuron} alone flips {_of(there, asked_for.where)} and {_of(elsewhere, asked_for.elsewhere)} "
-        f"({asked_for.predicate})"
-    )
     chose = (
         "These records chose the unit, so no test of the difference is made on them; "
         f'`mecharule tabulate {asked.findings.run} {asked.neuron} "{given.predicate}" --records held-out` counts on '
         "records that chose nothing"
     )
-    return stated(data, [fact(sentence, *sources, unit=asked.neuron) for sentence in (said, chose)])
+    return stated(
+        {**asked.data, "predicate": asked_for.predicate, **data},
+        [fact(sentence, *sources, unit=asked.neuron) for sentence in (said, chose)],
+    )
+
+
+def _sides(where: FlipsWhere, asked_for: Property) -> str:
+    there, elsewhere = _of(where.holds, asked_for.where), _of(where.elsewhere, asked_for.elsewhere)
+    return f"{there} and {elsewhere} ({asked_for.predicate})"
 
 
 def _of(count: FlipCount, what: str) -> str:
-    share = f" ({percent(count.flip_rate)})" if count.n else ""
-    return f"{count.flips} of {count.n} {what}{share}"
+    counted = f"{count.flips} of {count.n} {what}".strip()
+    return f"{counted} ({percent(count.flip_rate)})" if count.n else counted
 
 
 def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
@@ -105,15 +133,29 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
         accepted(price, given.yes, tell)
     held_out = part is Part.HELD_OUT
     with opened(given.run, write=held_out or bool(price.example_forwards), tell=tell) as run:
+        is_column = predicate in few_valued(run)
         if held_out:
-            count_look(run, str(unit), asked.regime, str(Rule.parse(predicate)), "tabulate")
+            looked = predicate if is_column else str(Rule.parse(predicate))
+            count_look(run, str(unit), asked.regime, looked, "tabulate")
         looks = looks_words(run, str(unit), asked.regime)
         conditions = len({look["condition"] for look in looks_at(run, str(unit), asked.regime)})
         positions = drawn(run, asked.regime, part)
         flips = run.flips([(unit,)], positions, asked.regime)[0]
-        holds = fires(run, predicate)[positions]
+        if is_column:
+            counts = _by_value(run, predicate, positions.tolist(), flips)
+        else:
+            holds = fires(run, predicate)[positions]
+    source = f"run:{asked.findings.run}"
+    of_look = [fact(looks, source, unit=unit)] if held_out else []
+    if is_column:
+        by = {value: encode(count) for value, count in counts.items()}
+        said = f"{_values_words(unit, predicate, counts)}, of {len(positions):,} {part} records"
+        return stated(
+            {**asked.data, "predicate": predicate, "records": part.value, "by": by, "price": price.data},
+            [fact(said, source, unit=unit, kinds="when"), *of_look],
+        )
     where, interval = FlipsWhere.of(holds, flips), mcc_interval(holds, flips)
-    told = f"{where_words(where)}, where {predicate} holds and where not"
+    told = f"{unit} flips {_sides(where, asked_for)}, of {len(positions):,} {part} records"
     data = {
         **asked.data,
         "predicate": predicate,
@@ -124,12 +166,7 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
         "looks": conditions,
         "price": price.data,
     }
-    source = f"run:{asked.findings.run}"
-    facts = [
-        fact(f"{unit} flips {told}, of {len(positions):,} {part} records", source, unit=unit, kinds="when")
-    ]
+    facts = [fact(told, source, unit=unit, kinds="when")]
     if interval is not None:
         facts.append(fact(f"As a rule it would have MCC {interval} on them", source, unit=unit))
-    if held_out:
-        facts.append(fact(looks, source, unit=unit))
-    return stated(data, facts)
+    return stated(data, [*facts, *of_look])

@@ -9,12 +9,13 @@ from agent.answering.facts import facts_of
 from agent.answering.offers import MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
-from agent.answering.router import Route, Understood, understand, unknown_words
+from agent.answering.router import Route, Understood, known_words, understand, unknown_words
 from agent.investigating.asking import MAY_STATE, conditions_in
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
+from mecharule_ops.questions.own_words import own_words
 from mecharule_ops.report.summary import found_line, not_found, sure_line, unablated, when_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
@@ -55,7 +56,8 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
-        found = understand(question, spoken_of=len(topic.units), earlier=topic.question)
+        own = own_words(open_run, question, known_words())
+        found = understand(question, spoken_of=len(topic.units), earlier=topic.question, own=own)
         found, unread = _with_condition(open_run, question, found)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
@@ -193,7 +195,12 @@ def _summed(findings: Findings) -> list[Fact]:
 def _with_condition(run: Run, question: str, found: Understood) -> tuple[Understood, list[str]]:
     """The question about a unit with the condition that it states, which is counted; and what reads as none."""
     first = next(iter(found.routes), Route(kind="property", units=found.units) if found.units else None)
-    if first is None or QUESTIONS[first.kind].tool not in ABOUT_FLIPS or not MAY_STATE.search(question):
+    if first is None or QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
+        return found, []
+    if found.own and not any("predicate" in each.given for each in found.routes):
+        counted = replace(first, kind="property", given={"predicate": found.own}, taken=False)
+        return replace(found, routes=(counted, *found.routes)), []
+    if not MAY_STATE.search(question):
         return found, []
     conditions, unread = conditions_in(question, run)
     if not conditions or "predicate" in first.given:

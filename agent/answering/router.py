@@ -7,14 +7,14 @@ nowhere. Where a row is likely but not at once plain the route says how it was t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from agent.answering.following import followed
 from agent.answering.matching import Match, ranked
 from agent.answering.questions import QUESTIONS
-from agent.answering.understanding import LETTERS, PROPERTY_WORDS, WORD, Reading, read
+from agent.answering.understanding import LETTERS, NOTHING, PROPERTY_WORDS, WORD, Reading, read
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.saying.glossary import SPELLINGS
 
@@ -70,6 +70,8 @@ class Understood:
     """Kinds that lie nearest, best first."""
     units: tuple[str, ...] = ()
     """Units that it names."""
+    own: str = ""
+    """A column or condition of the run's own table that it names."""
 
 
 def route(question: str) -> Route | None:
@@ -78,18 +80,21 @@ def route(question: str) -> Route | None:
     return routes[0] if len(routes) == 1 else None
 
 
-def understand(question: str, *, spoken_of: int = 0, earlier: str = "") -> Understood:
+def understand(
+    question: str, *, spoken_of: int = 0, earlier: str = "", own: Mapping[str, str] = NOTHING
+) -> Understood:
     """The routes of a question, whole or part by part, or what stood in the way.
 
-    `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered.
+    `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered; `own`: words that
+    name something of the run's own table.
     """
     whole_again = followed(question, earlier) if earlier else question
-    if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of)).routes:
+    if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of, own=own)).routes:
         return found
-    whole = _ranked([question], spoken_of)
+    whole = _ranked([question], spoken_of, own)
     parts = whole
     for texts in _partings(question):
-        each = _ranked(texts, spoken_of)
+        each = _ranked(texts, spoken_of, own)
         if _least(each) >= PLAIN > _least(parts) or _least(each) >= EXACT > _least(parts):
             parts = each
     return Understood(
@@ -102,6 +107,7 @@ def understand(question: str, *, spoken_of: int = 0, earlier: str = "") -> Under
         corrected=tuple(pair for part in parts for pair in part.reading.corrected),
         nearest=tuple(match.row.kind for match in whole[0].matches),
         units=whole[0].reading.units,
+        own=(whole[0].reading.about or "") if whole[0].reading.is_own else "",
     )
 
 
@@ -113,9 +119,9 @@ class _Part:
     matches: tuple[Match, ...]
 
 
-def _ranked(texts: Sequence[str], spoken_of: int) -> list[_Part]:
+def _ranked(texts: Sequence[str], spoken_of: int, own: Mapping[str, str]) -> list[_Part]:
     """Each part with its rows; a unit that an earlier part names is spoken of in a later one."""
-    each = [_read(text) for text in texts]
+    each = [_read(text, own) for text in texts]
     known = [spoken_of or int(_names_a_unit(each[:place])) for place in range(len(each))]
     return [
         _Part(reading=part, matches=ranked(part, spoken_of=units))
@@ -134,18 +140,18 @@ def _least(parts: Sequence[_Part]) -> float:
 def unknown_words(question: str) -> tuple[str, ...]:
     """Its words that no wording holds, in order."""
     words = WORD.findall(_read(question).text)
-    return tuple(dict.fromkeys(word for word in words if word not in _spellings() and word not in LETTERS))
+    return tuple(dict.fromkeys(word for word in words if word not in known_words() and word not in LETTERS))
 
 
 @cache
-def _spellings() -> frozenset[str]:
+def known_words() -> frozenset[str]:
     """Every word of a wording of some row, of the glossary and of a property."""
     said = (*(line for row in QUESTIONS.values() for line in row.asked), *SPELLINGS, *PROPERTY_WORDS)
     return frozenset(WORD.findall("\n".join(said).lower()))
 
 
-def _read(text: str) -> Reading:
-    return read(text, _spellings())
+def _read(text: str, own: Mapping[str, str] = NOTHING) -> Reading:
+    return read(text, known_words(), own)
 
 
 def _partings(question: str) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ define or part of what is asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -21,6 +21,7 @@ ORDINALS = {
     **{"third": 3, "3rd": 3, "three": 3, "#3": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5},
 }
 LETTERS = frozenset("ULPRTC")
+NOTHING: Mapping[str, str] = {}
 _QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\"'`”’]{2,})[\"'`”’](?!\w)")
 _SHORTEST_TYPO, _ALIKE = 5, 0.85
 """Letters of a word that may be misspelt, and how like another it has to be."""
@@ -96,7 +97,9 @@ class Reading:
     term: str | None = None
     """A word of the glossary."""
     about: str | None = None
-    """A property of a record."""
+    """A property of a record, or a column or condition of the run's own table."""
+    is_own: bool = False
+    """Whether that is of the run's own table."""
     text: str = ""
     """What is left, with a letter for each name."""
     texts: tuple[str, ...] = ("",)
@@ -112,9 +115,16 @@ def lowered(text: str) -> str:
     return re.sub(r"\S+", lambda match: match[0] if match[0] in LETTERS else match[0].lower(), text)
 
 
-def read(question: str, known: Collection[str] = ()) -> Reading:
-    """Everything that a question holds; a long word not `known` is read as the known one most like it."""
-    text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
+def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NOTHING) -> Reading:
+    """Everything that a question holds; a long word not `known` is read as the known one most like it.
+
+    `own`: words of the question that name a column or a condition on the run's own table, each with what they name.
+    """
+    text = " ".join(question.replace("’", "'").split())
+    named = [words for words in sorted(own, key=len, reverse=True) if words in text]
+    for words in named:
+        text = text.replace(words, " C ")
+    text = _WORD_QUOTED.sub(r" \1 ", text)
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for spelt, printed in _SPELT_OUT if name == "U" else ():
@@ -141,7 +151,8 @@ def read(question: str, known: Collection[str] = ()) -> Reading:
         noun=_noun(text, place),
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else _TERMS[_bare(term[0])],
-        about=None if about is None else _SAID[_bare(about[0])],
+        about=own[named[0]] if named else None if about is None else _SAID[_bare(about[0])],
+        is_own=bool(named),
         text=text,
         texts=(text, placed, _TERM.sub("T", placed), PROPERTY_WORD.sub("C", placed)),
         corrected=typos,

@@ -29,8 +29,7 @@ from agent.llm.faults import ProviderFault
 from agent.llm.mock import MockModel
 from agent.llm.protocol import LanguageModel
 from agent.llm.retrying import MOST_TOKENS, TokenPrice
-from mecharule_ops.config import misfit
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import UsageError, misfit
 
 PROVIDERS = ("anthropic", "openai")
 LOCAL = "local"

@@ -41,8 +41,7 @@ from agent.llm.faults import (
 from agent.llm.parsing import parsed_as
 from agent.llm.protocol import OnText, Reply, Request, ToolCall, Usage, unheard
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.config import misfit
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import UsageError, misfit
 
 FAULTS: Mapping[str, MechaRuleError] = {
     "key": ProviderFault("mock refused the key (HTTP 401); set a valid key"),

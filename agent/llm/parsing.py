@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ValidationError
 
 from agent.llm.faults import ReplyUnusable, scrub
-from mecharule_ops.config import misfit
+from mecharule_ops.errors import misfit
 
 
 def parsed_as(schema: type[BaseModel] | None, text: str) -> BaseModel | None:

@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field
 
 from mecharule_ops.bases import Basis
-from mecharule_ops.codec import parse_json
 from tools.arguments import Arguments
 
 LAST_PORT = 65_535
@@ -22,6 +21,8 @@ LAST_PORT = 65_535
 
 def key_value(text: str) -> tuple[str, Any]:
     """A setting and its value, JSON where it reads as that. Raises `ArgumentTypeError`."""
+    from mecharule_ops.codec import parse_json
+
     key, sign, value = text.partition("=")
     if not sign:
         raise ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")

@@ -18,14 +18,9 @@ class Property:
     """Words that mean it."""
 
     @classmethod
-    def of(cls, predicate: str) -> Property:
-        """A predicate that has no words."""
-        return cls(
-            name=predicate,
-            predicate=predicate,
-            where="records where the predicate holds",
-            elsewhere="records where it does not",
-        )
+    def of(cls, predicate: str, words: str) -> Property:
+        """A predicate that people have no short word for, with the words in which rules say it."""
+        return cls(name=predicate, predicate=predicate, where=f"records where {words}", elsewhere="elsewhere")
 
 
 def _property(name: str, predicate: str, where: str, elsewhere: str, said: str) -> Property:

@@ -11,6 +11,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import plain
 from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.saying.properties import PROPERTIES
 from mecharule_ops.types import Share
@@ -26,6 +27,8 @@ def accuracy(run: Run, findings: Findings) -> Iterator[str]:
     parts = [f"{k_of_n(share)} of the {name}" for name, share in shares(run) if share.n]
     if parts:
         yield "Of these: " + ", ".join(parts)
+    for name, each in by_value(run).items():
+        yield f"By {name}: " + ", ".join(f"{value} {k_of_n(share)}" for value, share in each.items())
     held_out = ~run.train
     yield f"On the held-out records alone: {k_of_n(_share(run.labels[held_out]))}"
 
@@ -39,6 +42,15 @@ def shares(run: Run) -> list[tuple[str, Share]]:
             if fires.any() and not fires.all():
                 found.append((each.where, _share(run.labels[fires])))
     return found
+
+
+def by_value(run: Run) -> dict[str, dict[str, Share]]:
+    """Successes by each value of the columns of a task's own table that have few."""
+    columns = run.observed.columns
+    return {
+        name: {str(value): _share(run.labels[columns[name][: len(run.records)] == value]) for value in values}
+        for name, values in few_valued(run).items()
+    }
 
 
 def _share(labels: np.ndarray) -> Share:

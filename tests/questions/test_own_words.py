@@ -1,0 +1,93 @@
+"""Words of a question that name a column of the run's own table, a value of one, or a word of some prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bundled_run import QUICK
+
+import mecharule_ops as mr
+from agent.answering.conversation import ask
+from agent.answering.router import known_words
+from mecharule_ops.questions.own_words import few_valued, own_words
+from mecharule_ops.run.opening import opened
+from tools.registry import call
+
+SIZES = {"Tiny": 50, "Medium": 150, "Huge": 300}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A quick run over a table of sums with a column of three values."""
+    folder = tmp_path_factory.mktemp("own")
+    rows = [
+        {
+            "prompt": f"{a} + {b} =",
+            "answer": f" {a + b}",
+            "extent": next(s for s, most in SIZES.items() if max(a, b) < most),
+        }
+        for a in range(3, 300, 23)
+        for b in range(5, 300, 23)
+    ]
+    kept = ("bases", "slice_size", "proposals", "controls", "controls_for", "anchor_for", "accounts_for")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MECHARULE_RUNS", str(folder))
+        run = mr.analyse(
+            rows,
+            model="arith-tiny",
+            regimes=(1,),
+            records=160,
+            chains_for=0,
+            tau=0.05,
+            **{name: QUICK[name] for name in kept},
+        )
+        yield str(Path(folder, f"{run.id}.mecharule"))
+
+
+def test_a_column_a_value_and_a_word_of_prompts_are_read(path: str) -> None:
+    """A name that the program's own words hold is none by itself; a task with words of its own has none."""
+    with opened(path) as run:
+        assert few_valued(run) == {"extent": sorted(SIZES)}
+        said = own_words(run, "how accurate is it for each extent?")
+        assert said == {"each extent": "extent"}
+        assert own_words(run, "is it right on huge ones?") == {"huge": "extent == 'Huge'"}
+        assert own_words(run, "is it right where the extent is Tiny?") == {
+            "the extent is Tiny": "extent == 'Tiny'",
+        }
+        assert own_words(run, "is extent known here?", known={"extent"}) == {}
+        assert own_words(run, "does it flip Nowhere?") == {}
+
+
+def test_accuracy_is_told_by_each_value(path: str) -> None:
+    """The shares of the values sum to all records."""
+    found = call("about", {"run": path, "topic": "accuracy"})
+    by, every = found.data["by"]["extent"], found.data["succeeds"]["all"]  # type: ignore[index]
+    assert sum(share["n"] for share in by.values()) == every["n"]
+    assert sum(share["count"] for share in by.values()) == every["count"]
+    assert "By extent: " in ask(path, "how accurate is the model in each extent?").text
+
+
+@pytest.mark.parametrize("records", ["slices", "train", "held-out"])
+def test_flips_are_counted_by_each_value(path: str, records: str) -> None:
+    """As the counts of each value's own predicate say."""
+    with opened(path) as run:
+        unit = str(run.findings.searches[0].agonists[0].neuron)
+    given = {"run": path, "neuron": unit, "records": records, "yes": True}
+    by = call("tabulate", {**given, "predicate": "extent"}).data["by"]
+    for value in SIZES:
+        alone = call("tabulate", {**given, "predicate": f"extent == '{value}'"}).data
+        holds = (alone if records == "slices" else alone["where"])["holds"]  # type: ignore[index]
+        assert by[value] == {**by[value], **holds}  # type: ignore[index]
+
+
+def test_what_a_question_names_of_the_table_is_counted_and_not_dropped(path: str) -> None:
+    with opened(path) as run:
+        unit = str(run.findings.searches[0].agonists[0].neuron)
+    asked = ask(path, f"why does {unit} flip huge ones?")
+    assert "the column extent is 'Huge'" in str(asked.data["answer"])
+    assert f"Flips of {unit} by extent: " in ask(path, f"for which extent does {unit} flip most?").text
+    plain = ask(path, f"why does {unit} flip?")
+    assert "extent" not in str(plain.data["answer"]).split("When.")[0]
+    assert "huge" not in known_words()
