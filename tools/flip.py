@@ -10,7 +10,7 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.numbers import percent, signed
+from mecharule_ops.numbers import percent
 from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.questions.typed_prompt import (
     FirstOrderOfPrompt,
@@ -25,6 +25,7 @@ from mecharule_ops.questions.typed_prompt import (
 )
 from mecharule_ops.report.unit_account import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.run.certify import certified
 from mecharule_ops.run.live_run import Run
@@ -39,6 +40,8 @@ from tools._accounts import about, change_words, example_data, last_line
 from tools.arguments import FlipArguments
 from tools.registry import Tell, ToolResult, stated
 
+MOVED = 3
+"""Predicates that are told to move the trees' probability."""
 TYPED, EDITED = "typed", "edited"
 
 
@@ -284,22 +287,28 @@ def _rule_words(found: PromptFinding) -> str:
         return "The run has no rule that predicts this unit's flips"
     fires = "holds" if said.fires else "does not hold"
     return (
-        f"Its rule {fires} on this prompt; {_verdict(said.fires == found.flipped)}: {said.rule}, MCC "
-        f"{short(said.held_out.mcc)}"
+        f"Its rule {fires} on this prompt; {_verdict(said.fires == found.flipped)}: "
+        f"{rule_in_words(str(said.rule), found.run.task)} (MCC {short(said.held_out.mcc)})"
     )
 
 
 def _predictor_words(found: PromptFinding, predictor: PredictorOfPrompt) -> str:
-    """The predictor's waterfall: from the base to its probability, the strongest pushes first."""
-    pushes = [("base, in log-odds", predictor.pushes.base)]
-    for push in predictor.pushes.predicates:
-        pushes.append((f"{push.predicate} {'holds' if push.holds[0] else 'does not hold'}", push.towards[0]))
-    pushes.append(("all other predicates", predictor.rest))
+    """The predictor's probability and what moves it most, in words; the whole waterfall is in the data."""
+    moved = [
+        f"{'up' if push.towards[0] > 0 else 'down'} since "
+        f"{rule_in_words(_as_it_is(push.predicate, push.holds[0]), found.run.task)}"
+        for push in predictor.pushes.predicates[:MOVED]
+    ]
     return (
         f"Free-form trees: a flip has probability {predictor.probability:.2f}, predicted from "
         f"{predictor.threshold:.2f} on; {_verdict(predictor.flips == found.flipped)}; {EXPLAINS_THE_PREDICTOR}: "
-        + ", ".join(f"{signed(value)} {name}" for name, value in pushes)
+        f"it moves most {', '.join(moved)}"
     )
+
+
+def _as_it_is(predicate: str, holds: bool) -> str:
+    """What is so on the prompt, as a rule."""
+    return predicate if holds else f"not ({predicate})"
 
 
 def _similar_words(similar: NeighbourFlips) -> str:

@@ -27,6 +27,7 @@ from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Intervention
+from tools._ablations import price_words
 from tools.arguments import VerifyArguments
 from tools.registry import Tell, ToolResult, stated
 
@@ -43,6 +44,8 @@ class Docket:
     certificates: tuple[Certificate, ...]
     make_bench: Callable[[], Bench]
     """Loads the model."""
+    run: Run | None = None
+    """None for certificates of a folder."""
 
 
 def verify(given: VerifyArguments, tell: Tell) -> ToolResult:
@@ -66,15 +69,17 @@ def verify(given: VerifyArguments, tell: Tell) -> ToolResult:
 
 
 def _price(docket: Docket) -> ToolResult:
-    """How many completions; the reference path was timed by no run."""
+    """How many completions, and what they would take on the run's own path, since no run timed the reference path."""
     count = sum(2 * len(certificate.example_ids) for certificate in docket.certificates)
     of = plural(len(docket.certificates), "certificate")
+    seconds = None if docket.run is None else price_words(docket.run, count).seconds
+    took = "" if seconds is None else f"; the run's own path, a faster one, would take ~{seconds:.0f} s"
     return ToolResult(
         data={
             "where": docket.where,
-            "price": {"completions": count, "certificates": len(docket.certificates)},
+            "price": {"completions": count, "certificates": len(docket.certificates), "seconds": seconds},
         },
-        text=f"price: {plural(count, 'completion')} on the reference path, with and without the units of {of}",
+        text=f"price: {plural(count, 'completion')} on the reference path, with and without the units of {of}{took}",
     )
 
 
@@ -138,7 +143,7 @@ def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
     with opened(given.run or _run_with(given)) as run:
         chosen = _of_run(run, given)
         bench = partial(bench_as_asked, run, given, tell)
-        yield Docket(where=f"run {run.id}", certificates=chosen, make_bench=bench)
+        yield Docket(where=f"run {run.id}", certificates=chosen, make_bench=bench, run=run)
 
 
 def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:

@@ -250,7 +250,7 @@ def bounds_fact(findings: Findings, known: Unit) -> Fact:
         said = (
             f"These counts show that it flips at least {bounds}, of all such answers and as one of "
             f"{known.search.cost.candidates:,} units ({100 * (1 - findings.alpha):g} % confidence); "
-            f"{percent(findings.tau)} was looked for"
+            f"{percent(findings.tau)} of those tried was looked for"
         )
     return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="sure", part=SAID_SURE)
 
@@ -263,7 +263,8 @@ def least_fact(findings: Findings, known: Unit) -> Fact:
         sure = f"{100 * (1 - findings.alpha):g} % confidence"
         said = (
             f"As one of {searched_words(known.search)} it is shown to flip at least "
-            f"{percent(lower)} of one half of all such answers ({sure}); {percent(findings.tau)} was looked for"
+            f"{percent(lower)} of one half of all such answers ({sure}); {percent(findings.tau)} of those tried was "
+            "looked for"
         )
     return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why", part=SAID_SURE)
 

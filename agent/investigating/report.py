@@ -270,10 +270,10 @@ def _of_shown(rivals: list[Rival], best: Rival) -> str:
         if any((each["kind"], each["rival"]) == ("near", best["id"]) for each in rival["beside"])
     ]
     also = f" Not told apart from {', '.join(alike)}." if alike else ""
-    first = rivals[0]
+    first, before = rivals[0], ""
     if first["state"] in ("undecided", "underpowered") and first["held_out"]:
-        also += f" What fits train records best is {first['state']}: {_counts(first)}"
-    return f"{_counts(best)}{_weak(best)}{also}"
+        before = f"what fits train records best is {first['state']}: {_counts(first)} Shown is: "
+    return f"{before}{_counts(best)}{_weak(best)}{also}"
 
 
 def _counts(rival: Rival, *, of_less: bool = False) -> str:

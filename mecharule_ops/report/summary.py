@@ -90,14 +90,14 @@ def found_line(findings: Findings) -> str:
 
 
 def _does(findings: Findings, outcome: SearchOutcome) -> str:
-    """`3 of 270 heads, each switched off alone, turn at least 20 % of the right answers wrong, in one half of them`."""
+    """`3 of 270 heads, each switched off alone, turn at least 20 % of right answers wrong, in one half of those …`."""
     noun, words, label = outcome.intervention.basis.row.noun, findings.words, bool(outcome.regime.value)
     many = len(outcome.tau_agonists)
     risk = " (a risk)" if is_risk(findings, outcome) else ""
     return (
         f"{many:,} of {plural(outcome.cost.candidates, noun)}, {'' if many == 1 else 'each '}switched off alone, "
         f"{'turns' if many == 1 else 'turn'} at least {percent(findings.tau)} of {words.of(label)} answers "
-        f"{words.of(not label)}{risk}, in one half of them"
+        f"{words.of(not label)}{risk}, in one half of those tried"
     )
 
 

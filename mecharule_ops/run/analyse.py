@@ -216,9 +216,8 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime)), "records") as stage:
         flips = coverage(run, found, neurons, stage.progress, tell_layers(run, journal, found))
         anchored = anchor_rules(run, journal, found, flips)
-        stage.summary = (
-            f"{sum(rule.rule is not None for rule in anchored)} of {len(anchored)} units have a rule"
-        )
+        learned = sum(rule.rule is not None for rule in anchored)
+        stage.summary = f"a rule was learned for {learned} of {len(anchored)} units"
     with journal.stage(f"controls {where}") as stage:
         ran = controls(run, found, stage.progress)
         drawn = coverage(run, found, same_layers(run, neurons), stage.progress)

@@ -36,7 +36,7 @@ def test_the_bounds_say_over_how_many_units_they_hold_and_held_out_flips_stand_b
     )
     assert said == (
         f"These counts show that it flips at least {shown}, of all such answers and as one of 256 units "
-        "(95 % confidence); 20 % was looked for"
+        "(95 % confidence); 20 % of those tried was looked for"
     )
     held_out = data["controls"]["flips"]
     counted = f"{held_out['flips']} of {held_out['n']} drawn from the held-out ones, more than"

@@ -243,9 +243,12 @@ def test_what_goes_the_other_way_is_said_so_where_train_records_are_flat(run: Ru
 
 
 def test_the_only_one_shown_is_no_best_one(run: Run, stored: Path) -> None:
-    """What fits train records best and is not decided stands beside what is shown."""
+    """What fits train records best and is not decided stands before what is shown."""
     said = verdict(_investigated(stored, run, "what do the flips of m1.14 go with?"))
-    assert "What fits train records best is undecided: where the right answer's tens digit is 7" in said
+    assert said.startswith(
+        "What fits train records best is undecided: where the right answer's tens digit is 7"
+    )
+    assert " Shown is: " in said
 
 
 def test_the_verdict_says_what_of_the_question_was_not_read(run: Run, stored: Path) -> None:

@@ -136,6 +136,15 @@ def test_the_fields_other_names_of_a_head_are_read(said: str) -> None:
     assert understand(said).units == ("a20.h8",)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("L20H8", "did you mean a20.h8?"), ("m137", "as in m1.37"), ("n12", "as in n1.2")]
+)
+def test_a_name_that_is_nearly_one_is_told_the_right_form(wrong: str, meant: str) -> None:
+    with pytest.raises(UsageError, match="expected a unit such as") as told:
+        Neuron.parse(wrong)
+    assert meant in str(told.value)
+
+
 def test_a_units_name_is_no_prompt() -> None:
     """`m4.12` next to a minus sign is not a question to type."""
     found = route("would m4.12 flip on 7-3=?")
