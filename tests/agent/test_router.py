@@ -12,6 +12,8 @@ from agent.answering.questions import QUESTIONS
 from agent.answering.router import PLAIN, Route, route, understand, unknown_words
 from agent.answering.understanding import read
 from agent.answering.wordings import NONE, WORDINGS
+from mecharule_ops.errors import UsageError
+from mecharule_ops.types import Neuron
 from tools.about import TOPICS
 from tools.arguments import AboutArguments, UnitArguments
 from tools.registry import TOOLS
