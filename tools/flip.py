@@ -301,8 +301,8 @@ def _predictor_words(found: PromptFinding, predictor: PredictorOfPrompt) -> str:
     ]
     return (
         f"Free-form trees: a flip has probability {predictor.probability:.2f}, predicted from "
-        f"{predictor.threshold:.2f} on; {_verdict(predictor.flips == found.flipped)}; {EXPLAINS_THE_PREDICTOR}: "
-        f"it moves most {', '.join(moved)}"
+        f"{predictor.threshold:.2f} on; {_verdict(predictor.flips == found.flipped)}; {EXPLAINS_THE_PREDICTOR}"
+        f"{': it moves most ' if moved else ''}{', '.join(moved)}"
     )
 
 

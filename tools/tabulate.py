@@ -99,6 +99,9 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
                 "elsewhere": {"flips": where.elsewhere.flips, "n": where.elsewhere.n},
             }
             said = f"Ablating {asked.neuron} alone flips {_sides(where, asked_for)}"
+            if not where.holds.n:
+                tried = f"{len(flips)} answers that {asked.neuron} was tried on"
+                said = f"None of the {tried} is one of the {asked_for.where}"
     sources = (f"c:{found.id}", f"run:{asked.findings.run}")
     chose = (
         "These records chose the unit, so no test of the difference is made on them; "

@@ -280,7 +280,7 @@ def _refutations(
         f"nothing on {seen}, since even all of them flipping would not bound it above τ"
         if needed is None
         else f"fewer than {needed} flips on the slice of {name} in a second run, for which it is named "
-        f"beforehand: so many would put its lower bound at τ or above; it was {count.flips} of {seen}, as one of all "
+        f"beforehand: {needed} would put its lower bound at τ or above; it was {count.flips} of {seen}, as one of all "
         "units searched"
     )
     said = [

@@ -15,7 +15,7 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
-from mecharule_ops.questions.own_words import own_words
+from mecharule_ops.questions.own_words import few_valued, own_words
 from mecharule_ops.report.summary import found_line, not_found, sure_line, unablated, when_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
@@ -58,7 +58,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
         own = own_words(open_run, question, known_words())
         found = understand(question, spoken_of=len(topic.units), earlier=topic.question, own=own)
-        found, unread = _with_condition(open_run, question, found)
+        found, unread = _with_condition(open_run, question, found, own)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
         "run": findings.run,
@@ -138,7 +138,8 @@ def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
 
     That no language model does is said where one might understand what was not.
     """
-    said = [] if data.get("understood") and who.startswith(OFFLINE) else [who]
+    said = [who] if not who.startswith(OFFLINE) else []
+    more = more if said or data.get("understood") else (*more, f"({who})")
     offers = data["follow_ups"]
     assert isinstance(offers, list)
     asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
@@ -192,14 +193,24 @@ def _summed(findings: Findings) -> list[Fact]:
     return [fact(sentence.rstrip("."), f"run:{findings.run}") for sentence in said if sentence]
 
 
-def _with_condition(run: Run, question: str, found: Understood) -> tuple[Understood, list[str]]:
-    """The question about a unit with the condition that it states, which is counted; and what reads as none."""
+def _with_condition(
+    run: Run, question: str, found: Understood, own: Mapping[str, str]
+) -> tuple[Understood, list[str]]:
+    """The question about a unit with the condition that it states, which is counted; and what no answer speaks of."""
     first = next(iter(found.routes), Route(kind="property", units=found.units) if found.units else None)
-    if first is None or QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
+    if first is None:
         return found, []
-    if found.own and not any("predicate" in each.given for each in found.routes):
+    if QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
+        columns = few_valued(run) if first.kind == "accuracy" else {}
+        told = {f"{name} == {value!r}" for name in columns for value in columns[name]} | set(columns)
+        left = [words for words, named in own.items() if named not in told]
+        return found, [] if "prompt" in first.given else left
+    if found.own:
+        rest = [words for words, condition in own.items() if condition != found.own]
+        if any("predicate" in each.given for each in found.routes):
+            return found, rest
         counted = replace(first, kind="property", given={"predicate": found.own}, taken=False)
-        return replace(found, routes=(counted, *found.routes)), []
+        return replace(found, routes=(counted, *found.routes)), rest
     if not MAY_STATE.search(question):
         return found, []
     conditions, unread = conditions_in(question, run)
@@ -221,7 +232,7 @@ def _notes(
             named = " and ".join(part.units)
             notes.append(f"taking {named} as meant, {'spoken of last' if before.units else 'the strongest'}")
     taken = [worded(route, part, offers) for route, part in parts if route.taken]
-    notes += [f"not read as a condition: “{plain(words)}”" for words in unread]
+    notes += [f"not taken into account: “{plain(words)}”" for words in unread]
     asked = [f"“{wording}”" for wording in taken if wording]
     if asked:
         notes.append(f"taking the question as {' and as '.join(dict.fromkeys(asked))}")
@@ -235,6 +246,7 @@ def worded(route: Route, answered: Answered, offers: Offers) -> str:
         **({"unit": units[0], "other": units[0]} if units else {}),
         **({"second": units[1]} if len(units) > 1 else {}),
         **{name: str(value) for name, value in route.given.items() if name in ("layer", "prompt", "term")},
+        **({"property": f"“{asked}”"} if (asked := route.given.get("predicate")) else {}),
     }
     return next(iter(offers.fill([answered.kind], named=named)), "")
 

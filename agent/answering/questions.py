@@ -124,7 +124,7 @@ QUESTIONS: Mapping[str, Question] = {
         Question(
             "property",
             "tabulate",
-            "does {unit} flip records with a carry more?",
+            "does {unit} flip records with {property} more?",
             "when rule why",
             units=ONE,
             about=True,

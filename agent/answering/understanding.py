@@ -120,11 +120,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
 
     `own`: words of the question that name a column or a condition on the run's own table, each with what they name.
     """
-    text = " ".join(question.replace("’", "'").split())
-    named = [words for words in sorted(own, key=len, reverse=True) if words in text]
-    for words in named:
-        text = text.replace(words, " C ")
-    text = _WORD_QUOTED.sub(r" \1 ", text)
+    text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for spelt, printed in _SPELT_OUT if name == "U" else ():
@@ -132,6 +128,10 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
         for match in pattern.finditer(text):
             found.setdefault(name, []).append(next((group for group in match.groups() if group), match[0]))
         text = text if name == "arrow" else pattern.sub(f" {name} ", text)
+    named = [words for words in sorted(own, key=len, reverse=True) if words in text]
+    of_own = next((own[words] for words in named if own[words]), "")
+    for words in named:
+        text = text.replace(words, " C ")
     text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", text)
     text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
     term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), _PLACE.search(text)
@@ -151,8 +151,8 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
         noun=_noun(text, place),
         refers=_PRONOUN.search(text) is not None,
         term=None if term is None else _TERMS[_bare(term[0])],
-        about=own[named[0]] if named else None if about is None else _SAID[_bare(about[0])],
-        is_own=bool(named),
+        about=of_own or (None if about is None else _SAID[_bare(about[0])]),
+        is_own=bool(of_own),
         text=text,
         texts=(text, placed, _TERM.sub("T", placed), PROPERTY_WORD.sub("C", placed)),
         corrected=typos,

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agent.answering.router import known_words
 from agent.answering.understanding import Reading, read
 from agent.investigating.investigation import AskedUnits
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import UsageError
+from mecharule_ops.questions.own_words import few_valued, own_words
 from mecharule_ops.questions.support import by_strength
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
@@ -101,6 +103,9 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
         check_unit(run, unit)
     known = families_of(run.task, run.columns)
     stated, unread = conditions_in(question, run)
+    columns = few_valued(run)
+    own = {} if stated else own_words(run, question, known_words())
+    stated |= {said: condition for said, condition in own.items() if condition and condition not in columns}
     rest = _TRUE.sub("", question.lower())
     for text in stated:
         rest = rest.replace(text.lower(), " ")

@@ -40,7 +40,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Every verb once, as `--help` lists them."""
 _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
 _MISSING = re.compile(r"the following arguments are required: (.+)")
-_WIDTH, _NAME = 80, 12
+_WIDTH, _NAME = 80, 16
 _ON_OUTPUT = frozenset({"verb", "json", "display", "output"})
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
+from mecharule_ops.tasks.prompt_table import PROMPT
 from mecharule_ops.tasks.rival_families import MOST_VALUES
 
 LEAST_LETTERS = 3
@@ -33,29 +34,30 @@ def few_valued(run: Run) -> dict[str, list[str | int | bool]]:
 
 
 def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str, str]:
-    """Words of the question, each with the column that they name or the condition that they state.
+    """Words of the question, each with the column or condition that they name; none for a name that no prompt has.
 
-    A name that is a `known` word is taken for a column only as in `each number`, `by number` or `the column number`.
+    Two values of one column name the column. A name that is a `known` word is taken for a column only as in `each
+    number`, `by number` or `the column number`.
     """
     columns = few_valued(run)
     if not columns:
         return {}
     found = dict[str, str]()
     for name, values in columns.items():
-        for value in values:
-            for said in _values(question, name, value, known):
-                found[said] = f"{name} == {value!r}"
+        named = {said: value for value in values for said in _values(question, name, value, known)}
+        several = len(set(named.values())) > 1
+        found |= {said: name if several else f"{name} == {value!r}" for said, value in named.items()}
         for said in _columns(question, name, known):
             if not any(said in longer for longer in found):
                 found[said] = name
     held = " ".join(found)
-    for match in _NAME.finditer(question):
+    for match in _NAME.finditer(question) if PROMPT in run.observed.columns else ():
         said = match[0]
         if match.start() and said.lower() not in known and said not in held:
-            condition = f"has_word(prompt, {said!r})"
+            condition = f"has_word({PROMPT}, {said!r})"
             holds = fires(run, condition)
-            if holds.any() and not holds.all():
-                found[said] = condition
+            if not holds.all():
+                found[said] = condition if holds.any() else ""
     return found
 
 

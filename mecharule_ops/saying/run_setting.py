@@ -103,8 +103,8 @@ def _asked(findings: Findings) -> str:
 
 def prompt(run: Run, findings: Findings) -> Iterator[str]:
     """The template and one prompt; none of a task that conceals them."""
-    if "template" in findings.task_settings:
-        yield f"Prompts have the form {findings.task_settings['template']!r}"
+    if template := findings.task_settings.get("template"):
+        yield f"Prompts have the form {template!r}"
     if not run.task.concealed:
         first = run.records[0]
         asked = plain(first.example.prompt.rstrip("\n").rsplit("\n", 1)[-1])

@@ -11,6 +11,7 @@ from bundled_run import QUICK
 import mecharule_ops as mr
 from agent.answering.conversation import ask
 from agent.answering.router import known_words
+from agent.investigating.asking import reading_of
 from mecharule_ops.questions.own_words import few_valued, own_words
 from mecharule_ops.run.opening import opened
 from tools.registry import call
@@ -57,7 +58,7 @@ def test_a_column_a_value_and_a_word_of_prompts_are_read(path: str) -> None:
             "the extent is Tiny": "extent == 'Tiny'",
         }
         assert own_words(run, "is extent known here?", known={"extent"}) == {}
-        assert own_words(run, "does it flip Nowhere?") == {}
+        assert own_words(run, "does it flip Nowhere?") == {"Nowhere": ""}
 
 
 def test_accuracy_is_told_by_each_value(path: str) -> None:
@@ -91,3 +92,20 @@ def test_what_a_question_names_of_the_table_is_counted_and_not_dropped(path: str
     plain = ask(path, f"why does {unit} flip?")
     assert "extent" not in str(plain.data["answer"]).split("When.")[0]
     assert "huge" not in known_words()
+
+
+def test_what_no_answer_speaks_of_is_said_to_be_left_out(path: str) -> None:
+    """A name that no prompt has, a value in a question about something else; two values name their column."""
+    left_out = "(not taken into account: “{}”)"
+    asked = {"how accurate is it on Nowhere?": "Nowhere", "how many records are there in Huge?": "Huge"}
+    for question, words in asked.items():
+        assert left_out.format(words) in str(ask(path, question).data["answer"])
+    assert "not taken" not in str(ask(path, "how accurate is it on huge ones?").data["answer"])
+    with opened(path) as run:
+        unit = str(run.findings.searches[0].agonists[0].neuron)
+        assert set(own_words(run, "is it worse on Huge than Tiny?").values()) == {"extent"}
+        stated = reading_of(f"does {unit} flip more on huge ones?", run).asked[0]["claims"]
+        prompt = run.records[0].example.prompt.strip()
+    assert stated == {"extent == 'Huge'": ""}
+    typed = ask(path, f'would {unit} flip on "{prompt}"?').data
+    assert (typed["tool"], typed["arguments"]["prompt"]) == ("flip", prompt)  # type: ignore[index]
