@@ -56,7 +56,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
-        own = own_words(open_run, question, known_words())
+        own = own_words(open_run, question, known_words()) if few_valued(open_run) else {}
         found = understand(question, spoken_of=len(topic.units), earlier=topic.question, own=own)
         found, unread = _with_condition(open_run, question, found, own)
         refused = _no_such(open_run, found)

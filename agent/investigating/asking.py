@@ -104,7 +104,7 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
     known = families_of(run.task, run.columns)
     stated, unread = conditions_in(question, run)
     columns = few_valued(run)
-    own = {} if stated else own_words(run, question, known_words())
+    own = own_words(run, question, known_words()) if columns and not stated else {}
     stated |= {said: condition for said, condition in own.items() if condition and condition not in columns}
     rest = _TRUE.sub("", question.lower())
     for text in stated:

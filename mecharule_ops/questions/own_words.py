@@ -39,11 +39,8 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
     Two values of one column name the column. A name that is a `known` word is taken for a column only as in `each
     number`, `by number` or `the column number`.
     """
-    columns = few_valued(run)
-    if not columns:
-        return {}
     found = dict[str, str]()
-    for name, values in columns.items():
+    for name, values in few_valued(run).items():
         named = {said: value for value in values for said in _values(question, name, value, known)}
         several = len(set(named.values())) > 1
         found |= {said: name if several else f"{name} == {value!r}" for said, value in named.items()}

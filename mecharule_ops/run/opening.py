@@ -111,6 +111,11 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
         check_direction(findings.run, Regime.BASELINE_NEGATIVE, hidden=True)
     if not fitting:
         searched = ", ".join(map(short_name, findings.searches))
+        if of_basis and regime is not None:
+            raise UsageError(
+                f"expected a direction that run {findings.run} searched ({searched}), got {regime.arrow} of {neuron}; "
+                f"a new run with --regime {regime.value} searches it"
+            )
         raise UsageError(
             f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}; "
             f"`mecharule neurons {findings.run}` lists what they found, a new run searches others"

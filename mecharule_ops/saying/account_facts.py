@@ -50,7 +50,7 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
     source = f"run:{run}"
     if account is None:
-        made = f"It was not asked in this run: `mecharule account {run} {unit}` asks now"
+        made = f"This run made no account of {unit}: `mecharule account {run} {unit}` makes one now"
         said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), fact(made, source, unit=unit, part=SAID_WHEN))
     else:
         said = {

@@ -107,7 +107,9 @@ def test_an_answer_begins_with_itself_and_offers_three(copied_run: Path, units: 
     this one; an unknown unit is refused in words."""
     result = _ask(copied_run, f"why does {units[0]} flip?")
     assert result.text.startswith(f"Switch channel {units[0]} off")
-    assert _ask(copied_run, "qwx zzv kkr plomf?").text.startswith("LLM: none (offline)")
+    refused = _ask(copied_run, "qwx zzv kkr plomf?").text.splitlines()
+    assert refused[0].startswith("I did not understand")
+    assert refused[1].startswith("(LLM: none (offline)")
     assert len(result.data["follow_ups"]) == 3  # type: ignore[arg-type]
     assert f"why does {units[0]} flip?" not in result.data["follow_ups"]  # type: ignore[operator]
     wrong = _ask(copied_run, "why does m77.3 flip?").data

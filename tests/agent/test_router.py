@@ -208,7 +208,14 @@ def test_every_kind_has_a_tool_and_a_question_that_is_offered_and_routed() -> No
     offered = {kind: row.wording for kind, row in QUESTIONS.items() if row.wording}
     for kind, question in offered.items():
         filled = question.format(
-            unit="m4.1", second="m4.2", other="m4.2", prompt="1 + 2 =", layer=4, run="last", term="τ"
+            unit="m4.1",
+            second="m4.2",
+            other="m4.2",
+            prompt="1 + 2 =",
+            layer=4,
+            run="last",
+            term="τ",
+            property="a carry",
         )
         found = route(filled)
         assert found is not None, filled
