@@ -274,7 +274,7 @@ def _first_order_words(found: PromptFinding) -> str:
     said = found.first_order
     if said is None:
         return "no generated token is in reach of the ablation"
-    says = "the answer changes" if said.changes else "the answer stays"
+    says = "the text changes" if said.changes else "the text stays"
     return (
         f"at token {said.position} {quoted(said.generated)} leads {quoted(said.competitor)} by {said.lead:.2f} logits "
         f"and the first-order drop is {said.drop:.2f}: {says}; {_verdict(said.changes == found.changed)}"
