@@ -212,8 +212,9 @@ def _with_condition(
         counted = replace(first, kind="property", given={"predicate": found.own}, taken=False)
         return replace(found, routes=(counted, *found.routes)), rest
     if not MAY_STATE.search(question):
-        return found, []
+        return found, list(own)
     conditions, unread = conditions_in(question, run)
+    unread += own
     if not conditions or "predicate" in first.given:
         return found, unread
     route = replace(first, kind="property", given={"predicate": next(iter(conditions.values()))}, taken=False)

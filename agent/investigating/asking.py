@@ -106,6 +106,7 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
     columns = few_valued(run)
     own = own_words(run, question, known_words()) if columns and not stated else {}
     stated |= {said: condition for said, condition in own.items() if condition and condition not in columns}
+    unread += [said for said, condition in own.items() if not condition]
     rest = _TRUE.sub("", question.lower())
     for text in stated:
         rest = rest.replace(text.lower(), " ")

@@ -100,11 +100,15 @@ def test_what_no_answer_speaks_of_is_said_to_be_left_out(path: str) -> None:
     asked = {"how accurate is it on Nowhere?": "Nowhere", "how many records are there in Huge?": "Huge"}
     for question, words in asked.items():
         assert left_out.format(words) in str(ask(path, question).data["answer"])
+    assert left_out.format("Nowhere") in str(
+        ask(path, "why does the strongest head flip Nowhere?").data["answer"]
+    )
     assert "not taken" not in str(ask(path, "how accurate is it on huge ones?").data["answer"])
     with opened(path) as run:
         unit = str(run.findings.searches[0].agonists[0].neuron)
         assert set(own_words(run, "is it worse on Huge than Tiny?").values()) == {"extent"}
         stated = reading_of(f"does {unit} flip more on huge ones?", run).asked[0]["claims"]
+        assert reading_of(f"why does {unit} flip Nowhere?", run).unread == ("Nowhere",)
         prompt = run.records[0].example.prompt.strip()
     assert stated == {"extent == 'Huge'": ""}
     typed = ask(path, f'would {unit} flip on "{prompt}"?').data
