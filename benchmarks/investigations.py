@@ -8,8 +8,8 @@ policies. A verdict is right, wrong (the contrary of what is so, or any verdict 
 With `--units 4` a question is about four units at once and the purse has to be shared among them; each unit's verdict
 counts.
 
-`--llm local/FILE.gguf` adds that model as the one who picks, and the same model with what it is shown shuffled: each
-figure and verdict stands beside another rival, fact or test than its own.
+`--llm local/FILE.gguf` adds that model as the one who picks, and the same model with what it is shown shuffled:
+verdicts, facts and figures are dealt anew among rivals, board and tests, whose order stays.
 
     python benchmarks/investigations.py [--write] [--seeds N] [--forwards N] [--units N] [--llm SPEC]
 """
@@ -66,10 +66,10 @@ OFFLINE, RANDOM, SHOWN, SHUFFLED = "offline policy", "random policy", "model", "
 
 @dataclass(slots=True)
 class Shuffled:
-    """The same policy, to which verdicts, facts and figures are shown beside others than their own.
+    """The same policy, to which verdicts, facts and figures are shown as if they were others'.
 
-    Names, conditions and prices stay where they are; states of rivals, sentences of the board, and what tests tell are
-    each dealt anew. It picks a place, and the test of that place is made.
+    Names, conditions, prices and the order of the tests stay; states of rivals, sentences of the board, and what tests
+    tell are each dealt anew. It picks a place, and the test of that place is made.
     """
 
     policy: ChoosingPolicy

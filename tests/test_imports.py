@@ -207,6 +207,12 @@ def test_nothing_heavy_is_loaded_before_a_model_is_needed(code: str) -> None:
     assert _loaded(code) == []
 
 
+def test_help_loads_no_numerical_package() -> None:
+    code = "import sys, app\ntry:\n    app.main(['--help'])\nexcept SystemExit:\n    sys.exit('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     "words",
     [
