@@ -73,7 +73,7 @@ def _price(docket: Docket) -> ToolResult:
     count = sum(2 * len(certificate.example_ids) for certificate in docket.certificates)
     of = plural(len(docket.certificates), "certificate")
     seconds = None if docket.run is None else price_words(docket.run, count).seconds
-    took = "" if seconds is None else f"; the run's own path, a faster one, would take ~{seconds:.0f} s"
+    took = "" if seconds is None else f"; the run's own path would take ~{seconds:.0f} s"
     return ToolResult(
         data={
             "where": docket.where,

@@ -128,10 +128,11 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
         for match in pattern.finditer(text):
             found.setdefault(name, []).append(next((group for group in match.groups() if group), match[0]))
         text = text if name == "arrow" else pattern.sub(f" {name} ", text)
-    named = [words for words in sorted(own, key=len, reverse=True) if words in text]
-    of_own = next((own[words] for words in named if own[words]), "")
-    for words in named:
-        text = text.replace(words, " C ")
+    named = []
+    for words in sorted(own, key=len, reverse=True):
+        text, times = re.subn(rf"(?<!\w){re.escape(words)}(?!\w)", " C ", text)
+        named += [own[words]] * bool(times and own[words])
+    of_own = next(iter(named), "")
     text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", text)
     text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
     term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), _PLACE.search(text)

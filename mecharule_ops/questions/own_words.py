@@ -17,8 +17,8 @@ LEAST_LETTERS = 3
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w-]{2,}(?![\w.])")
 
 
-def few_valued(run: Run) -> dict[str, list[str | int | bool]]:
-    """The columns of the prompt with 2 to `MOST_VALUES` distinct values, which are no real numbers.
+def few_valued(run: Run) -> dict[str, list[str | int]]:
+    """The columns of the prompt with 2 to `MOST_VALUES` distinct values, texts or whole numbers.
 
     None of a task that has words of its own for what its columns hold.
     """
@@ -28,7 +28,7 @@ def few_valued(run: Run) -> dict[str, list[str | int | bool]]:
     plain = {
         name: np.unique(columns[name]).tolist()
         for name in columns
-        if name in task.prompt_columns - task.solution_columns and columns[name].dtype.kind in "iUb"
+        if name in task.prompt_columns - task.solution_columns and columns[name].dtype.kind in "iU"
     }
     return {name: values for name, values in plain.items() if 2 <= len(values) <= MOST_VALUES}
 
@@ -47,7 +47,7 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
         for said in _columns(question, name, known):
             if not any(said in longer for longer in found):
                 found[said] = name
-    held = " ".join(found)
+    held = {word for said in found for word in said.split()}
     for match in _NAME.finditer(question) if PROMPT in run.observed.columns else ():
         said = match[0]
         if match.start() and said.lower() not in known and said not in held:
@@ -58,12 +58,14 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
     return found
 
 
-def _values(question: str, name: str, value: str | int | bool, known: Collection[str]) -> Iterator[str]:
+def _values(question: str, name: str, value: str | int, known: Collection[str]) -> Iterator[str]:
     """Where the question says that a column is a value; a word that can be no other's says so alone."""
     plain = re.escape(str(value))
-    of_column = rf"(?:the\s+)?(?:column\s+)?{re.escape(name)}\s*(?:is|equals|==?)?\s*['\"]?{plain}['\"]?"
+    of_column = (
+        rf"(?:the\s+)?(?:column\s+)?{re.escape(name)}(?:\s+(?:is\s+|equals\s+)?|\s*==?\s*)['\"]?{plain}['\"]?"
+    )
     alone = isinstance(value, str) and len(value) >= LEAST_LETTERS and value.lower() not in known
-    pattern = rf"(?<!\w)(?:{of_column}{f'|{plain}' if alone else ''})(?!\w)"
+    pattern = rf"(?<!\w)(?:{of_column}{f'|{plain}' if alone else ''})(?!\w|\.\w)"
     return (match[0] for match in re.finditer(pattern, question, re.IGNORECASE))
 
 

@@ -58,6 +58,7 @@ def test_a_column_a_value_and_a_word_of_prompts_are_read(path: str) -> None:
             "the extent is Tiny": "extent == 'Tiny'",
         }
         assert own_words(run, "is extent known here?", known={"extent"}) == {}
+        assert own_words(run, "is hugeness known, or extent2?") == {}
         assert own_words(run, "does it flip Nowhere?") == {"Nowhere": ""}
 
 
