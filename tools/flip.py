@@ -85,9 +85,9 @@ class PromptFinding:
 
     @property
     def changed(self) -> bool:
-        """Whether its completion changes at all."""
+        """What first order speaks of: whether a success is lost, and of a failure whether its text changes at all."""
         row = self.certificate.rows[0]
-        return row.before.text != row.after.text
+        return row.flipped if row.before.label else row.before.text != row.after.text
 
 
 def flip(given: FlipArguments, tell: Tell) -> ToolResult:
@@ -274,7 +274,8 @@ def _first_order_words(found: PromptFinding) -> str:
     said = found.first_order
     if said is None:
         return "no generated token is in reach of the ablation"
-    says = "the text changes" if said.changes else "the text stays"
+    what = "answer" if found.rows[0].before.label else "text"
+    says = f"the {what} {'changes' if said.changes else 'stays'}"
     return (
         f"at token {said.position} {quoted(said.generated)} leads {quoted(said.competitor)} by {said.lead:.2f} logits "
         f"and the first-order drop is {said.drop:.2f}: {says}; {_verdict(said.changes == found.changed)}"

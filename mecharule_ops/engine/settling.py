@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from mecharule_ops.loading.model import Subject
@@ -46,3 +47,16 @@ class Reader:
         tokens = self._records[record].tokens
         lengths = range(1, len(tokens))
         return next((n for n in lengths if self.label(record, tokens[:n], True) is not None), len(tokens))
+
+
+def until_settled(subject: Subject, task: Task, records: Sequence[BehaviourRecord]) -> list[BehaviourRecord]:
+    """The records, each success with only the tokens that decide its label: no token behind them can turn it.
+
+    A failure keeps all of its tokens, since in 0→1 it is asked whether the text changes at all. `completion` and
+    everything else stay. Cost: no model call.
+    """
+    reader = Reader(subject, task, records)
+    return [
+        replace(record, tokens=reader.baseline(place, True)) if record.label else record
+        for place, record in enumerate(records)
+    ]

@@ -16,6 +16,7 @@ from jaxtyping import Int
 from mecharule_ops.certificates.certificate import ExampleRow
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.predictor import Pushes
@@ -87,7 +88,8 @@ class PredictorOfPrompt:
 
 def first_order_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> FirstOrderOfPrompt | None:
     """None without a token in reach. Cost: a clean pass, and a backward a generated token and competitor."""
-    found = effects(run.subject, [record], run.replacement(run.intervention(unit.basis)), [unit])
+    answer = until_settled(run.subject, run.task, [record])
+    found = effects(run.subject, answer, run.replacement(run.intervention(unit.basis)), [unit])
     lead, drop = found.leads.lead[0], found.effect[0, :, :, 0]
     beyond = np.nan_to_num(drop - lead, nan=-np.inf)
     if not np.isfinite(beyond).any():

@@ -13,6 +13,7 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.codec import encode
+from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.mechanism.holds import (
@@ -170,6 +171,7 @@ def _described(
     from mecharule_ops.mechanism.token_sources import token_sources
     from mecharule_ops.mechanism.writes import writes
 
+    records = until_settled(run.subject, run.task, records)
     table = run.replacement(run.intervention(unit.basis))
     sources = [token_sources(run.subject, run.task, record) for record in records]
     return (

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float32
 
+from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.mechanism.first_order import FirstOrderPass, predicted_labels, prediction
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
@@ -84,7 +85,7 @@ def _predicted(
     run: Run, candidates: Candidates, slices: CompactSlices, competitors: int, stage: Stage
 ) -> tuple[Bool[np.ndarray, "example unit"], Float32[np.ndarray, "three layer channel"]]:
     """Where each unit of the basis is predicted to flip; its rates on D⁺ and D⁻ and the mean excess of the drop."""
-    records = [run.records[position] for position in slices.positions]
+    records = until_settled(run.subject, run.task, [run.records[position] for position in slices.positions])
     replacement = run.replacement(run.intervention(candidates.basis))
     found = prediction(
         run.subject,

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import spearmanr
 
+from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.findings.accounts import Account, Band, DropError, PredictionKind, PredictionScore
 from mecharule_ops.mechanism.columns import extreme
 from mecharule_ops.mechanism.effects import Effect
@@ -44,7 +45,7 @@ class FirstOrder:
     run: Run
     regime: Regime
     records: list[BehaviourRecord]
-    """D_b."""
+    """D_b, each success up to the token that settles it."""
     train: Int[np.ndarray, " train"]
     """Places of those that thresholds are fitted on; in 0→1 of those whose drop was measured."""
     test: Int[np.ndarray, " test"]
@@ -78,6 +79,7 @@ class FirstOrder:
         for each unit an ablation of them and, worth two each, two forwards with their derivatives, all from its layer
         up.
         """
+        records = until_settled(run.subject, run.task, records)
         table, kinds = run.replacement(run.intervention(units[0].basis)), (Effect.STEADY, Effect.DIRECT)
         found = effects_of_kinds(run.subject, records, table, units, kinds, should_stop=run.should_stop)
         drawn = some_places(records, test, INTEGRATED_ON, of="integrated", seed=run.config.seed)

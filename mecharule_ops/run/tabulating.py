@@ -105,7 +105,7 @@ def has_leads(run: Run) -> bool:
 
 
 def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
-    """The least lead of every record's clean completion, kept in the run file. Cost: a clean forward a record."""
+    """The least lead of every record's clean completion, of a success up to where it is settled, kept in the run file. Cost: a clean forward a record."""
     if has_leads(run):
         return run.store.get(CLEAN_LEADS)
     leads = _least_leads(run)
@@ -116,14 +116,13 @@ def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
 
 
 def _least_leads(run: Run) -> Float[np.ndarray, " record"]:
+    from mecharule_ops.engine.settling import until_settled
     from mecharule_ops.mechanism.columns import extreme
     from mecharule_ops.mechanism.forced import Forcing
     from mecharule_ops.mechanism.leads import LeadHead, Leads
 
-    forcing, head = (
-        Forcing(run.subject, run.observed.records, run.task.phase),
-        LeadHead(run.subject, COMPETITORS),
-    )
+    records = until_settled(run.subject, run.task, run.observed.records)
+    forcing, head = Forcing(run.subject, records, run.task.phase), LeadHead(run.subject, COMPETITORS)
     leads = Leads.empty(forcing.completions, COMPETITORS)
     for batch in forcing.batches():
         fed = forcing.feed(batch)

@@ -6,14 +6,19 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from bundled_run import opened
 from command_process import Commands, settings
 from text_models import save_text_model
 
 from mecharule_ops.config import make_config
+from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
+from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.run.settled import settled
 from mecharule_ops.tasks.task_names import task_of
+from mecharule_ops.types import Basis, Regime
 
 SETTINGS = (
     *("--regime", "both", "--basis", "attn_head", "--baseline", "zero", "--yes", "--display", "plain"),
@@ -87,3 +92,35 @@ def test_a_table_goes_through_every_stage_and_verifies(
     assert lost.code in (2, 4)
     assert "put it there, or into the folder" in lost.err
     shutil.move(away, table)
+
+
+def test_text_behind_the_answer_is_no_part_of_what_first_order_says(
+    commands: Commands, model: str, table: Path, runs: Path
+) -> None:
+    """Leads and drops stop at the token that settles a success, and the scores of an account are of those alone."""
+    ran = commands.main(
+        *("run", str(table), "-m", model, *SETTINGS, "--regime", "1", "--phase", "whole"),
+        *settings(**{"task.max_new_tokens": 8, "accounts_for": 3}),
+    )
+    assert ran.code == 0, ran.err
+    newest = max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime_ns)
+    with opened(newest, read_only=True) as run:
+        subject, task, positive = run.subject, run.task, Regime.BASELINE_POSITIVE
+        records = [run.observed.records[place] for place in run.observed.eligible(positive)]
+        cut = until_settled(subject, task, records)
+        for record, whole in zip(cut, records, strict=True):
+            texts = [subject.decode(record.tokens[:count]) for count in range(1, len(record.tokens) + 1)]
+            assert [task.decide(record.example, text) for text in texts[:-1]] == [None] * (len(texts) - 1)
+            assert record.tokens == whole.tokens or task.decide(record.example, texts[-1])
+        accounts = [unit.account for unit in run.findings.units() if unit.account]
+        replaced = run.replacement(run.intervention(Basis.ATTN_HEAD))
+        units = [account.neuron for account in accounts]
+        short, full = (effects(subject, some, replaced, units) for some in (cut, records))
+        for row, record in enumerate(cut):
+            kept = len(record.tokens)
+            assert np.allclose(short.effect[row, :kept], full.effect[row, :kept], atol=1e-4, equal_nan=True)
+            assert np.isnan(short.effect[row, kept:]).all()
+        held_out = ~run.observed.train[run.observed.eligible(positive)]
+        said = [account.first_order.predicted for account in accounts if account.first_order]
+        assert said == short.flips[held_out].sum(0).tolist()
+        assert said != full.flips[held_out].sum(0).tolist()
