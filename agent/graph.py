@@ -56,7 +56,7 @@ def proposal_graph(saver: Saver = None) -> CompiledStateGraph[Any, Any, Any, Any
     graph.add_node("judge", nodes_proposing.judge)
     graph.add_edge(START, "begin")
     graph.add_edge("begin", "ask")
-    graph.add_conditional_edges("ask", lambda state: END if state["ended"] else "judge", ["judge", END])
+    graph.add_conditional_edges("ask", _after_proposing, ["ask", "judge", END])
     graph.add_conditional_edges("judge", lambda state: END if state["ended"] else "ask", ["ask", END])
     return graph.compile(checkpointer=saver)
 
@@ -153,6 +153,10 @@ def checkpoints(run_file: Path) -> Iterator[SqliteSaver]:
         raise StoreError(f"expected to write checkpoints to {path}, SQLite says: {error}") from error
     with closing(connection):
         yield saver
+
+
+def _after_proposing(state: ProposalState) -> str:
+    return END if state["ended"] else "judge" if state["waiting"] else "ask"
 
 
 def _next_unit(state: RefinementState) -> str:

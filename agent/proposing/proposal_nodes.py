@@ -26,6 +26,7 @@ RISE = 0.002
 """Least rise of the power that counts."""
 WARMTH = 0.7
 """Temperature from the second round on."""
+KNOWN = "it is in the vocabulary already; propose another"
 _LONGEST_TEXT = 600
 
 
@@ -50,7 +51,10 @@ def begin(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalSt
 
 
 def ask(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalState:
-    """Texts that the model proposes; a fault ends the loop with its sentence and loses nothing."""
+    """Texts that the model proposes; a fault ends the loop with its sentence and loses nothing.
+
+    One that is known is refused with that for a reason: the model is shown the best of the vocabulary, not all of it.
+    """
     context = runtime.context
     try:
         reply = context.asker.ask(_request(state, context), context.on_text)
@@ -62,8 +66,19 @@ def ask(state: ProposalState, runtime: Runtime[ProposalRuntime]) -> ProposalStat
     earlier = (refusal.text for refusal in context.data.refusals)
     known = {*context.data.known, *(_spelt(text, context) for text in (*tried, *earlier))}
     new = [text for text in dict.fromkeys(texts) if text not in known]
-    ended = "" if new else "the model had nothing new to propose"
-    return {"done": state["done"] + 1, "waiting": new, "ended": ended}
+    again: list[RefusalEntry] = [
+        {"text": text, "reason": KNOWN}
+        for text in dict.fromkeys(texts)
+        if text in known and text not in tried
+    ]
+    done = state["done"] + 1
+    goes_on = new or (again and done < state["rounds"])
+    return {
+        "done": done,
+        "waiting": new,
+        "refused": [*state["refused"], *again],
+        "ended": "" if goes_on else "the model had nothing new to propose",
+    }
 
 
 def _spelt(text: str, context: ProposalRuntime) -> str:

@@ -101,6 +101,24 @@ def test_a_round_shows_pairs_ranges_and_errors_and_asks_for_nothing_twice(tmp_pa
     assert re.fullmatch(first.patterns["predicates"], "carry_at(a, b, 0)")
 
 
+def test_what_is_known_already_is_said_to_be_and_others_are_asked_for(tmp_path: Path) -> None:
+    """A round of known predicates alone is no end while rounds are left; said twice, it is."""
+    known = {"json": {"predicates": ["digit(a,0) >= 5"]}}
+    model = Recorder(
+        tmp_path,
+        {"unless": [nodes_proposing.KNOWN], **known},
+        {"unless": ["carry_at(a, b, 0)"], "json": {"predicates": ["carry_at(a, b, 0)"]}},
+        known,
+    )
+    ended = _propose(model, context=_context(known=("digit(a, 0) >= 5",)))
+    assert ended["accepted"] == ["carry_at(a, b, 0)"]
+    assert ended["refused"] == [{"text": "digit(a, 0) >= 5", "reason": nodes_proposing.KNOWN}]
+    assert (ended["done"], ended["ended"]) == (3, "the model had nothing new to propose")
+    assert len(ended["powers"]) == 2
+    spent = _propose(Recorder(tmp_path, known), rounds=1, context=_context(known=("digit(a, 0) >= 5",)))
+    assert (spent["done"], spent["ended"]) == (1, "the model had nothing new to propose")
+
+
 def test_the_nearest_record_differs_least() -> None:
     """By distance in numbers and by equality in categories; the first on a tie, none where there is no other."""
     columns = {"a": np.array([1, 50, 2, 1]), "op": np.array(["+", "+", "+", "-"])}
