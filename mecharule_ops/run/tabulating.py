@@ -105,7 +105,10 @@ def has_leads(run: Run) -> bool:
 
 
 def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
-    """The least lead of every record's clean completion, of a success up to where it is settled, kept in the run file. Cost: a clean forward a record."""
+    """The least lead of every record's clean completion, of a success up to where it is settled, kept in the run file.
+
+    Cost: a clean forward a record.
+    """
     if has_leads(run):
         return run.store.get(CLEAN_LEADS)
     leads = _least_leads(run)
