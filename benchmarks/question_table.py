@@ -100,12 +100,14 @@ def judged(question: Question, reply: Reply) -> Verdict:
     """Right, refused or wrong.
 
     Where nothing holds the answer a refusal is right; else a right reply has all that it must have and nothing that
-    it must not, whatever it says beside that.
+    it must not, whatever it says beside that. So a refusal is right too that says all that it must, such as that no
+    other model was tested.
     """
-    if reply.refused:
-        return "refused" if question.answerable else "right"
     text = " ".join(reply.text.translate(PLAIN).split())
     whole = all(any(_found(pattern, text) for pattern in one) for one in question.must)
+    if reply.refused:
+        says = bool(question.must) and whole
+        return "right" if says or not question.answerable else "refused"
     return "right" if whole and not any(_found(one, text) for one in question.must_not) else "wrong"
 
 

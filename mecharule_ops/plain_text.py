@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from mecharule_ops.errors import system_errors
 _TRICKS = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Control, format (bidi, zero width), surrogate and private characters."""
 
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
+"""Behind one."""
+
 
 def plain(text: str) -> str:
     """The text on one line, without control, format or surrogate characters (terminal and bidi tricks)."""
@@ -17,6 +21,20 @@ def plain(text: str) -> str:
         return " ".join(text.split())
     spaced = " ".join(text.split())
     return "".join("�" if unicodedata.category(char) in _TRICKS else char for char in spaced)
+
+
+def beginning(text: str) -> str:
+    """The first sentence or line of a text, without its full stop; `nothing` where there is no text.
+
+    >>> [beginning(text) for text in ("Riga. Latvia is a", "3.5 of 10", " ")]
+    ['Riga', '3.5 of 10', 'nothing']
+    """
+    return plain(_SENTENCE.split(text.strip(), maxsplit=1)[0]).removesuffix(".") or "nothing"
+
+
+def last_line(prompt: str) -> str:
+    """The question of a prompt, without few-shot lines."""
+    return plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
 
 
 def write_file(file: str | Path, text: str) -> Path:

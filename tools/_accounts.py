@@ -10,7 +10,7 @@ from mecharule_ops.codec import encode
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.plain_text import plain
+from mecharule_ops.plain_text import beginning, last_line, plain
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
 from mecharule_ops.saying.control_facts import claims_words, control_parts
@@ -153,11 +153,6 @@ def example_data(row: ExampleRow) -> dict[str, object]:
     }
 
 
-def last_line(prompt: str) -> str:
-    """The question without few-shot lines."""
-    return plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
-
-
 def rule_data(rule: AnchoredRule | None) -> dict[str, object] | None:
     """A rule that held-out records bear out, with its score; None when there is none."""
     interval = predicts(rule)
@@ -241,7 +236,7 @@ def example_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> 
     spared = next((row for row in rows if row.before.text == row.after.text), None)
     said = " · ".join(flipped) or "No answer flips"
     if spared is not None:
-        said += f" (unharmed: {last_line(spared.prompt)} {plain(spared.before.text).strip()})"
+        said += f" (unharmed: {last_line(spared.prompt)} {beginning(spared.before.text)})"
     return fact(said, f"c:{certificate.id}", kinds=kinds)
 
 
@@ -250,8 +245,10 @@ def _before_after(row: ExampleRow) -> str:
 
 
 def change_words(row: ExampleRow) -> str:
-    """`214 → 241`."""
-    before, after = (plain(side.text).strip() or "nothing" for side in (row.before, row.after))
+    """`214 → 241`, each to its first full stop where that tells them apart."""
+    before, after = beginning(row.before.text), beginning(row.after.text)
+    if before == after:
+        before, after = plain(row.before.text), plain(row.after.text)
     return f"{before} → {after}"
 
 

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.numbers import percent
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying import run_behaviour, run_evidence, run_setting
@@ -62,13 +63,22 @@ TOPICS: Mapping[AboutTopic, Sentences] = {
     "versions": run_setting.versions,
 }
 """Who answers each topic."""
+NARROWED: Mapping[AboutTopic, Callable[[Run, Findings, str], Iterator[str]]] = {
+    "accuracy": run_behaviour.accuracy_where,
+    "failures": run_behaviour.failures,
+    "successes": run_behaviour.successes,
+}
+"""Who answers those that may be asked of the records where a predicate holds."""
 
 
 def about(given: AboutArguments, tell: Tell) -> ToolResult:
-    """Sentences on the topic from the run file, with the counts that they state; no model is loaded."""
+    """Sentences on the topic from the run file, with the counts that they state; no model is loaded.
+
+    Raises `UsageError` for a condition that does not parse, or where the topic has none.
+    """
     with opened(given.run) as run:
         findings = findings_of(run)
-        said = list(TOPICS[given.topic](run, findings)) or ["This run holds nothing about that"]
+        said = _said(given, run, findings) or ["This run holds nothing about that"]
         data = {
             "run": findings.run,
             "topic": given.topic,
@@ -93,6 +103,17 @@ def about(given: AboutArguments, tell: Tell) -> ToolResult:
     return stated(data, [fact(sentence, f"run:{findings.run}") for sentence in said])
 
 
+def _said(given: AboutArguments, run: Run, findings: Findings) -> list[str]:
+    """Raises `UsageError` for a predicate that does not parse, and for a topic that none narrows."""
+    if given.where is None:
+        return list(TOPICS[given.topic](run, findings))
+    if given.topic not in NARROWED:
+        raise UsageError(
+            f"expected {', '.join(NARROWED)} for a topic with a condition, got {given.topic}; leave the condition out"
+        )
+    return list(NARROWED[given.topic](run, findings, given.where))
+
+
 def define(given: DefineArguments, tell: Tell) -> ToolResult:
     """What a word means, with the run's own settings in it; all words without one. Raises `UsageError`."""
     if given.term is None and written(given.run) in SPELLINGS:
@@ -102,7 +123,7 @@ def define(given: DefineArguments, tell: Tell) -> ToolResult:
     with opened(given.run) as run:
         findings = findings_of(run)
         filled = {
-            "tau": f"{findings.tau:g}",
+            "tau": f"{findings.tau:g} ({percent(findings.tau)})",
             "epsilon": f"{findings.epsilon:g}",
             "alpha": f"{findings.alpha:g}",
             "mcc_floor": f"{findings.mcc_floor:g}",

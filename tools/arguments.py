@@ -414,6 +414,9 @@ class AboutArguments(OfRunArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "topic")
     topic: AboutTopic = Field("task", description="what is asked about")
+    where: str | None = Field(
+        None, description="a predicate that accuracy, failures and successes are narrowed to"
+    )
 
 
 class DefineArguments(OfRunArguments):

@@ -9,6 +9,7 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.plain_text import last_line
 from mecharule_ops.questions.matched_prompts import PairTable, matched, sides
 from mecharule_ops.questions.typed_prompt import ablated_rows
 from mecharule_ops.rules.algebra import Rule
@@ -20,7 +21,7 @@ from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import BehaviourRecord
 from tools._ablations import accepted, price_words
-from tools._accounts import Asked, change_words, example_data, last_line
+from tools._accounts import Asked, change_words, example_data
 from tools._conditions import condition_of
 from tools.arguments import ComparePromptsArguments
 from tools.registry import Tell, ToolResult, stated

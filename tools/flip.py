@@ -11,6 +11,7 @@ from mecharule_ops.certificates.certificate import Certificate, Completion, Exam
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.numbers import percent
+from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.questions.typed_prompt import (
     FirstOrderOfPrompt,
@@ -36,7 +37,7 @@ from mecharule_ops.saying.rules import short
 from mecharule_ops.saying.unit_rules import UnitRule, told_rule
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._ablations import accepted, price_words
-from tools._accounts import about, change_words, example_data, last_line
+from tools._accounts import about, change_words, example_data
 from tools.arguments import FlipArguments
 from tools.registry import Tell, ToolResult, stated
 
@@ -323,4 +324,4 @@ def _similar_words(similar: NeighbourFlips) -> str:
 
 
 def _side(run: Run, completion: Completion) -> str:
-    return f"{last_line(completion.text).strip() or 'nothing'} ({run.task.words.of(completion.label)})"
+    return f"{beginning(completion.text)} ({run.task.words.of(completion.label)})"

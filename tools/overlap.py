@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mecharule_ops.certificates.certificate import Certificate, shown_rows
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.mcnemar import mcnemar_p
+from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.opening import (
     check_unit,
     find_certificate,
@@ -18,7 +19,7 @@ from mecharule_ops.run.opening import (
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron
 from tools._ablations import accepted, price_words
-from tools._accounts import flips_fact, last_line, slices_data
+from tools._accounts import flips_fact, slices_data
 from tools.arguments import SharedArguments, VersusArguments
 from tools.registry import Tell, ToolResult, stated
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from mecharule_ops.errors import UsageError, misfit
+from mecharule_ops.errors import UsageError
 from mecharule_ops.saying.answer_text import answer_text
 from mecharule_ops.saying.fact import Fact
 from tools import arguments
@@ -144,5 +144,9 @@ def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -
     try:
         return arguments(**given)
     except ValidationError as error:
-        wrong = f"{misfit(error, 'arguments')}, got {error.errors()[0]['input']!r}"
-        raise UsageError(f"{name}: {wrong}") from None
+        wrong = next((one for one in error.errors() if one["type"] != "missing"), None)
+        if wrong is None:
+            named = ".".join(map(str, error.errors()[0]["loc"]))
+            raise UsageError(f"{name}: expected {named}, got none") from None
+        place = ".".join(map(str, wrong["loc"])) or "arguments"
+        raise UsageError(f"{name}: {place}: {wrong['msg']}, got {wrong['input']!r}") from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.opening import opened, regime_of
 from mecharule_ops.saying.glossary import explained
-from tools._accounts import finite, last_line
+from tools._accounts import finite
 from tools.arguments import SlicesArguments
 from tools.registry import Tell, ToolResult
 

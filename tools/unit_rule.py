@@ -10,6 +10,7 @@ from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.numbers import of_n, percent
+from mecharule_ops.plain_text import last_line
 from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
@@ -20,7 +21,7 @@ from mecharule_ops.saying.unit_rules import told_rule
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import AnchoredRule, FlipCount, Neuron, Regime, Share
 from tools._ablations import accepted, price_words
-from tools._accounts import Asked, finite, last_line, rule_data
+from tools._accounts import Asked, finite, rule_data
 from tools.arguments import AnchorArguments, CoversArguments, DisguiseArguments
 from tools.registry import Tell, ToolResult, stated
 

@@ -22,6 +22,7 @@ from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
 from mecharule_ops.types import Neuron
+from tools.about import NARROWED
 from tools.registry import Tell, ToolResult, call
 
 OFFLINE = "LLM: none (offline)"
@@ -57,7 +58,8 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
         own = own_words(open_run, question, known_words()) if few_valued(open_run) else {}
-        found = understand(question, spoken_of=len(topic.units), earlier=topic.question, own=own)
+        spoken_of, last = len(topic.units), topic.kind if topic.question else ""
+        found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
         found, unread = _with_condition(open_run, question, found, own)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
@@ -92,7 +94,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     facts = tuple(each for part in answered for each in part.facts)
     sources = dict.fromkeys(source for each in facts for source in each.sources)
     certificates = certificate_ids(sources)
-    remember(path, replace(topic, question=question, certificates=certificates), tell)
+    remember(path, replace(topic, question=found.whole or question, certificates=certificates), tell)
     asked = [part for part in answered if part.tool]
     said = [
         *_notes(found, answered, before, offers, unread),
@@ -200,11 +202,10 @@ def _with_condition(
     first = next(iter(found.routes), Route(kind="property", units=found.units) if found.units else None)
     if first is None:
         return found, []
+    if first.kind in NARROWED:
+        return _narrowed(run, question, found, own)
     if QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
-        columns = few_valued(run) if first.kind == "accuracy" else {}
-        told = {f"{name} == {value!r}" for name in columns for value in columns[name]} | set(columns)
-        left = [words for words, named in own.items() if named not in told]
-        return found, [] if "prompt" in first.given else left
+        return found, [] if "prompt" in first.given else list(own)
     if found.own:
         rest = [words for words, condition in own.items() if condition != found.own]
         if any("predicate" in each.given for each in found.routes):
@@ -219,6 +220,26 @@ def _with_condition(
         return found, unread
     route = replace(first, kind="property", given={"predicate": next(iter(conditions.values()))}, taken=False)
     return replace(found, routes=(route,)), unread
+
+
+def _narrowed(
+    run: Run, question: str, found: Understood, own: Mapping[str, str]
+) -> tuple[Understood, list[str]]:
+    """The question which records the model is right on, of those where one condition holds."""
+    stated, unread = conditions_in(question, run) if MAY_STATE.search(question) else ({}, [])
+    columns = few_valued(run)
+    stated = {**{said: named for said, named in own.items() if named and named not in columns}, **stated}
+    rest = [
+        said
+        for said, named in own.items()
+        if not named or (named in columns and found.routes[0].kind != "accuracy")
+    ]
+    if not stated:
+        return found, [*unread, *rest]
+    where, *others = stated.values()
+    routes = tuple(replace(each, given={**each.given, "where": where}) for each in found.routes)
+    left = [said for said, named in stated.items() if named in others]
+    return replace(found, routes=routes), [*unread, *rest, *left]
 
 
 def _notes(

@@ -21,14 +21,21 @@ def followed(question: str, earlier: str) -> str:
     words = set(WORD.findall(read(question).texts[-1])) - LETTERS
     if not all(map(_SAYS_NOTHING.fullmatch, words)):
         return question
-    for patterns in NAMED:
-        found = {match[0] for pattern in patterns for match in pattern.finditer(question)}
-        before = {match[0] for pattern in patterns for match in pattern.finditer(earlier)}
-        if len(found) == len(before) == 1:
-            return earlier.replace(before.pop(), found.pop())
+    if (swapped := with_its_name(question, earlier)) != question:
+        return swapped
     said = PROPERTY_WORD.search(question.lower())
     if said is None:
         return question
     asked = earlier.rstrip(" ?.!")
     known = PROPERTY_WORD.search(asked.lower())
     return asked.replace(known[0], said[0]) if known else f"{asked} on {said[0]}"
+
+
+def with_its_name(question: str, earlier: str) -> str:
+    """The earlier question with the one unit, prompt or layer of this one for its own; this one where there is none."""
+    for patterns in NAMED:
+        found = {match[0] for pattern in patterns for match in pattern.finditer(question)}
+        before = {match[0] for pattern in patterns for match in pattern.finditer(earlier)}
+        if len(found) == len(before) == 1:
+            return earlier.replace(before.pop(), found.pop())
+    return question

@@ -26,6 +26,8 @@ BUCKETS = 8192
 """Features are told apart by a checksum of so many values."""
 _TEMPERATURE = 0.2
 """Of the scores as probabilities; fitted to wordings that were left out."""
+_GOING_ON = 0.3
+"""What the row of the last question gains, and half of it those that go on from it, where a question names nothing."""
 _SPOKEN = 0.3
 """What a row about a unit gains where the question names none and one was spoken of last, and loses a third of else."""
 
@@ -85,14 +87,17 @@ def features(reading: Reading) -> list[int]:
     return sorted({zlib.crc32(one.encode()) % BUCKETS for one in found})
 
 
-def ranked(reading: Reading, *, spoken_of: int = 0, known: Weights | None = None) -> tuple[Match, ...]:
+def ranked(
+    reading: Reading, *, spoken_of: int = 0, last: str = "", known: Weights | None = None
+) -> tuple[Match, ...]:
     """The rows that have a place for what is named and are told what they need, likeliest first.
 
     A wording in its own words is its row, where no other weights than the kept ones are to say, but for a word of the
     glossary after an answer about a unit, which may ask for the unit's. What is asked of a unit
     and of the run alike is asked of the unit where one is named, of the run where none is and none was spoken of.
 
-    `spoken_of`: how many units the last answer was about, which a question that names none may go on about.
+    `spoken_of`: how many units the last answer was about, which a question that names none may go on about; `last`: its
+    kind.
     """
     alone = bool(spoken_of and reading.term and not reading.units)
     if known is None and not alone and (row := _asked_in_its_own_words(reading)):
@@ -108,7 +113,8 @@ def ranked(reading: Reading, *, spoken_of: int = 0, known: Weights | None = None
     for kind in known.kinds:
         if kind != NONE:
             row = QUESTIONS[kind]
-            scores[kind] += _leaning(row, reading, spoken_of) if _fits(row, reading) else -np.inf
+            leaning = _leaning(row, reading, spoken_of) + _going_on(row, reading, last)
+            scores[kind] += leaning if _fits(row, reading) else -np.inf
     best = max(scores.values())
     likely = {kind: np.exp((score - best) / _TEMPERATURE) for kind, score in scores.items()}
     total = sum(likely.values())
@@ -144,6 +150,15 @@ def _leaning(row: Question, reading: Reading, spoken_of: int) -> float:
     if not row.units[0] or row.lacks or row.superlative or reading.units or reading.place is not None:
         return 0.0
     return _SPOKEN if spoken_of >= row.units[0] else 0.0 if reading.refers else -_SPOKEN / 3
+
+
+def _going_on(row: Question, reading: Reading, last: str) -> float:
+    """What a row gains that goes on from the last answer's, where a question names nothing of its own."""
+    if last not in QUESTIONS or reading.units or reading.prompts or reading.layers or reading.runs:
+        return 0.0
+    return (
+        _GOING_ON if row.kind == last else _GOING_ON / 2 if row.kind in QUESTIONS[last].next.split() else 0.0
+    )
 
 
 def _fits(row: Question, reading: Reading) -> bool:

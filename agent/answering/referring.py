@@ -161,7 +161,7 @@ def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) 
 
 
 def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
-    """The units of a question in order; those spoken of last, else the strongest, where it names none.
+    """The units of a question in order; where it names none those spoken of last, then the strongest.
 
     Raises `UsageError` when a place or a pronoun stands for none.
     """
@@ -176,7 +176,11 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
             )
         units[:0] = topic.units[: max(1, least - len(units))]
     elif route.bare:
-        units += topic.units[:least] or [_nth(findings, place + 1, route.regime) for place in range(least)]
+        units += topic.units[:least]
+        place = 1
+        while len(set(units)) < least:
+            units.append(_nth(findings, place, route.regime))
+            place += 1
     return tuple(dict.fromkeys(units))
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
-from agent.answering.following import followed
+from agent.answering.following import followed, with_its_name
 from agent.answering.matching import Match, ranked
 from agent.answering.questions import QUESTIONS
 from agent.answering.understanding import LETTERS, NOTHING, PROPERTY_WORDS, WORD, Reading, read
@@ -72,6 +72,8 @@ class Understood:
     """Units that it names."""
     own: str = ""
     """A column or condition of the run's own table that it names."""
+    whole: str = ""
+    """The question that was answered in its place, where it only swaps a name of the one before it."""
 
 
 def route(question: str) -> Route | None:
@@ -81,17 +83,24 @@ def route(question: str) -> Route | None:
 
 
 def understand(
-    question: str, *, spoken_of: int = 0, earlier: str = "", own: Mapping[str, str] = NOTHING
+    question: str,
+    *,
+    spoken_of: int = 0,
+    earlier: str = "",
+    last: str = "",
+    own: Mapping[str, str] = NOTHING,
 ) -> Understood:
     """The routes of a question, whole or part by part, or what stood in the way.
 
-    `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered; `own`: words that
-    name something of the run's own table.
+    `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered; `last`: its kind;
+    `own`: words that name something of the run's own table.
     """
     whole_again = followed(question, earlier) if earlier else question
     if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of, own=own)).routes:
-        return found
-    whole = _ranked([question], spoken_of, own)
+        return replace(found, whole=whole_again)
+    whole = _ranked([question], spoken_of, own, last)
+    if earlier and _asks_the_same(whole[0]) and (swapped := with_its_name(question, earlier)) != question:
+        return replace(understand(swapped, spoken_of=spoken_of, own=own), whole=swapped)
     parts = whole
     for texts in _partings(question):
         each = _ranked(texts, spoken_of, own)
@@ -111,6 +120,11 @@ def understand(
     )
 
 
+def _asks_the_same(part: _Part) -> bool:
+    """Whether only another name is put into the question before."""
+    return any(match.row.kind == "instead" for match in meant(part.matches)[:1])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """A question or a part of one, with its rows, likeliest first."""
@@ -119,12 +133,12 @@ class _Part:
     matches: tuple[Match, ...]
 
 
-def _ranked(texts: Sequence[str], spoken_of: int, own: Mapping[str, str]) -> list[_Part]:
+def _ranked(texts: Sequence[str], spoken_of: int, own: Mapping[str, str], last: str = "") -> list[_Part]:
     """Each part with its rows; a unit that an earlier part names is spoken of in a later one."""
     each = [_read(text, own) for text in texts]
     known = [spoken_of or int(_names_a_unit(each[:place])) for place in range(len(each))]
     return [
-        _Part(reading=part, matches=ranked(part, spoken_of=units))
+        _Part(reading=part, matches=ranked(part, spoken_of=units, last=last))
         for part, units in zip(each, known, strict=True)
     ]
 

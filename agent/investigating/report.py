@@ -19,6 +19,7 @@ from agent.investigating.proposed_rivals import CHANCE, STATED
 from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
+from mecharule_ops.plain_text import last_line
 from mecharule_ops.rules.interval import fisher_p
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
@@ -27,7 +28,7 @@ from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import Regime
 from tools._ablations import Quoted
-from tools._accounts import change_words, last_line
+from tools._accounts import change_words
 from tools.registry import ToolResult
 
 MOST_TOLD = 2

@@ -59,13 +59,17 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
 
 
 def _values(question: str, name: str, value: str | int, known: Collection[str]) -> Iterator[str]:
-    """Where the question says that a column is a value; a word that can be no other's says so alone."""
+    """Where the question says that a column is a value; a word that can be no other's says so alone.
+
+    Of a name those of it too: `African` is `Africa`.
+    """
     plain = re.escape(str(value))
     of_column = (
-        rf"(?:the\s+)?(?:column\s+)?{re.escape(name)}(?:\s+(?:is\s+|equals\s+)?|\s*==?\s*)['\"]?{plain}['\"]?"
+        rf"(?:the\s+)?(?:column\s+)?{_spelt(name)}(?:\s+(?:is\s+|equals\s+)?|\s*==?\s*)['\"]?{plain}['\"]?"
     )
     alone = isinstance(value, str) and len(value) >= LEAST_LETTERS and value.lower() not in known
-    pattern = rf"(?<!\w)(?:{of_column}{f'|{plain}' if alone else ''})(?!\w|\.\w)"
+    people = "(?:i?a?ns?)?" if str(value).istitle() else ""
+    pattern = rf"(?<!\w)(?:{of_column}{f'|{plain}{people}' if alone else ''})(?!\w|\.\w)"
     return (match[0] for match in re.finditer(pattern, question, re.IGNORECASE))
 
 
@@ -74,5 +78,11 @@ def _columns(question: str, name: str, known: Collection[str]) -> Iterator[str]:
         return iter(())
     before = r"(?:each|every|by|per|which|what|the\s+column)\s+"
     optional = "" if name.lower() in known else "?"
-    pattern = rf"(?<!\w)(?:{before}){optional}{re.escape(name)}(?!\w)"
+    pattern = rf"(?<!\w)(?:{before}){optional}{_spelt(name)}(?!\w)"
     return (match[0] for match in re.finditer(pattern, question, re.IGNORECASE))
+
+
+def _spelt(name: str) -> str:
+    """A pattern for a column's name, also of many (`countries`), with blanks for its underscores."""
+    stem, end = (name[:-1], "(?:y|ies)") if name.endswith("y") else (name, "(?:e?s)?")
+    return re.escape(stem).replace("_", r"[_\s]") + end

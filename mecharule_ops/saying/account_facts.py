@@ -23,6 +23,8 @@ _SOURCES = 3
 _THROUGH = 3
 _OFTEN = 0.1
 """Share of the flips from which a change of one token into another is worth a clause."""
+_OTHER_PLACES = 3
+"""Places that are named beside the most frequent one."""
 _HELD = {Above.MLPS: "later MLPs", Above.HEADS: "later heads"}
 BREAKS, WHEN, PREDICTION, REGISTERED, RESPONDS, READS, WRITES, THROUGH, CARRIERS = (
     "breaks",
@@ -112,14 +114,16 @@ def breaks_sentence(chain: Chain, run: str) -> Fact:
     if not chain.breaks.places:
         said = f"Nothing: it flips {of_n(flips)} of these answers"
         return fact(said, cited, unit=chain.unit, part=SAID_BREAKS)
-    place = chain.breaks.places[0]
+    place, *others = chain.breaks.places
+    named = ", ".join(f"{other.place} {other.count.flips:,}" for other in others[:_OTHER_PLACES])
+    rest = f" ({named})" if named else ""
     often = ""
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
         there = "" if change.place == place.place else f" in {change.place}"
         often = f"; most often {quoted(change.before)} → {quoted(change.after)}{there} ({change.count}×)"
     where = place.place[:1].upper() + place.place[1:]
-    said = f"{where} first, in {place.count.flips:,} of the {place.count.n:,} flips{often}"
+    said = f"{where} first, in {place.count.flips:,} of the {place.count.n:,} flips{rest}{often}"
     return fact(said, cited, f"run:{run}", unit=chain.unit, part=SAID_BREAKS)
 
 

@@ -180,7 +180,13 @@ def counted_ranks(units: Sequence[AgonistControls | None], alpha: float) -> str:
     if tested:
         above = sum(controls.stands_out(alpha) for controls in tested)
         level = two_decimals(alpha).removeprefix("0")
-        return f"{above} of {_of(tested, units)} {_flip(above)} more than random units do (p ≤ {level}, corrected)"
+        if len(tested) < len(units):
+            are = "is" if above == 1 else "are"
+            return (
+                f"{above} of {len(units)} {are} shown to flip more than random units do (p ≤ {level}, corrected; "
+                f"enough random units were ablated for {len(tested)})"
+            )
+        return f"{above} of {len(units)} {_flip(above)} more than random units do (p ≤ {level}, corrected)"
     above = sum(controls.basis.count == 0 for controls in ran if controls.basis is not None)
     return f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few to rule out chance"
 

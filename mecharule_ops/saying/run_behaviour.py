@@ -9,10 +9,12 @@ import numpy as np
 
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
-from mecharule_ops.plain_text import plain
+from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.questions.own_words import few_valued
+from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.tabulating import fires
 from mecharule_ops.saying.properties import PROPERTIES
 from mecharule_ops.types import Share
 
@@ -31,6 +33,17 @@ def accuracy(run: Run, findings: Findings) -> Iterator[str]:
         yield f"By {name}: " + ", ".join(f"{value} {k_of_n(share)}" for value, share in each.items())
     held_out = ~run.train
     yield f"On the held-out records alone: {k_of_n(_share(run.labels[held_out]))}"
+
+
+def accuracy_where(run: Run, findings: Findings, where: str) -> Iterator[str]:
+    """Its successes where a predicate holds and where not, and on held-out records. Raises `UsageError`."""
+    here, words = fires(run, where)[: len(run.records)], rule_in_words(where, run.task)
+    held_out = run.labels[here & ~run.train]
+    yield (
+        f"Where {words} the model, unablated, is {findings.words.success} on {k_of_n(_share(run.labels[here]))} of the "
+        f"records, elsewhere on {k_of_n(_share(run.labels[~here]))}"
+    )
+    yield f"On the held-out records where it is so: {k_of_n(_share(held_out))}"
 
 
 def shares(run: Run) -> list[tuple[str, Share]]:
@@ -57,31 +70,29 @@ def _share(labels: np.ndarray) -> Share:
     return Share(count=int(labels.sum()), n=len(labels))
 
 
-def failures(run: Run, findings: Findings) -> Iterator[str]:
-    """The first few records on which the unablated model fails; only how many where the task conceals them."""
-    wrong = [record for record in run.records if not record.label]
+def failures(run: Run, findings: Findings, where: str = "") -> Iterator[str]:
+    """The first few records on which the unablated model fails; only how many where the task conceals them.
+
+    `where`: a predicate that narrows them; raises `UsageError` for one that does not parse.
+    """
+    return _records(run, False, where)
+
+
+def successes(run: Run, findings: Findings, where: str = "") -> Iterator[str]:
+    """The same of those on which it succeeds."""
+    return _records(run, True, where)
+
+
+def _records(run: Run, label: bool, where: str) -> Iterator[str]:
+    here = fires(run, where)[: len(run.records)] if where else np.ones(len(run.records), bool)
+    asked = [record for record, holds in zip(run.records, here, strict=True) if holds]
+    some = [record for record in asked if record.label == label]
     yield (
-        f"With nothing ablated the model fails on {k_of_n(Share(count=len(wrong), n=len(run.records)))} of the records"
+        f"With nothing ablated the model {'succeeds' if label else 'fails'} on "
+        f"{k_of_n(Share(count=len(some), n=len(asked)))} of the records"
+        + (f" where {rule_in_words(where, run.task)}" if where else "")
     )
-    if wrong and not run.task.concealed:
+    if some and not run.task.concealed:
         yield "Such as: " + " · ".join(
-            _wrong(record.example.prompt, record.completion) for record in wrong[:SHOWN]
+            f"{last_line(record.example.prompt)} {beginning(record.completion)}" for record in some[:SHOWN]
         )
-
-
-def successes(run: Run, findings: Findings) -> Iterator[str]:
-    """The first few records on which the unablated model succeeds."""
-    right = [record for record in run.records if record.label]
-    yield (
-        f"With nothing ablated the model succeeds on {k_of_n(Share(count=len(right), n=len(run.records)))} "
-        "of the records"
-    )
-    if right and not run.task.concealed:
-        yield "Such as: " + " · ".join(
-            _wrong(record.example.prompt, record.completion) for record in right[:SHOWN]
-        )
-
-
-def _wrong(prompt: str, completion: str) -> str:
-    asked = plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
-    return f"{asked} {plain(completion).strip() or 'nothing'}"

@@ -80,7 +80,11 @@ def chance(run: Run, findings: Findings) -> Iterator[str]:
 def corrected(run: Run, findings: Findings) -> Iterator[str]:
     """What was corrected for how many comparisons."""
     rules = [rule for search in findings.searches for rule in learned_rules(search)]
-    yield f"Yes: the p of every learned rule is corrected for all {plural(len(rules), 'rule')} (Holm)"
+    shown = sum(rule.shown for rule in rules)
+    yield (
+        f"Yes: the p of every learned rule is corrected for all {plural(len(rules), 'rule')} (Holm); "
+        f"{shown or 'none'} of them {'is' if shown < 2 else 'are'} shown after that"
+    )
     for search in findings.searches:
         yield (
             f"Lower bounds of strength hold over both slices of all {search.cost.candidates:,} units at once "

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n, plural
-from mecharule_ops.plain_text import plain
+from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.types import Baseline, Basis, Phase, Regime
@@ -107,8 +107,8 @@ def prompt(run: Run, findings: Findings) -> Iterator[str]:
         yield f"Prompts have the form {template!r}"
     if not run.task.concealed:
         first = run.records[0]
-        asked = plain(first.example.prompt.rstrip("\n").rsplit("\n", 1)[-1])
-        yield f"One of them is '{asked}', which the model completes with {plain(first.completion).strip()!r}"
+        asked = last_line(first.example.prompt)
+        yield f"One of them is '{asked}', which the model completes with {beginning(first.completion)!r}"
 
 
 def records(run: Run, findings: Findings) -> Iterator[str]:

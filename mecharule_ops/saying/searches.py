@@ -131,12 +131,18 @@ def guaranteed_words(audit: SearchAudit, found: int) -> str:
 def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
     """How many τ-agonists the search missed at most, on what that rests, and the recall that follows."""
     met = len(audit.found) - audit.found_reopened
-    drawn = (
-        f"Of the {plural(audit.unknown, 'unit')} whose full strength the search left unknown, "
-        f"{audit.tested:,} were drawn at random and tested alone"
-        f"{'' if audit.exact else ', until a part of the examples ruled them out'}: {met or 'none'} "
-        f"{'reaches' if met <= 1 else 'reach'} τ"
-    )
+    until = "" if audit.exact else ", until a part of the examples ruled them out"
+    reach = f"{met or 'none'} {'reaches' if met <= 1 else 'reach'} τ"
+    if _each_alone(outcome):
+        drawn = (
+            f"Every unit was tested alone, {audit.unknown:,} of them only until a part of the examples ruled them "
+            f"out; {audit.tested:,} of these were drawn at random and tested once more{until}: {reach}"
+        )
+    else:
+        drawn = (
+            f"Of the {plural(audit.unknown, 'unit')} whose full strength the search left unknown, "
+            f"{audit.tested:,} were drawn at random and tested alone{until}: {reach}"
+        )
     if audit.reopened:
         more = audit.found_reopened
         drawn += (
@@ -159,10 +165,10 @@ def recall_sentence(findings: Findings, outcome: SearchOutcome) -> str:
     """How much of what there is the search found, or what bounds it."""
     if outcome.exhaustive is None:
         untested = max(0, outcome.cost.candidates - outcome.singletons_tested)
-        if not untested:
-            return "Every searched unit was tested alone."
         if outcome.audit is not None:
             return audit_sentence(outcome, outcome.audit)
+        if not untested:
+            return "Every searched unit was tested alone."
         was = "was" if untested == 1 else "were"
         return (
             f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
@@ -186,11 +192,13 @@ def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
             return "testing every unit alone finds none"
         said = recall_words(found, every=tested_all([outcome]))
         return f"found {said} of those that testing every unit alone finds"
-    if outcome.singletons_tested >= outcome.cost.candidates:
-        return "every unit was tested alone"
-    if outcome.audit is None:
-        return "what was missed is not bounded"
-    return guaranteed_words(outcome.audit, len(outcome.tau_agonists))
+    if outcome.audit is not None:
+        return guaranteed_words(outcome.audit, len(outcome.tau_agonists))
+    return "every unit was tested alone" if _each_alone(outcome) else "what was missed is not bounded"
+
+
+def _each_alone(outcome: SearchOutcome) -> bool:
+    return outcome.singletons_tested >= outcome.cost.candidates
 
 
 def predicted_words(outcome: SearchOutcome) -> str:

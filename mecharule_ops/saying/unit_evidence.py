@@ -45,6 +45,9 @@ def strength(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
         f"{unit.agonist.ucb:.2f}]: the lower bound, over all {search.cost.candidates:,} units, is {told} at τ "
         "or above, the upper one is the search's"
     )
+    if unit.account is not None:
+        every = FlipCount(flips=unit.account.flips, n=unit.account.records)
+        yield f"Of every record observed in this direction, those of the slices with them, it flips {k_of_n(every)}"
 
 
 def chance(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:

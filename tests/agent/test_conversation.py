@@ -150,3 +150,11 @@ def test_a_follow_up_swaps_one_name(copied_run: Path, units: tuple[str, str]) ->
     assert followed["tool"] == "flip"
     given = followed["arguments"]
     assert (given["neuron"], given["prompt"]) == (units[1], "120 - 7 =")  # type: ignore[index]
+
+
+def test_both_units_are_the_one_spoken_of_and_the_strongest_other(copied_run: Path, units: list[str]) -> None:
+    """`switch off both` after an answer about one unit ablates two."""
+    _ask(copied_run, f"why does {units[1]} flip?")
+    both = _ask(copied_run, "what happens if I switch off both units together?").data
+    assert both["tool"] == "ablate"
+    assert set(str(both["arguments"]["units"]).split(",")) == {units[0], units[1]}  # type: ignore[index]

@@ -322,3 +322,27 @@ def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
 def test_a_question_that_swaps_a_name_is_put_whole(question: str, earlier: str, whole: str) -> None:
     """Only one that holds nothing else."""
     assert followed(question, earlier) == whole
+
+
+def test_another_unit_instead_is_asked_what_was_asked_before() -> None:
+    """With all that the question before it named; a question that names no unit has none to put in its place."""
+    found = understand("try m1.4 instead", earlier='would m1.3 flip on "7 - 3 ="?', last="flip", spoken_of=1)
+    assert found.routes == understand('would m1.4 flip on "7 - 3 ="?').routes
+    assert found.whole == 'would m1.4 flip on "7 - 3 ="?'
+    alone = understand("what about m1.4?", earlier="what did the search miss?", last="missed")
+    assert [one.kind for one in alone.routes] == ["instead"]
+
+
+def test_what_goes_on_from_the_last_answer_is_likelier_after_it() -> None:
+    """Where the question names nothing of its own."""
+    short = "which ones got dropped, and for what reason?"
+    before, after = (
+        {match.row.kind: match.score for match in ranked(read(short), spoken_of=1, last=last)}
+        for last in ("", "rules-shown")
+    )
+    assert after["rules-shown"] > before["rules-shown"]
+    named = [
+        {match.row.kind: match.score for match in ranked(read("is m1.3 selective?"), last=last)}
+        for last in ("", "rules-shown")
+    ]
+    assert named[0] == named[1]

@@ -12,6 +12,7 @@ import mecharule_ops as mr
 from agent.answering.conversation import ask
 from agent.answering.router import known_words
 from agent.investigating.asking import reading_of
+from mecharule_ops.errors import UsageError
 from mecharule_ops.questions.own_words import few_valued, own_words
 from mecharule_ops.run.opening import opened
 from tools.registry import call
@@ -54,6 +55,8 @@ def test_a_column_a_value_and_a_word_of_prompts_are_read(path: str) -> None:
         said = own_words(run, "how accurate is it for each extent?")
         assert said == {"each extent": "extent"}
         assert own_words(run, "is it right on huge ones?") == {"huge": "extent == 'Huge'"}
+        assert own_words(run, "which extents does it flip?") == {"which extents": "extent"}
+        assert own_words(run, "how do Hugeans fare?") == {"Hugeans": "extent == 'Huge'"}
         assert own_words(run, "is it right where the extent is Tiny?") == {
             "the extent is Tiny": "extent == 'Tiny'",
         }
@@ -69,6 +72,26 @@ def test_accuracy_is_told_by_each_value(path: str) -> None:
     assert sum(share["n"] for share in by.values()) == every["n"]
     assert sum(share["count"] for share in by.values()) == every["count"]
     assert "By extent: " in ask(path, "how accurate is the model in each extent?").text
+
+
+def test_right_and_wrong_records_are_told_where_a_condition_holds(path: str) -> None:
+    """Both narrowed to one value come to its records; a question narrows them too, one about time does not."""
+    with opened(path) as run:
+        huge = [record for record in run.records if record.example.fields["extent"] == "Huge"]
+    right = sum(record.label for record in huge)
+    where = {"run": path, "where": "extent == 'Huge'"}
+    for topic, count in (("successes", right), ("failures", len(huge) - right)):
+        (said, *_) = call("about", {**where, "topic": topic}).data["sentences"]  # type: ignore[misc]
+        assert f"{count}/{len(huge)}" in said
+    (said, *_) = call("about", {**where, "topic": "accuracy"}).data["sentences"]  # type: ignore[misc]
+    assert f"{right}/{len(huge)}" in said
+    asked = ask(path, "what does the model get wrong on huge ones?").text
+    assert f"{len(huge) - right}/{len(huge)}" in asked
+    assert "not taken into account" not in asked
+    with pytest.raises(UsageError, match="leave the condition out"):
+        call("about", {**where, "topic": "time"})
+    with pytest.raises(UsageError):
+        call("about", {"run": path, "topic": "failures", "where": "extent =="})
 
 
 @pytest.mark.parametrize("records", ["slices", "train", "held-out"])

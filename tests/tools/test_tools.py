@@ -395,3 +395,9 @@ def test_an_unknown_question_gets_a_list_and_no_claim(commands: Commands) -> Non
     every = commands.ask("last", "?").data["follow_ups"]
     assert len(every) > 20
     assert all(route(offered) is not None for offered in every)
+
+
+def test_a_missing_argument_is_named() -> None:
+    """And nothing of what was given stands in the message."""
+    with pytest.raises(UsageError, match=r"^tabulate: expected predicate, got none$"):
+        call("tabulate", {"run": "/nowhere/0c1f.mecharule", "neuron": "m1.3"})
