@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent.answering.conditions import with_condition
 from agent.answering.facts import facts_of
 from agent.answering.offers import MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, known_words, understand, unknown_words
-from agent.investigating.asking import MAY_STATE, conditions_in
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
@@ -22,12 +22,9 @@ from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
 from mecharule_ops.types import Neuron
-from tools.about import NARROWED
 from tools.registry import Tell, ToolResult, call
 
 OFFLINE = "LLM: none (offline)"
-ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
-"""Tools whose answer about a unit leaves a condition out."""
 ALL = "?"
 """Asks for everything that can be asked."""
 _LONGEST_WORD = 24
@@ -60,7 +57,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         own = own_words(open_run, question, known_words()) if few_valued(open_run) else {}
         spoken_of, last = len(topic.units), topic.kind if topic.question else ""
         found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
-        found, unread = _with_condition(open_run, question, found, own)
+        found, unread = with_condition(open_run, question, found, own)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
         "run": findings.run,
@@ -193,53 +190,6 @@ def _summed(findings: Findings) -> list[Fact]:
     said = [found_line(findings), when_line(findings), sure_line(findings), *not_found(findings)]
     said += [unablated(findings), *findings.notes]
     return [fact(sentence.rstrip("."), f"run:{findings.run}") for sentence in said if sentence]
-
-
-def _with_condition(
-    run: Run, question: str, found: Understood, own: Mapping[str, str]
-) -> tuple[Understood, list[str]]:
-    """The question about a unit with the condition that it states, which is counted; and what no answer speaks of."""
-    first = next(iter(found.routes), Route(kind="property", units=found.units) if found.units else None)
-    if first is None:
-        return found, []
-    if first.kind in NARROWED:
-        return _narrowed(run, question, found, own)
-    if QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
-        return found, [] if "prompt" in first.given else list(own)
-    if found.own:
-        rest = [words for words, condition in own.items() if condition != found.own]
-        if any("predicate" in each.given for each in found.routes):
-            return found, rest
-        counted = replace(first, kind="property", given={"predicate": found.own}, taken=False)
-        return replace(found, routes=(counted, *found.routes)), rest
-    if not MAY_STATE.search(question):
-        return found, list(own)
-    conditions, unread = conditions_in(question, run)
-    unread += own
-    if not conditions or "predicate" in first.given:
-        return found, unread
-    route = replace(first, kind="property", given={"predicate": next(iter(conditions.values()))}, taken=False)
-    return replace(found, routes=(route,)), unread
-
-
-def _narrowed(
-    run: Run, question: str, found: Understood, own: Mapping[str, str]
-) -> tuple[Understood, list[str]]:
-    """The question which records the model is right on, of those where one condition holds."""
-    stated, unread = conditions_in(question, run) if MAY_STATE.search(question) else ({}, [])
-    columns = few_valued(run)
-    stated = {**{said: named for said, named in own.items() if named and named not in columns}, **stated}
-    rest = [
-        said
-        for said, named in own.items()
-        if not named or (named in columns and found.routes[0].kind != "accuracy")
-    ]
-    if not stated:
-        return found, [*unread, *rest]
-    where, *others = stated.values()
-    routes = tuple(replace(each, given={**each.given, "where": where}) for each in found.routes)
-    left = [said for said, named in stated.items() if named in others]
-    return replace(found, routes=routes), [*unread, *rest, *left]
 
 
 def _notes(

@@ -29,6 +29,8 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.prompt_files import prompt_settings
+from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.table_check import warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.registry import ToolResult
@@ -90,12 +92,15 @@ def _read(file: str) -> Mapping[str, object]:
 def plan(config: RunConfig) -> ToolResult:
     """What would run and what it costs at most, without loading a weight (`--dry-run`). Raises as `outlook`."""
     config = settled(config)
-    found = outlook(config)
-    data = config.model_dump(mode="json") | {"task_settings": dict(task_of(config).describe())}
+    found, task = outlook(config), task_of(config)
+    warnings = warnings_of(task) if isinstance(task, PromptTable) else ()
+    data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     lines = [f"{name:18} {said}" for name, said in told(found)]
+    lines += [f"could go wrong: {warning}" for warning in warnings]
     lines += ["nothing was run; the time is measured once the model is loaded", "", "Settings:"]
     lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
-    return ToolResult(data={"dry_run": True, "settings": data, **as_data(found)}, text="\n".join(lines))
+    planned = {"dry_run": True, "settings": data, "warnings": list(warnings), **as_data(found)}
+    return ToolResult(data=planned, text="\n".join(lines))
 
 
 def agreed(price: Price) -> bool:

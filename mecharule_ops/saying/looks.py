@@ -11,15 +11,18 @@ from mecharule_ops.types import Neuron, Regime
 
 
 def looks_words(run: Run, unit: str, regime: Regime) -> str:
-    """`Held-out flips of m1.37 (1→0) were read for 7 conditions so far: 6 by investigate, 2 by tabulate`.
+    """`Held-out flips of m1.37 (1→0) were read for 7 conditions so far, by investigate for 6 and by tabulate for 2`.
 
     A condition that two verbs read is one. What the run itself did on these records stands behind.
     """
     kept = looks_at(run, unit, regime)
     if kept:
-        by = ", ".join(f"{count} by {verb}" for verb, count in Counter(look["by"] for look in kept).items())
+        counts = Counter(look["by"] for look in kept)
+        by = " and ".join(
+            f"by {verb}{f' for {count}' if len(counts) > 1 else ''}" for verb, count in counts.items()
+        )
         conditions = plural(len({look["condition"] for look in kept}), "condition")
-        told = f"were read for {conditions} so far: {by}"
+        told = f"were read for {conditions} so far, {by}"
     else:
         told = "were read by no verb so far"
     found = None if "+" in unit else run.findings.unit(Neuron.parse(unit), regime)

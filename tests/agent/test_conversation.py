@@ -158,3 +158,16 @@ def test_both_units_are_the_one_spoken_of_and_the_strongest_other(copied_run: Pa
     both = _ask(copied_run, "what happens if I switch off both units together?").data
     assert both["tool"] == "ablate"
     assert set(str(both["arguments"]["units"]).split(",")) == {units[0], units[1]}  # type: ignore[index]
+
+
+def test_what_the_model_gets_wrong_is_told_where_conditions_hold(copied_run: Path) -> None:
+    """A property and a stated condition narrow it together; one alone too."""
+    with opened(str(copied_run)) as run:
+        subtractions = run.fires("op == '-'")
+        large = subtractions & run.fires("a > 200")
+        labels = run.labels
+    wrong = str(_ask(copied_run, "which subtractions does the model fail on?").data["answer"])
+    assert f"{(~labels[subtractions]).sum()}/{subtractions.sum()} " in wrong
+    both = str(_ask(copied_run, "how accurate is the model on subtractions where a > 200?").data["answer"])
+    assert f"{labels[large].sum()}/{large.sum()} " in both
+    assert "not taken into account" not in wrong + both

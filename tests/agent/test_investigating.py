@@ -157,7 +157,7 @@ def test_looks_are_told_apart_by_who_made_them(run: Run) -> None:
     for _ in range(2):
         count_look(run, unit, run.regimes[0], condition, "tabulate")
     told = looks_words(run, unit, run.regimes[0])
-    assert f"were read for {n} conditions so far: {n} by investigate, 1 by tabulate" in told
+    assert f"were read for {n} conditions so far, by investigate for {n} and by tabulate for 1" in told
     assert told.endswith("; rules of this run were scored on these records before")
     assert told in reported(run, investigate(run, f"when does {unit} flip?", FREE)).text
 

@@ -88,6 +88,9 @@ def test_right_and_wrong_records_are_told_where_a_condition_holds(path: str) -> 
     asked = ask(path, "what does the model get wrong on huge ones?").text
     assert f"{len(huge) - right}/{len(huge)}" in asked
     assert "not taken into account" not in asked
+    both = ask(path, "how accurate is the model on huge ones where length(prompt) > 9?").text
+    assert "(extent == 'Huge')" not in both
+    assert "elsewhere on" in both
     with pytest.raises(UsageError, match="leave the condition out"):
         call("about", {**where, "topic": "time"})
     with pytest.raises(UsageError):

@@ -68,6 +68,11 @@ def test_a_table_goes_through_every_stage_and_verifies(
     planned = commands.main("run", str(table), "-m", model, "--dry-run")
     assert planned.code == 0, planned.err
     assert str(table) in planned.out
+    assert "could go wrong" not in planned.out
+    few = runs / "few.jsonl"
+    few.write_text("".join(json.dumps(row) + "\n" for row in ROWS[:30]))
+    warned = commands.main("run", str(few), "-m", model, "--dry-run")
+    assert "could go wrong: 30 records are too few to search" in warned.out
     shots = runs / "shots.txt"
     shots.write_text("zz: y")
     prompting = ("--few-shot", str(shots), "--prompt-template", "{a}\\n{prompt}:", "--json")
