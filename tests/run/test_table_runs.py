@@ -68,7 +68,7 @@ def test_a_table_goes_through_every_stage_and_verifies(
     planned = commands.main("run", str(table), "-m", model, "--dry-run")
     assert planned.code == 0, planned.err
     assert str(table) in planned.out
-    assert "could go wrong" not in planned.out
+    assert "too few" not in planned.out
     few = runs / "few.jsonl"
     few.write_text("".join(json.dumps(row) + "\n" for row in ROWS[:30]))
     warned = commands.main("run", str(few), "-m", model, "--dry-run")
