@@ -90,7 +90,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
             )
         chain = run.chain(neuron, asked.regime)
         learned = asked.account
-        certificate = _stored(run.store.certificates(), known)
+        certificate = _stored(run.store.certificates(str(neuron)), known)
         examples = _examples(run, known, certificate, given.show_text)
         claims = claims_of(run, neuron, asked.regime)
     parts = explained(neuron, learned, chain, findings.run)
@@ -379,14 +379,11 @@ def _certified(known: Unit, certificate: Certificate | None) -> bool:
 
 
 def _stored(certificates: tuple[Certificate, ...], known: Unit) -> Certificate | None:
-    """The certificate whose counts are those of the account."""
+    """Of those of the unit alone the one whose counts are those of the account."""
     wanted = {name: part for name, part in encode(known.estimate).items() if part["n"]}
     for certificate in certificates:
         totals = {total.slice: {"flips": total.flips, "n": total.n} for total in certificate.totals}
-        same_units = (certificate.units, certificate.regime) == (
-            (str(known.neuron),),
-            known.search.regime.value,
-        )
-        if same_units and certificate.kind in ("ablate", "why") and totals == wanted:
+        same = certificate.regime == known.search.regime.value
+        if same and certificate.kind in ("ablate", "why") and totals == wanted:
             return certificate
     return None

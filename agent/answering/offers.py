@@ -9,8 +9,6 @@ from agent.answering.questions import QUESTIONS
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.properties import PROPERTIES
-from mecharule_ops.saying.run_behaviour import shares
 from mecharule_ops.types import Neuron
 
 MOST = 3
@@ -26,7 +24,7 @@ class Offers:
     other: str
     prompt: str
     property: str | None
-    """One that the run's records can tell; None where the program has no word for any."""
+    """One that the task's records can have; None where the program has no word for any."""
     whole: tuple[int, ...]
     """Layers that were ablated as a whole, ascending."""
 
@@ -75,7 +73,7 @@ def offers_of(run: Run, findings: Findings) -> Offers:
     return Offers(
         strongest=tuple(str(agonist.neuron) for agonist in found if agonist),
         other=str(Neuron(run.config.bases[0], 0, 0)),
-        property="a carry" if any(name == PROPERTIES["carry"].where for name, _ in shares(run)) else None,
+        property="a carry" if "a carry" in (getattr(run.task, "rival_families", None) or ()) else None,
         prompt=_example(run),
         whole=tuple(sorted({each.layer for search in findings.searches[:1] for each in search.whole_layers})),
     )

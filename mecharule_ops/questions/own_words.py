@@ -22,9 +22,10 @@ def few_valued(run: Run) -> dict[str, list[str | int]]:
 
     None of a task that has words of its own for what its columns hold.
     """
-    task, columns = run.task, run.observed.columns
+    task = run.task
     if getattr(task, "rival_families", None) is not None or task.concealed:
         return {}
+    columns = run.observed.columns
     plain = {
         name: np.unique(columns[name]).tolist()
         for name in columns

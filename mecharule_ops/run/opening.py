@@ -180,9 +180,10 @@ def keep(run: Run, certificate: Certificate) -> Certificate:
 def find_certificate(run: Run, units: tuple[Neuron, ...], regime: Regime) -> Certificate | None:
     """The newest stored certificate of ablating exactly these units on both compact slices."""
     wanted = group_key(units)
+    alone = map(str, units) if len(units) == 1 else ()
     fitting = [
         certificate
-        for certificate in run.store.certificates()
+        for certificate in run.store.certificates(*alone)
         if certificate.kind in ("ablate", "why")
         and certificate.regime == regime.value
         and ",".join(sorted(certificate.units)) == wanted

@@ -255,9 +255,18 @@ class RunStore:
             )
         return self._certificate(*found[0])
 
-    def certificates(self) -> tuple[Certificate, ...]:
-        """Every certificate, in the order written. Raises `ClaimNotSupported` when one has been changed."""
-        rows = self._rows("SELECT sha256, body FROM certificate ORDER BY seq")
+    def certificates(self, *units: str) -> tuple[Certificate, ...]:
+        """Every certificate, or every one of just these units in this order, in the order written.
+
+        Raises `ClaimNotSupported` when one that is read has been changed.
+        """
+        of_units = (
+            "WHERE NOT json_valid(body) OR json_extract(body, '$.certificate.units') = json(?) "
+            if units
+            else ""
+        )
+        asked = [json.dumps(units)] if units else []
+        rows = self._rows(f"SELECT sha256, body FROM certificate {of_units}ORDER BY seq", *asked)
         return tuple(self._certificate(sha256, body) for sha256, body in rows)
 
     def check(self) -> tuple[str, ...]:
