@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,10 @@ from typing import Any, Literal
 from pages import ROOT, made_at, put_between
 
 from agent.answering.chat import ask
+from agent.answering.referring import topic_of
 from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.store.run_store import RunStore
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
 HALVES = ("blind", "fresh", "unseen", "calibration", "seen")
@@ -67,6 +70,8 @@ class Reply:
     text: str
     refused: bool
     """It says that it did not understand or that it cannot, and claims nothing."""
+    offers: tuple[str, ...] = ()
+    """The texts that come back for the numbers that a refusal offers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,12 @@ class Judged:
     question: Question
     reply: Reply
     verdict: Verdict
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether a number that the refusal offers leads to a right answer."""
+        replies = (Reply(text=text, refused=REFUSES.search(text) is not None) for text in self.reply.offers)
+        return self.verdict == "refused" and any(judged(self.question, one) == "right" for one in replies)
 
 
 def questions(half: str) -> tuple[Question, ...]:
@@ -127,8 +138,19 @@ def replied(question: Question, packed: bytes) -> Reply:
             data = ask(str(run), question.ask, _quiet, llm="none", earlier=earlier).data
         except MechaRuleError as error:
             return Reply(text=str(error), refused=True)
-    text = str(data["answer"])
-    return Reply(text=text, refused=data.get("understood") is False or REFUSES.search(text) is not None)
+        text = str(data["answer"])
+        refused = data.get("understood") is False or REFUSES.search(text) is not None
+        return Reply(text=text, refused=refused, offers=tuple(_offered(run)) if refused else ())
+
+
+def _offered(run: Path) -> Iterator[str]:
+    """The answers to the numbers that the last refusal offers, each asked of a copy of the run as it is."""
+    kept = run.read_bytes()
+    with RunStore.open(run, read_only=True) as store:
+        offered = topic_of(Run(store)).offered
+    for place in range(len(offered)):
+        run.write_bytes(kept)
+        yield str(ask(str(run), str(place + 1), _quiet, llm="none", earlier=None).data["answer"])
 
 
 def _quiet(line: str) -> None:
@@ -142,7 +164,7 @@ def row(half: str, of: Sequence[Judged]) -> str:
     )
     counts = "  ".join(f"{held[verdict] + beyond[verdict]:>4} {verdict}" for verdict in VERDICTS)
     return (
-        f"{half:<11} {len(of):>3} asked  {counts}   "
+        f"{half:<11} {len(of):>3} asked  {counts}  {sum(one.is_offered for one in of)} of the refused offered   "
         f"(answerable: {held['right']} of {held.total()} right, {held['wrong']} wrong; "
         f"not answerable: {beyond['right']} of {beyond.total()} right)"
     )
@@ -150,13 +172,17 @@ def row(half: str, of: Sequence[Judged]) -> str:
 
 def table(halves: dict[str, Sequence[Judged]]) -> str:
     """The unseen half first: of all, of those that the run can answer and of those that nothing answers."""
-    lines = ["| half | questions | right | refused | wrong |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        "| half | questions | right | refused | of these, right by an offered number | wrong |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
     for half, of in halves.items():
         for name, which in (("", (True, False)), (", answerable", (True,)), (", not answerable", (False,))):
             part = [one for one in of if one.question.answerable in which]
             counts = Counter(one.verdict for one in part)
-            cells = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
-            lines.append(f"| {half}{name} | {len(part)} | {cells} |")
+            right, refused, wrong = (counts[verdict] for verdict in VERDICTS)
+            offered = sum(one.is_offered for one in part)
+            lines.append(f"| {half}{name} | {len(part)} | {right} | {refused} | {offered} | {wrong} |")
     return "\n".join(lines)
 
 

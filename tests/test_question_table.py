@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import question_table
-from benchmarks.question_table import Question, Reply, judged, main, parted, questions, row
+from benchmarks.question_table import Judged, Question, Reply, judged, main, parted, questions, row
 
 STRONGEST = Question(
     ask="wich nueron is strongest??",
@@ -65,6 +66,16 @@ def test_a_refusal_is_right_only_where_nothing_holds_the_answer() -> None:
     assert judged(BEYOND, said("GPT-4 was not tested here.")) == "right"
     assert judged(BEYOND, said("Not told apart: m1.14 flips 8 of 32.")) == "wrong"
     assert judged(BEYOND, said("Yes.")) == "wrong"
+
+
+def test_a_refused_question_may_be_right_by_what_it_offers() -> None:
+    """One of the answers to its numbers; a refusal that says what a right answer must is right at once."""
+    refusal = Reply(text=REFUSAL.text, refused=True, offers=("I did not understand that", "m1.14: 8/32"))
+    assert Judged(question=STRONGEST, reply=refusal, verdict="refused").is_offered
+    assert not Judged(question=STRONGEST, reply=REFUSAL, verdict="refused").is_offered
+    held = replace(BEYOND, answerable=True)
+    assert judged(held, Reply(text="There is no answer to that: not held.", refused=True)) == "right"
+    assert judged(held, Reply(text="I did understand nothing.", refused=True)) == "refused"
 
 
 def test_the_committed_questions_are_parted_by_their_words() -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from agent.answering.conditions import with_condition
 from agent.answering.facts import facts_of
-from agent.answering.offers import MOST, Offers, offers_of
+from agent.answering.following import picked
+from agent.answering.offers import FIRST, MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, known_words, understand, unknown_words
@@ -28,6 +29,7 @@ OFFLINE = "LLM: none (offline)"
 ALL = "?"
 """Asks for everything that can be asked."""
 _LONGEST_WORD = 24
+_MEANT = "Did you mean (its number asks it, yes the first):"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,8 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
+        chosen = picked(question, topic.offered)
+        question = chosen or question
         own = own_words(open_run, question, known_words()) if few_valued(open_run) else {}
         spoken_of, last = len(topic.units), topic.kind if topic.question else ""
         found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
@@ -79,8 +83,11 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
     if not found.routes:
-        data |= {"understood": False, "answer": _not_understood(question)}
-        data["follow_ups"] = list(offers.fill(found.nearest, unit, MOST))
+        near = offers.fill(found.likely, unit, MOST)
+        data |= {"understood": False, "answer": _not_understood(question, bool(near))}
+        data["follow_ups"] = list(near or offers.fill(FIRST, unit, MOST))
+        if near:
+            remember(path, replace(topic, offered=near, certificates=()), tell)
         return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
     before = topic
     found, answered, topic = _parts_of(
@@ -91,9 +98,11 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     facts = tuple(each for part in answered for each in part.facts)
     sources = dict.fromkeys(source for each in facts for source in each.sources)
     certificates = certificate_ids(sources)
-    remember(path, replace(topic, question=found.whole or question, certificates=certificates), tell)
+    whole = found.whole or question
+    remember(path, replace(topic, question=whole, certificates=certificates, offered=()), tell)
     asked = [part for part in answered if part.tool]
     said = [
+        *([f"(asking “{chosen}”)"] if chosen else []),
         *_notes(found, answered, before, offers, unread),
         *(line for part in answered for line in lines(part.facts)),
     ]
@@ -141,6 +150,9 @@ def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
     more = more if said or data.get("understood") else (*more, f"({who})")
     offers = data["follow_ups"]
     assert isinstance(offers, list)
+    if str(data["answer"]).endswith(_MEANT):
+        numbered = [f"  {place}  {offer}" for place, offer in enumerate(offers, 1)]
+        return "\n".join([*said, str(data["answer"]), *numbered, *more])
     asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
     checked = [f"({data['checked']})"] if data["llm"] != "none (offline)" else []
     return "\n".join([*said, str(data["answer"]), *checked, *more, *asked])
@@ -238,8 +250,10 @@ def _no_such(run: Run, found: Understood) -> Answered | None:
     return None
 
 
-def _not_understood(question: str) -> str:
-    """A refusal that names the words nobody understood."""
+def _not_understood(question: str, is_near: bool) -> str:
+    """A refusal that names the words nobody understood, and asks back where some question lies near."""
     stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in unknown_words(question) if word.isalpha()]
     what = f"I did not understand {', '.join(stray[:MOST])} in that" if stray else "I did not understand that"
+    if is_near:
+        return f"{what} for sure, so I claim nothing. {_MEANT}"
     return f"{what}; it lies near no question that I can answer without a language model, so I claim nothing."

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agent.answering.understanding import LETTERS, NAMED, PROPERTY_WORD, WORD, read
 
+_NUMBER = re.compile(r"\s*(?:number |no\. ?|option )?([1-9])\s*[.)!]?\s*", re.IGNORECASE)
+_YES = re.compile(r"\s*(?:yes|y|yep|yes please|ok|okay|sure|the first(?: one)?)\s*[.!]*\s*", re.IGNORECASE)
 _BEGINS = re.compile(r"^(?:so |ok |okay )?(?:and|what about|how about|or|same|likewise|now)\b", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(
     r"so|ok|okay|and|what|about|how|or|same|likewise|now|for|on|with|without|the|an?|please|plz|then|instead|if|of|in|"
     r"those|these|that|this|it|too|is|one"
 )
 """Words that such a question can have beside the name that it swaps."""
+
+
+def picked(reply: str, offered: Sequence[str]) -> str:
+    """The offered question that a reply picks by its number, or the first by a yes; empty where it picks none."""
+    number = _NUMBER.fullmatch(reply)
+    place = int(number[1]) if number else int(_YES.fullmatch(reply) is not None)
+    return offered[place - 1] if 1 <= place <= len(offered) else ""
 
 
 def followed(question: str, earlier: str) -> str:

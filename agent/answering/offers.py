@@ -12,7 +12,8 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Neuron
 
 MOST = 3
-_FIRST = ("why", "summary", "weakest", "missed", "strongest", "units")
+FIRST = ("why", "summary", "weakest", "missed", "strongest", "units")
+"""What may always be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Offers:
     def after(self, kind: str, unit: str | None = None) -> tuple[str, ...]:
         """Three questions that go on from one of this kind."""
         going_on = QUESTIONS[kind].next.split()
-        return self.fill([*going_on, *(other for other in _FIRST if other != kind)], unit, MOST)
+        return self.fill([*going_on, *(other for other in FIRST if other != kind)], unit, MOST)
 
 
 def offers_of(run: Run, findings: Findings) -> Offers:

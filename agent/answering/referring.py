@@ -30,10 +30,13 @@ class Topic:
     units: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
     """What that answer cites."""
+    offered: tuple[str, ...] = ()
+    """What the refusal since then offered to ask."""
 
     def record(self) -> LastTopic:
         """As kept in the run file."""
-        return LastTopic(question=self.question, kind=self.kind, units=list(self.units))
+        offered = list(self.offered)
+        return LastTopic(question=self.question, kind=self.kind, units=list(self.units), offered=offered)
 
 
 def topic_of(run: Run) -> Topic:
@@ -46,7 +49,11 @@ def topic_of(run: Run) -> Topic:
         answer = run.store.get(LAST_ANSWER)
         cited = answer["certificates"] if answer["question"] == kept["question"] else []
     return Topic(
-        question=kept["question"], kind=kept["kind"], units=tuple(kept["units"]), certificates=tuple(cited)
+        question=kept["question"],
+        kind=kept["kind"],
+        units=tuple(kept["units"]),
+        certificates=tuple(cited),
+        offered=tuple(kept.get("offered", ())),
     )
 
 

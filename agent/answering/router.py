@@ -27,6 +27,8 @@ LACKING = 0.85
 """A row of what no run holds that is less likely than this is not said: the run may hold what was meant."""
 PLAIN = 0.8
 """From here on it is not said how the question was taken."""
+OFFERED = 0.1
+"""A row as likely as this is offered where none is answered."""
 EXACT = 0.95
 """A row as likely as this is asked in its own words."""
 _SEAM = re.compile(
@@ -68,6 +70,8 @@ class Understood:
     """(as written, as read)."""
     nearest: tuple[str, ...] = ()
     """Kinds that lie nearest, best first."""
+    likely: tuple[str, ...] = ()
+    """Of these the ones that may well be meant."""
     units: tuple[str, ...] = ()
     """Units that it names."""
     own: str = ""
@@ -115,6 +119,7 @@ def understand(
         ),
         corrected=tuple(pair for part in parts for pair in part.reading.corrected),
         nearest=tuple(match.row.kind for match in whole[0].matches),
+        likely=tuple(match.row.kind for match in whole[0].matches if match.score >= OFFERED),
         units=whole[0].reading.units,
         own=(whole[0].reading.about or "") if whole[0].reading.is_own else "",
     )

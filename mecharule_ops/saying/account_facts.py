@@ -115,8 +115,7 @@ def breaks_sentence(chain: Chain, run: str) -> Fact:
         said = f"Nothing: it flips {of_n(flips)} of these answers"
         return fact(said, cited, unit=chain.unit, part=SAID_BREAKS)
     place, *others = chain.breaks.places
-    named = ", ".join(f"{other.place} {other.count.flips:,}" for other in others[:_OTHER_PLACES])
-    rest = f" ({named})" if named else ""
+    rest = "".join(f", {other.place} in {other.count.flips:,}" for other in others[:_OTHER_PLACES])
     often = ""
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]

@@ -6,7 +6,7 @@ An artefact is its name, so that it can be handed to SQLite as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 
@@ -73,6 +73,8 @@ class LastTopic(TypedDict):
     question: str
     kind: str
     units: list[str]
+    offered: NotRequired[list[str]]
+    """Questions that a refusal offered, which their number asks."""
 
 
 class HeldOutLook(TypedDict):

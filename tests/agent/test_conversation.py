@@ -171,3 +171,19 @@ def test_what_the_model_gets_wrong_is_told_where_conditions_hold(copied_run: Pat
     both = str(_ask(copied_run, "how accurate is the model on subtractions where a > 200?").data["answer"])
     assert f"{labels[large].sum()}/{large.sum()} " in both
     assert "not taken into account" not in wrong + both
+
+
+def test_a_refusal_asks_back_and_its_number_is_the_question(copied_run: Path, units: tuple[str, str]) -> None:
+    """The offers stay until something is answered; a yes is the first, a number beyond them is none."""
+    refused = _ask(copied_run, f"most frequent digit swap with {units[0]} switched off?")
+    assert refused.data["understood"] is False
+    offered = refused.data["follow_ups"]
+    assert offered
+    assert f"\n  1  {offered[0]}" in refused.text  # type: ignore[index]
+    assert _ask(copied_run, "9").data["understood"] is False
+    for reply, place in (("1", 0), ("number 1.", 0), ("Yes!", 0)):
+        _ask(copied_run, f"most frequent digit swap with {units[0]} switched off?")
+        answer = _ask(copied_run, reply).data
+        assert answer["question"] == offered[place]  # type: ignore[index]
+        assert str(answer["answer"]).startswith(f"(asking “{offered[place]}”)")  # type: ignore[index]
+    assert _ask(copied_run, "1").data["understood"] is False
