@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from agent.answering.questions import QUESTIONS
@@ -22,49 +22,56 @@ ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
 def with_condition(
     run: Run, question: str, found: Understood, own: Mapping[str, str]
 ) -> tuple[Understood, list[str]]:
-    """The question about a unit with the condition that it states, which is counted; and what no answer speaks of."""
+    """The question with the conditions that it states, which are counted; and what no answer speaks of."""
     first = next(iter(found.routes), Route(kind="property", units=found.units) if found.units else None)
     if first is None:
         return found, []
-    if first.kind in NARROWED:
-        return _narrowed(run, question, found, own)
-    if QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
+    is_narrowed = first.kind in NARROWED
+    if not is_narrowed and QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
         return found, [] if "prompt" in first.given else list(own)
-    if found.own:
-        rest = [words for words, condition in own.items() if condition != found.own]
-        if any("predicate" in each.given for each in found.routes):
-            return found, rest
-        counted = replace(first, kind="property", given={"predicate": found.own}, taken=False)
-        return replace(found, routes=(counted, *found.routes)), rest
-    if not MAY_STATE.search(question):
-        return found, list(own)
-    conditions, unread = conditions_in(question, run)
-    unread += own
-    if not conditions or "predicate" in first.given:
-        return found, unread
-    route = replace(first, kind="property", given={"predicate": next(iter(conditions.values()))}, taken=False)
-    return replace(found, routes=(route,)), unread
-
-
-def _narrowed(
-    run: Run, question: str, found: Understood, own: Mapping[str, str]
-) -> tuple[Understood, list[str]]:
-    """The question which records the model is right on, of those where every condition that it names holds."""
-    kind, columns = found.routes[0].kind, few_valued(run)
+    columns = few_valued(run)
     stated, unread = conditions_in(question, run) if MAY_STATE.search(question) else ({}, [])
-    named = {said: condition for said, condition in own.items() if condition and condition not in columns}
-    stated = {**named, **stated}
-    said = read(question).about if kind != "accuracy" or stated else None
+    stated = {**{said: named for said, named in own.items() if named and named not in columns}, **stated}
+    unread += [said for said, named in own.items() if not named]
+    by_value = {said: named for said, named in own.items() if named in columns}
+    if is_narrowed:
+        return _narrowed(run, question, found, stated), unread + (
+            [] if first.kind == "accuracy" else [*by_value]
+        )
+    if stated:
+        unread += by_value
+    predicate = _all_of(stated.values()) if stated else next(iter(by_value.values()), "")
+    return (_counted(found, first, predicate, is_own=bool(own)) if predicate else found), unread
+
+
+def _counted(found: Understood, first: Route, predicate: str, *, is_own: bool) -> Understood:
+    """The question with flips counted where a predicate holds, and where a property that it names holds too."""
+    asked = [each for each in found.routes if "predicate" in each.given]
+    if not asked:
+        counted = replace(first, kind="property", given={"predicate": predicate}, taken=False)
+        return replace(found, routes=(counted, *(found.routes if is_own else ())))
+    known = PROPERTIES.get(str(asked[0].given["predicate"]))
+    given = {"predicate": _all_of([known.predicate, predicate]) if known else predicate}
+    narrower = tuple(replace(each, given={**each.given, **given}, taken=False) for each in asked)
+    return replace(found, routes=(*narrower, *(each for each in found.routes if each not in asked)))
+
+
+def _all_of(conditions: Iterable[str]) -> str:
+    """One predicate that holds where each does."""
+    first, *others = dict.fromkeys(conditions)
+    return " and ".join(f"({text})" for text in (first, *others)) if others else first
+
+
+def _narrowed(run: Run, question: str, found: Understood, stated: Mapping[str, str]) -> Understood:
+    """The question which records the model is right on, of those where every condition that it names holds."""
+    said = read(question).about if found.routes[0].kind != "accuracy" or stated else None
+    conditions = list(stated.values())
     if said is not None and _tells(run, predicate := PROPERTIES[said].predicate):
-        stated = {said: predicate, **stated}
-    by_value = columns if kind == "accuracy" else {}
-    unread += [words for words in own if words not in named and own[words] not in by_value]
-    if not stated:
-        return found, unread
-    conditions = list(dict.fromkeys(stated.values()))
-    where = " and ".join(f"({text})" for text in conditions) if len(conditions) > 1 else conditions[0]
-    routes = tuple(replace(each, given={**each.given, "where": where}) for each in found.routes)
-    return replace(found, routes=routes), unread
+        conditions.insert(0, predicate)
+    if not conditions:
+        return found
+    where = {"where": _all_of(conditions)}
+    return replace(found, routes=tuple(replace(each, given={**each.given, **where}) for each in found.routes))
 
 
 def _tells(run: Run, predicate: str) -> bool:

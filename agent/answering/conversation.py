@@ -16,6 +16,7 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
+from mecharule_ops.questions.amounts import amounts_in
 from mecharule_ops.questions.own_words import few_valued, own_words
 from mecharule_ops.report.summary import found_line, not_found, sure_line, unablated, when_line
 from mecharule_ops.run.live_run import Run
@@ -59,6 +60,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         chosen = picked(question, topic.offered)
         question = chosen or question
         own = own_words(open_run, question, known_words()) if few_valued(open_run) else {}
+        own |= amounts_in(question, open_run.task)
         spoken_of, last = len(topic.units), topic.kind if topic.question else ""
         found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
         found, unread = with_condition(open_run, question, found, own)

@@ -13,6 +13,7 @@ from agent.answering.understanding import Reading, read
 from agent.investigating.investigation import AskedUnits
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import UsageError
+from mecharule_ops.questions.amounts import amounts_in
 from mecharule_ops.questions.own_words import few_valued, own_words
 from mecharule_ops.questions.support import by_strength
 from mecharule_ops.rules.algebra import Rule
@@ -56,6 +57,9 @@ _TWO_UNITS = re.compile(
     r"\b(?:the|of the|both)\s+two\b|\b(?:both|either)\b.*\b(?:units|agonists|neurons|heads|channels)\b",
     re.IGNORECASE,
 )
+_AMONG = r"\b(?:on|only|among|inside|within|given|just|for)\s+(?:(?:the|those|only|problems|records|whose|with|an?)\s+)*"
+"""Before a condition: that it only narrows what is asked about."""
+_SAYS_NOTHING = re.compile(r"(?:\b(?:the|an?|it|its|is|are|has|and)\b|\W)*", re.IGNORECASE)
 _TRUE = re.compile(r"\b(?:correct|right|true)\s+(?=answer|result)")
 MOST_UNITS = 8
 """Units that are asked about where a question asks which."""
@@ -112,6 +116,9 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
         rest = rest.replace(text.lower(), " ")
     families = [family.name for family in known if _speaks_of(rest, family.words)]
     families += [LEAD] if _speaks_of(rest, LEAD_WORDS) else []
+    inside = [said for said in stated if families and _is_inside(said, question)]
+    unread += inside
+    stated = {said: condition for said, condition in stated.items() if said not in inside}
     given = regime_of(understood.regimes[0]) if understood.regimes else None
     named = bool(stated or families)
     is_pair = len(units) > 1 and bool(_TOGETHER.search(question)) and len({unit.basis for unit in units}) == 1
@@ -132,7 +139,7 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
     if (owner := _OWNED.search(question)) and len(units) > 1:
         return _of_others(run, rest, Neuron.parse(owner["unit"].lower()), units, given, stated)
     claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(rest, run, units, given))}
-    amounts = _AMOUNT.findall(understood.text if families and not stated else "")
+    amounts = _AMOUNT.findall(understood.text if families and not (stated or inside) else "")
     return read_as(run, units, given, families, claims, unread=[*unread, *amounts])
 
 
@@ -168,6 +175,11 @@ def _of_others(
     claims = {**dict.fromkeys(stated.values(), ""), **dict(_own_rules(text, run, [owner], given))}
     others = [unit for unit in units if unit != owner]
     return read_as(run, others if claims else units, given, [], claims)
+
+
+def _is_inside(said: str, question: str) -> bool:
+    """Whether a condition only says among which records something else is asked about, which nothing here tests."""
+    return re.search(_AMONG + re.escape(said), question, re.IGNORECASE) is not None
 
 
 def _speaks_of(text: str, words: Iterable[str]) -> bool:
@@ -234,7 +246,8 @@ def _may_be_one(said: str) -> bool:
 def conditions_in(question: str, run: Run) -> tuple[dict[str, str], list[str]]:
     """(conditions by the words of the question that state them, words that read as none).
 
-    Quoted, or after `where`, `when`, `if`: as the language writes one, or in the words in which rules are said.
+    Quoted, or after `where`, `when`, `if`: as the language writes one, or in the words in which rules are said. Amounts
+    of a sum wherever they stand.
     """
     known = [text for family in families_of(run.task, run.columns) for text in family.predicates]
     found, unread = dict[str, str](), []
@@ -250,4 +263,14 @@ def conditions_in(question: str, run: Run) -> tuple[dict[str, str], list[str]]:
                 unread.append(said)
         else:
             found[said] = said
-    return found, unread
+    for said, predicate in amounts_in(question, run.task).items():
+        if not any(said in words for words in found):
+            found[said] = predicate
+    return found, [said for said in unread if not _all_read(said, found)]
+
+
+def _all_read(said: str, found: Iterable[str]) -> bool:
+    """Whether nothing of the words is left but for what was found in them."""
+    for words in found:
+        said = said.replace(words, " ")
+    return _SAYS_NOTHING.fullmatch(said) is not None

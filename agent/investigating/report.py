@@ -39,6 +39,7 @@ STRONG = 0.7
 """Held-out MCC from which a condition predicts well."""
 RIVALS = "Rivals, those that fit train records best first (held-out records choose no order):"
 LESSER = "not by as much as was predicted"
+AGAINST = "Not as was predicted, if anything the other way round"
 LESS = "refuted at the difference that was predicted, though its interval lies above 0"
 SIGNS = {"weaker": "weaker than another rival", "open": "not decided"}
 
@@ -227,21 +228,30 @@ def _of_named(rival: Rival) -> str:
         word = "Yes" if is_stated else "Shown, it flips less there" if rival["less"] else "Shown"
         if _is_flat(rival):
             so = "that it flips less there" if rival["less"] else "so"
-            word = f"Held-out records say {so}, train records do not"
+            word = f"Held-out records say {so}, the {_looked(rival):,} train records looked at do not"
     elif _is_less(rival):
         word = "More often, but by less than was predicted"
     elif rival["state"] == "refuted":
-        word = "No" if is_stated and (rival["value"] or 0.0) <= 0 else LESSER.capitalize()
+        against = (rival["value"] or 0.0) <= 0
+        word = "No" if is_stated and against else AGAINST if against else LESSER.capitalize()
     telling = [each for each in rival["beside"] if each["kind"] in ("loses", "within")]
     telling.sort(key=lambda each: not each["told_apart"])
     more = f" {_capital(telling[0]['said'])}." if rival["held_out"] and telling else ""
     train = ""
-    if rival["state"] == "supported" and _is_flat(rival):
+    is_open = rival["state"] in ("undecided", "underpowered")
+    if "+" not in rival["unit"] and (is_open or (rival["state"] == "supported" and _is_flat(rival))):
         flips, n, other, all_ = rival["train"]
-        where = f"flip where {rival['words']}"
-        train = f" Of the train records {flips:,} of {n:,} {where}, elsewhere {other:,} of {all_:,}."
+        train = (
+            f" Of {_looked(rival):,} train records {flips:,} of {n:,} flip where {rival['words']}, elsewhere "
+            f"{other:,} of {all_:,}."
+        )
     weak = _weak(rival) if rival["state"] == "supported" else ""
     return f"{word}: {_counts(rival, of_less=True)}{train}{weak}{more}"
+
+
+def _looked(rival: Rival) -> int:
+    """Train records that its predicate was looked at on: a draw, where there are many."""
+    return rival["train"][1] + rival["train"][3]
 
 
 def _is_flat(rival: Rival) -> bool:

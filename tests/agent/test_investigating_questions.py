@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -229,7 +230,7 @@ def test_the_rule_of_one_unit_is_asked_of_the_others(run: Run) -> None:
 
 def test_an_amount_that_was_not_read_is_said(run: Run) -> None:
     """Beside a family that was, so that nobody takes the whole as tested; names and sums are no amounts."""
-    asked = "do even answers ending in 7 or more go with the flips of m1.14?"
+    asked = "do even answers whose cross sum is 7 or more go with the flips of m1.14?"
     assert reading_of(asked, run).words.endswith("(not read as a condition: '7 or more')")
     assert "not read" not in reading_of("does a borrow go with the flips of m1.14?", run).words
 
@@ -238,7 +239,10 @@ def test_what_goes_the_other_way_is_said_so_where_train_records_are_flat(run: Ru
     """An even answer: held-out records flip less there, train records alike."""
     said = verdict(_investigated(stored, run, "do the flips of m1.14 go with even answers?"))
     assert said.startswith(
-        "Held-out records say that it flips less there, train records do not: where the right answer"
+        "Held-out records say that it flips less there, the 344 train records looked at do not: where the right answer"
+    )
+    assert re.search(
+        r" Of 344 train records \d+ of 170 flip where the right answer is odd, elsewhere 37 of 174\.", said
     )
 
 
@@ -256,7 +260,9 @@ def test_the_verdict_says_what_of_the_question_was_not_read(run: Run, stored: Pa
     said = verdict(
         _investigated(stored, run, "do m1.37's flips on answers ending in 1 go with the operator?")
     )
-    assert said.startswith("Of a part of the question only (not read as a condition: '1'). ")
+    assert said.startswith(
+        "Of a part of the question only (not read as a condition: 'answers ending in 1'). "
+    )
     assert not reading_of("what 'responds' with a carry when m1.14 flips?", run).unread
     assert answered("why?", "because").ended
 
@@ -268,3 +274,11 @@ def test_the_example_is_one_of_what_the_verdict_is_about(run: Run, stored: Path)
         lines = reported(run, found).text.splitlines()
         (example,) = [line for line in lines if line.startswith("For example: ")]
         assert sign in example.partition("=")[0]
+
+
+def test_an_amount_in_plain_words_is_what_is_tested(run: Run) -> None:
+    """As it is stated, not the nearest predicate of a family."""
+    (asked,) = reading_of("does m1.14 flip where the tens digit is 7 or more?", run).asked
+    assert list(asked["claims"]) == ["digit(expected, 1) >= 7"]
+    (asked,) = reading_of("do even answers ending in 7 or more go with the flips of m1.14?", run).asked
+    assert "divisible(expected, 2) and digit(expected, 0) >= 7" in asked["claims"]

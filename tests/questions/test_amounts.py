@@ -1,0 +1,68 @@
+"""Amounts that a question states of a sum in plain words, as predicates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.questions.amounts import amounts_in
+from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.tasks.task_names import make_task
+
+TASK = make_task("arithmetic", operators=("+", "-"), low=0, high=299)
+COLUMNS = {"a": np.arange(300) % 271, "b": np.arange(300) % 113, "expected": np.arange(-150, 150)}
+ANSWER, A, B = COLUMNS["expected"], COLUMNS["a"], COLUMNS["b"]
+SIZE = np.abs(ANSWER)
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "holds"),
+    [
+        ("does m1.3 flip answers ending in 1 or 3?", "answers ending in 1 or 3", np.isin(SIZE % 10, (1, 3))),
+        ("where the tens digit is 7 or more", "tens digit is 7 or more", SIZE // 10 % 10 >= 7),
+        ("is a's last digit below five?", "a's last digit below five", A % 10 < 5),
+        ("the hundreds digit of b is 1?", "hundreds digit of b is 1", B // 100 % 10 == 1),
+        ("small results (under 100)?", "results (under 100", ANSWER < 100),
+        ("the answer is below zero?", "answer is below zero", ANSWER < 0),
+        ("answers whose magnitude is under a hundred", None, SIZE < 100),
+        ("the size of the answer is at most 20", "size of the answer is at most 20", SIZE <= 20),
+        ("operands of 200 or above?", "operands of 200 or above", np.maximum(A, B) >= 200),
+        ("both operands over 100?", "both operands over 100", np.minimum(A, B) > 100),
+        ("when the right answer is between 100 and 120", None, (ANSWER >= 100) & (ANSWER <= 120)),
+    ],
+)
+def test_an_amount_is_a_predicate(question: str, words: str | None, holds: np.ndarray) -> None:
+    """It holds where a reader of the words would say so."""
+    ((said, predicate),) = amounts_in(question, TASK).items()
+    assert said in question
+    assert words in (None, said)
+    schema = schema_of(COLUMNS)
+    assert (evaluate(parse_predicate(predicate, schema), COLUMNS) == holds).all()
+    assert holds.any()
+    assert not holds.all()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "m1.14 flips 14 of 64 records",
+        "is the answer 175?",
+        "does it flip more than 10 records?",
+        "does it break answers more than 10 times?",
+        "are right answers below 5 % there?",
+        "which 2 units flip answers?",
+        "how many answers of 300 are right?",
+        "the last digit is odd",
+    ],
+)
+def test_what_is_no_amount_of_a_sum_is_none(question: str) -> None:
+    assert amounts_in(question, TASK) == {}
+
+
+def test_two_amounts_are_two_and_a_task_without_sums_has_none() -> None:
+    """The longest reading of overlapping ones is taken."""
+    both = amounts_in("where the tens digit is 7 or more and the answer is above 100", TASK)
+    assert list(both.values()) == ["digit(expected, 1) >= 7", "expected > 100"]
+    assert isinstance(TASK, Arithmetic)
+    assert amounts_in("answers ending in 1", make_task("hans")) == {}
