@@ -57,7 +57,10 @@ _TWO_UNITS = re.compile(
     r"\b(?:the|of the|both)\s+two\b|\b(?:both|either)\b.*\b(?:units|agonists|neurons|heads|channels)\b",
     re.IGNORECASE,
 )
-_AMONG = r"\b(?:on|only|among|inside|within|given|just|for)\s+(?:(?:the|those|only|problems|records|whose|with|an?)\s+)*"
+_AMONG = (
+    r"\b(?:on|only|among|inside|within|given|just|for)\s+"
+    r"(?:(?:the|those|only|problems|records|whose|with|an?)\s+)*"
+)
 """Before a condition: that it only narrows what is asked about."""
 _SAYS_NOTHING = re.compile(r"(?:\b(?:the|an?|it|its|is|are|has|and)\b|\W)*", re.IGNORECASE)
 _TRUE = re.compile(r"\b(?:correct|right|true)\s+(?=answer|result)")
