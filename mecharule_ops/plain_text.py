@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from mecharule_ops.errors import system_errors
@@ -11,8 +13,10 @@ from mecharule_ops.errors import system_errors
 _TRICKS = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Control, format (bidi, zero width), surrogate and private characters."""
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
-"""Behind one."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n|;\s")
+"""Behind one, or behind a clause."""
+_TEMPLATE = 12
+"""Characters that prompts have in common from which these are left out."""
 
 
 def plain(text: str) -> str:
@@ -35,6 +39,27 @@ def beginning(text: str) -> str:
 def last_line(prompt: str) -> str:
     """The question of a prompt, without few-shot lines."""
     return plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
+
+
+def what_differs(prompts: Sequence[str]) -> tuple[str, ...]:
+    """Each question, as it stands before its answer, without the words that all of them begin and end with.
+
+    >>> what_differs(["The capital of Peru is", "The capital of Chad is"]), what_differs(["2 + 3 =", "2 + 4 ="])
+    (('Peru:', 'Chad:'), ('2 + 3 =', '2 + 4 ='))
+    """
+    asked = [last_line(prompt) for prompt in prompts]
+    words = [line.split() for line in asked]
+    begins = _alike(words)
+    ends = _alike([line[begins:][::-1] for line in words])
+    parts = [" ".join(line[begins : len(line) - ends]) for line in words]
+    shared = min((len(line) - len(part) for line, part in zip(asked, parts, strict=True)), default=0)
+    tells = len(parts) > 1 and all(any(map(str.isalpha, part)) for part in parts)
+    return tuple(f"{part}:" for part in parts) if tells and shared >= _TEMPLATE else tuple(asked)
+
+
+def _alike(lines: Sequence[Sequence[str]]) -> int:
+    """Words that all lines begin with."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*lines, strict=False)))
 
 
 def write_file(file: str | Path, text: str) -> Path:

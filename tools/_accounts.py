@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 
-from mecharule_ops.certificates.certificate import Certificate, ExampleRow, SliceTotal, shown_rows
+from mecharule_ops.certificates.certificate import (
+    Certificate,
+    ExampleRow,
+    SliceTotal,
+    is_concealed,
+    shown_rows,
+)
 from mecharule_ops.codec import encode
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.plain_text import beginning, last_line, plain
+from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
 from mecharule_ops.saying.control_facts import claims_words, control_parts
@@ -18,12 +28,18 @@ from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.saying.unit_rules import UnitRule, told_rule, told_words
+from mecharule_ops.tasks.text import first_word
 from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Neuron, Regime, Share
 from tools.arguments import DirectedArguments
 
-SHOWN = 5
+_MOST = 40
 """Flipped examples listed."""
 _EXAMPLES = 2
+_ROOM = 600
+"""Characters of flipped examples that are told."""
+_FEW = 2
+"""Flips of which it is worth saying what is written instead."""
+_WORDS = re.compile(r"\w+")
 """Of them those that stand under a verdict."""
 
 
@@ -126,10 +142,10 @@ def _flipped_rows(certificate: Certificate, show_text: bool) -> list[ExampleRow]
 
 
 def flipped_data(certificate: Certificate, show_text: bool) -> dict[str, object]:
-    """The first few flipped examples, how many there are, and the certificate that holds them all."""
+    """The flipped examples, at most `_MOST`, how many there are, and the certificate that holds them all."""
     rows = _flipped_rows(certificate, show_text)
     return {
-        "flipped": [example_data(row) for row in rows[:SHOWN]],
+        "flipped": [example_data(row) for row in rows[:_MOST]],
         "flipped_in_all": len(rows),
         "unharmed": _unharmed(certificate, show_text),
         "certificate": certificate.id,
@@ -223,25 +239,51 @@ def flips_fact(certificate: Certificate, known: Unit | None = None, kinds: str =
 
 def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:
     """The first few flipped examples, and how many more there are."""
-    rows = _flipped_rows(certificate, show_text)
-    shown = " · ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in rows[:SHOWN])
-    more = f" … {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return fact(f"Flipped: {shown or 'none'}{more}", f"c:{certificate.id}", kinds=kinds)
+    asked = asked_of(certificate, show_text)
+    said = [f"{asked[row]} {change_words(row)}" for row in _flipped_rows(certificate, show_text)]
+    count = min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM))
+    more = f" … {len(said) - count} more" if len(said) > count else ""
+    return fact(f"Flipped: {' · '.join(said[:count]) or 'none'}{more}", f"c:{certificate.id}", kinds=kinds)
+
+
+def instead_fact(certificate: Certificate, kinds: str = "") -> Fact | None:
+    """How many flipped answers begin with a word of their own prompt, or with one word; None where few do."""
+    rows = [] if is_concealed(certificate.task) else _flipped_rows(certificate, True)
+    asked = asked_of(certificate, True)
+    first = [first_word(row.after.text) for row in rows]
+    copied = sum(
+        word in _WORDS.findall(asked[row].lower()) for word, row in zip(first, rows, strict=True) if word
+    )
+    word, often = Counter(filter(None, first)).most_common(1)[0] if any(first) else ("", 0)
+    least = max(_FEW, len(rows) / 4)
+    said = []
+    if copied >= least:
+        said.append(
+            f"in {copied} of the {len(rows)} flips what it writes begins with a word of the prompt itself"
+        )
+    if often >= least:
+        said.append(f"most often with {word!r} ({often}×)")
+    if not said:
+        return None
+    return fact(f"Instead, {', '.join(said)}", f"c:{certificate.id}", kinds=kinds)
+
+
+def asked_of(certificate: Certificate, show_text: bool) -> dict[ExampleRow, str]:
+    """The question of each row as it stands before its answer, what all have in common left out."""
+    rows = shown_rows(certificate, show_text)
+    return dict(zip(rows, what_differs([row.prompt for row in rows]), strict=True))
 
 
 def example_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:
     """Two flipped answers before and after, and one that the ablation leaves alone."""
     rows = shown_rows(certificate, show_text)
-    flipped = [_before_after(row) for row in rows if row.flipped][:_EXAMPLES]
+    asked = asked_of(certificate, show_text)
+    flipped = [f"{asked[row]} {change_words(row)}" for row in rows if row.flipped][:_EXAMPLES]
     spared = next((row for row in rows if row.before.text == row.after.text), None)
     said = " · ".join(flipped) or "No answer flips"
     if spared is not None:
-        said += f" (unharmed: {last_line(spared.prompt)} {beginning(spared.before.text)})"
+        said += f" (unharmed: {asked[spared]} {beginning(spared.before.text)})"
     return fact(said, f"c:{certificate.id}", kinds=kinds)
-
-
-def _before_after(row: ExampleRow) -> str:
-    return f"{last_line(row.prompt)} {change_words(row)}"
 
 
 def change_words(row: ExampleRow) -> str:

@@ -73,10 +73,11 @@ def _answered(
 
 
 def _texts(task: PromptTable, records: Sequence[BehaviourRecord]) -> Iterator[str]:
-    for record in records[:SHOWN]:
+    wrong_first = sorted(records, key=lambda record: record.label)
+    for record in wrong_first[:SHOWN]:
         prompt = record.example.prompt.removeprefix(task.prefix)
-        word = task.words.of(record.label)
-        yield f"  {prompt[-_TEXT:]!r} → {record.completion!r} ({word})"
+        cut = "…" if len(prompt) > _TEXT else ""
+        yield f"  {cut}{prompt[-_TEXT:]!r} → {record.completion!r} ({task.words.of(record.label)})"
 
 
 def _is_neither(record: BehaviourRecord) -> bool:

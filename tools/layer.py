@@ -109,8 +109,8 @@ def _facts(
     judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
     shown = " against ".join(f"[{one['lower']:.2f}, {one['upper']:.2f}]" for one in (first, second))
     yield fact(
-        f"The layer as a whole is {word} {name} on these examples: strength, bounded over all units searched, in "
-        f"{shown}; {judged}",
+        f"The layer as a whole is {word} {name} on these examples: strength, for this comparison bounded from below "
+        f"and above over all units searched, in {shown}; {judged}",
         source,
         unit=name,
     )

@@ -88,7 +88,9 @@ def _row(findings: Findings, outcome: SearchOutcome) -> dict[str, object]:
                 "sentence": f"{audit_sentence(outcome, outcome.audit).removesuffix('.')}; {cost_words(outcome.cost)}",
             }
         sentence = (
-            f"{untested:,} of {units:,} units were never tested alone, because a group that held them was pruned "
+            f"every one of {units:,} units was tested alone, so none was left out with a group"
+            if not untested
+            else f"{untested:,} of {units:,} units were never tested alone, because a group that held them was pruned "
             "or the search ended first; what they hide is not bounded here. Testing every unit alone "
             "(--exhaustive-up-to) would settle it"
         )

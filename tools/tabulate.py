@@ -155,7 +155,7 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
         said = f"{_values_words(unit, predicate, counts)}, of {len(positions):,} {part} records"
         return stated(
             {**asked.data, "predicate": predicate, "records": part.value, "by": by, "price": price.data},
-            [fact(said, source, unit=unit, kinds="when"), *of_look],
+            [fact(said, source, unit=unit), *of_look],
         )
     where, interval = FlipsWhere.of(holds, flips), mcc_interval(holds, flips)
     told = f"{unit} flips {_sides(where, asked_for)}, of {len(positions):,} {part} records"
@@ -169,7 +169,7 @@ def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolRes
         "looks": conditions,
         "price": price.data,
     }
-    facts = [fact(told, source, unit=unit, kinds="when")]
+    facts = [fact(told, source, unit=unit)]
     if interval is not None:
         facts.append(fact(f"As a rule it would have MCC {interval} on them", source, unit=unit))
     return stated(data, [*facts, *of_look])

@@ -51,6 +51,7 @@ from tools._accounts import (
     finite,
     flipped_data,
     flipped_fact,
+    instead_fact,
     rule_data,
 )
 from tools.arguments import WhyArguments
@@ -150,6 +151,9 @@ def _flips(
     selectivity = known.estimate.signed_selectivity
     yield switched_off(findings, known, certificate)
     yield examples[0]
+    instead = None if certificate is None else instead_fact(certificate, "why flipped")
+    if instead is not None:
+        yield instead
     counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
     yield fact(f"Ablating {unit} alone flips {counted}", source, unit=unit, kinds="strength when controls")
     yield fact(
@@ -276,15 +280,19 @@ def _refutations(
     name, count = known.estimate.stronger
     needed = _flips_needed(findings, known)
     seen = f"these {count.n} of {name}"
+    open_still = needed is not None and count.flips < needed
     threshold = (
         f"nothing on {seen}, since even all of them flipping would not bound it above τ"
         if needed is None
+        else f"in a second run, for which it is named beforehand, {needed} flips on the slice of {name} would show it, "
+        f"fewer would not; it was {count.flips} of {seen}, as one of all units searched, which does not"
+        if open_still
         else f"fewer than {needed} flips on the slice of {name} in a second run, for which it is named "
         f"beforehand: {needed} would put its lower bound at τ or above; it was {count.flips} of {seen}, as one of all "
         "units searched"
     )
     said = [
-        f"Any of these would: {threshold}",
+        f"{'That it reaches τ is not shown' if open_still else 'Any of these would'}: {threshold}",
         "So would random units that flip as many held-out records as it does",
     ]
     if known.controls is not None and known.controls.selective is Selective.SELECTIVE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -12,9 +13,13 @@ from agent.investigating.asking import MAY_STATE, conditions_in
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.tabulating import Part
 from mecharule_ops.saying.properties import PROPERTIES
 from tools.about import NARROWED
 
+_HELD_OUT = re.compile(
+    r"\bheld[- ]?out\b|\bunseen\b|\bdid(?:n't| not) (?:choose|pick|select)\b", re.IGNORECASE
+)
 ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
 """Tools whose answer about a unit leaves a condition out."""
 
@@ -33,7 +38,8 @@ def with_condition(
     stated, unread = conditions_in(question, run) if MAY_STATE.search(question) else ({}, [])
     stated = {**{said: named for said, named in own.items() if named and named not in columns}, **stated}
     unread += [said for said, named in own.items() if not named]
-    by_value = {said: named for said, named in own.items() if named in columns}
+    within = " ".join(stated)
+    by_value = {said: named for said, named in own.items() if named in columns and said not in within}
     if is_narrowed:
         return _narrowed(run, question, found, stated), unread + (
             [] if first.kind == "accuracy" else [*by_value]
@@ -41,17 +47,21 @@ def with_condition(
     if stated:
         unread += by_value
     predicate = _all_of(stated.values()) if stated else next(iter(by_value.values()), "")
-    return (_counted(found, first, predicate, is_own=bool(own)) if predicate else found), unread
+    if not predicate:
+        return found, unread
+    part = {"records": Part.HELD_OUT.value} if _HELD_OUT.search(question) else {}
+    return _counted(found, first, {"predicate": predicate, **part}, is_own=bool(own)), unread
 
 
-def _counted(found: Understood, first: Route, predicate: str, *, is_own: bool) -> Understood:
+def _counted(found: Understood, first: Route, given: Mapping[str, str], *, is_own: bool) -> Understood:
     """The question with flips counted where a predicate holds, and where a property that it names holds too."""
     asked = [each for each in found.routes if "predicate" in each.given]
     if not asked:
-        counted = replace(first, kind="property", given={"predicate": predicate}, taken=False)
+        counted = replace(first, kind="property", given=dict(given), taken=False)
         return replace(found, routes=(counted, *(found.routes if is_own else ())))
     known = PROPERTIES.get(str(asked[0].given["predicate"]))
-    given = {"predicate": _all_of([known.predicate, predicate]) if known else predicate}
+    if known:
+        given = {**given, "predicate": _all_of([known.predicate, given["predicate"]])}
     narrower = tuple(replace(each, given={**each.given, **given}, taken=False) for each in asked)
     return replace(found, routes=(*narrower, *(each for each in found.routes if each not in asked)))
 

@@ -12,18 +12,20 @@ from agent.answering.offers import FIRST, MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, known_words, understand, unknown_words
+from agent.investigating.asking import MAY_STATE
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.amounts import amounts_in
-from mecharule_ops.questions.own_words import few_valued, own_words
+from mecharule_ops.questions.own_words import has_own_words, own_words
 from mecharule_ops.report.summary import found_line, not_found, sure_line, unablated, when_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
 from mecharule_ops.types import Neuron
+from tools.about import NARROWED
 from tools.registry import Tell, ToolResult, call
 
 OFFLINE = "LLM: none (offline)"
@@ -57,13 +59,17 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
-        chosen = picked(question, topic.offered)
+        chosen = picked(question, topic.offered) if topic.offered else ""
         question = chosen or question
-        own = own_words(open_run, question, known_words()) if few_valued(open_run) else {}
-        own |= amounts_in(question, open_run.task)
+        is_table = has_own_words(open_run.task)
+        own = (
+            own_words(open_run, question, known_words()) if is_table else amounts_in(question, open_run.task)
+        )
         spoken_of, last = len(topic.units), topic.kind if topic.question else ""
         found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
-        found, unread = with_condition(open_run, question, found, own)
+        unread = list[str]()
+        if own or MAY_STATE.search(question) or any(route.kind in NARROWED for route in found.routes):
+            found, unread = with_condition(open_run, question, found, own)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
         "run": findings.run,
@@ -222,7 +228,7 @@ def _notes(
     asked = [f"“{wording}”" for wording in taken if wording]
     if asked:
         notes.append(f"taking the question as {' and as '.join(dict.fromkeys(asked))}")
-    return [f"({'; '.join(notes)})"] if notes else []
+    return [f"({'; '.join(dict.fromkeys(notes))})"] if notes else []
 
 
 def worded(route: Route, answered: Answered, offers: Offers) -> str:

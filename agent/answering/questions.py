@@ -96,7 +96,7 @@ QUESTIONS: Mapping[str, Question] = {
         Question(
             "strongest",
             "why",
-            "which neuron is the strongest?",
+            "which unit is the strongest?",
             "verify when versus",
             told_as="why",
             superlative=True,
@@ -167,7 +167,7 @@ QUESTIONS: Mapping[str, Question] = {
         Question(
             "shared",
             "shared",
-            "which neurons share the flips of {unit}?",
+            "which units share the flips of {unit}?",
             "versus layer verify",
             units=ONE,
             general="overlap",

@@ -16,10 +16,8 @@ from agent.investigating.investigation_loop import Investigated
 from agent.investigating.nodes import said_of
 from agent.investigating.priced_tests import by_fit
 from agent.investigating.proposed_rivals import CHANCE, STATED
-from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.numbers import plural
-from mecharule_ops.plain_text import last_line
 from mecharule_ops.rules.interval import fisher_p
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
@@ -28,7 +26,7 @@ from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import Regime
 from tools._ablations import Quoted
-from tools._accounts import change_words
+from tools._accounts import asked_of, change_words
 from tools.registry import ToolResult
 
 MOST_TOLD = 2
@@ -316,15 +314,15 @@ def _example(run: Run, found: Investigated) -> Iterator[str]:
     """
     units = [unit for one in found.state["asked"][:1] for unit in one["units"]]
     rows = [
-        (certificate.id, row)
-        for certificate in run.store.certificates()
-        if list(certificate.units) == units and certificate.kind in ("ablate", "why")
-        for row in shown_rows(certificate, show_text=False)
+        (certificate.id, row, words)
+        for certificate in run.store.certificates(*units)
+        if certificate.kind in ("ablate", "why")
+        for row, words in asked_of(certificate, False).items()
         if row.flipped
     ]
     there = _prompts_where(run, found)
-    for identifier, row in sorted(rows, key=lambda one: one[1].prompt not in there)[:1]:
-        yield f"For example: {last_line(row.prompt)} {change_words(row)} [c:{identifier}]"
+    for identifier, row, words in sorted(rows, key=lambda one: one[1].prompt not in there)[:1]:
+        yield f"For example: {words} {change_words(row)} [c:{identifier}]"
 
 
 def _prompts_where(run: Run, found: Investigated) -> set[str]:

@@ -9,12 +9,20 @@ import numpy as np
 
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
+from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import PROMPT
 from mecharule_ops.tasks.rival_families import MOST_VALUES
 
 LEAST_LETTERS = 3
 """Of a column's name or value that a question is taken to name."""
-_NAME = re.compile(r"(?<![\w.])[A-Z][\w-]{2,}(?![\w.])")
+_NARROWS = r"(?:on|for|in|among|about|of|than|flips?|breaks?|why|more)\s+(?:the\s+)?"
+"""Before a word that a question may use otherwise: that it is a value."""
+_WORD = re.compile(r"(?<![\w.])[^\W\d][\w-]{2,}(?![\w]|\.\w)")
+
+
+def has_own_words(task: Task) -> bool:
+    """Whether questions may use the words of its table: not where the task has words of its own, or conceals them."""
+    return getattr(task, "rival_families", None) is None and not task.concealed
 
 
 def few_valued(run: Run) -> dict[str, list[str | int]]:
@@ -22,23 +30,32 @@ def few_valued(run: Run) -> dict[str, list[str | int]]:
 
     None of a task that has words of its own for what its columns hold.
     """
-    task = run.task
-    if getattr(task, "rival_families", None) is not None or task.concealed:
-        return {}
-    columns = run.observed.columns
-    plain = {
-        name: np.unique(columns[name]).tolist()
-        for name in columns
-        if name in task.prompt_columns - task.solution_columns and columns[name].dtype.kind in "iU"
-    }
+    plain = {name: np.unique(values).tolist() for name, values in _own_columns(run, "iU")}
     return {name: values for name, values in plain.items() if 2 <= len(values) <= MOST_VALUES}
+
+
+def yes_or_no(run: Run) -> tuple[str, ...]:
+    """The columns of the prompt that are true of some records only, as `few_valued`."""
+    return tuple(name for name, values in _own_columns(run, "b") if values.any() and not values.all())
+
+
+def _own_columns(run: Run, kinds: str) -> Iterator[tuple[str, np.ndarray]]:
+    """The columns of a table of one's own, with values of some kinds."""
+    task = run.task
+    if not has_own_words(task):
+        return
+    for name in task.prompt_columns - task.solution_columns:
+        values = run.observed.columns.get(name)
+        if values is not None and values.dtype.kind in kinds:
+            yield name, values
 
 
 def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str, str]:
     """Words of the question, each with the column or condition that they name; none for a name that no prompt has.
 
     Two values of one column name the column. A name that is a `known` word is taken for a column only as in `each
-    number`, `by number` or `the column number`.
+    number`, `by number` or `the column number`. A word that is not known and stands in some prompts only, not in all,
+    names these.
     """
     found = dict[str, str]()
     for name, values in few_valued(run).items():
@@ -48,30 +65,60 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
         for said in _columns(question, name, known):
             if not any(said in longer for longer in found):
                 found[said] = name
-    held = {word for said in found for word in said.split()}
-    for match in _NAME.finditer(question) if PROMPT in run.observed.columns else ():
+    for name in yes_or_no(run):
+        found |= _holds(question, name, known)
+    return found | _of_prompts(run, question, known, found)
+
+
+def _holds(question: str, name: str, known: Collection[str]) -> dict[str, str]:
+    """Where the question says that a column that is true or false is so: `where alive is false`, `not alive`."""
+    said = (
+        rf"(?P<no>not\s+|un-?)?(?<!\w){_spelt(name)}(?:\s+(?:is|are|=+)\s+(?P<is>true|yes|false|no))?(?!\w)"
+    )
+    found = dict[str, str]()
+    for match in re.finditer(said, question, re.IGNORECASE):
+        if match["is"] or name.lower() not in known:
+            is_not = bool(match["no"]) is not ((match["is"] or "").lower() in ("false", "no"))
+            found[match[0]] = f"not {name}" if is_not else name
+    return found
+
+
+def _of_prompts(run: Run, question: str, known: Collection[str], named: Collection[str]) -> dict[str, str]:
+    """Words that only some prompts have: names with a capital, and others that no question of the program holds."""
+    if not has_own_words(run.task) or PROMPT not in run.observed.columns:
+        return {}
+    found = dict[str, str]()
+    held = {word for said in named for word in said.split()}
+    for match in _WORD.finditer(question):
         said = match[0]
-        if match.start() and said.lower() not in known and said not in held:
-            condition = f"has_word({PROMPT}, {said!r})"
-            holds = fires(run, condition)
-            if not holds.all():
-                found[said] = condition if holds.any() else ""
+        is_name = said[:1].isupper() and match.start() > 0
+        if said.lower() in known or said in held:
+            continue
+        condition = f"has_word({PROMPT}, {said!r})"
+        holds = fires(run, condition)
+        if holds.any() and not holds.all():
+            found[said] = condition
+        elif is_name and not holds.any():
+            found[said] = ""
     return found
 
 
 def _values(question: str, name: str, value: str | int, known: Collection[str]) -> Iterator[str]:
-    """Where the question says that a column is a value; a word that can be no other's says so alone.
+    """Where the question says that a column is a value; a word that can be no other's says so alone, others after `on`.
 
-    Of a name those of it too: `African` is `Africa`.
+    Of a name those of it too: `African` is `Africa`; of others many of them.
     """
     plain = re.escape(str(value))
     of_column = (
         rf"(?:the\s+)?(?:column\s+)?{_spelt(name)}(?:\s+(?:is\s+|equals\s+)?|\s*==?\s*)['\"]?{plain}['\"]?"
     )
-    alone = isinstance(value, str) and len(value) >= LEAST_LETTERS and value.lower() not in known
-    people = "(?:i?a?ns?)?" if str(value).istitle() else ""
-    pattern = rf"(?<!\w)(?:{of_column}{f'|{plain}{people}' if alone else ''})(?!\w|\.\w)"
-    return (match[0] for match in re.finditer(pattern, question, re.IGNORECASE))
+    people = "(?:i?a?ns?)?" if str(value).istitle() else "(?:e?s)?"
+    pattern = rf"(?<!\w)(?P<said>{of_column})(?!\w|\.\w)"
+    if isinstance(value, str) and len(value) >= LEAST_LETTERS:
+        before = _NARROWS if value.lower() in known else ""
+        pattern = rf"(?:{pattern}|(?<!\w){before}(?P<alone>{plain}{people})(?!\w|\.\w))"
+    for match in re.finditer(pattern, question, re.IGNORECASE):
+        yield match["said"] or match["alone"]
 
 
 def _columns(question: str, name: str, known: Collection[str]) -> Iterator[str]:

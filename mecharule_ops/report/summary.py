@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
@@ -125,11 +127,11 @@ def _told(unit: Unit) -> UnitRule | None:
 
 
 def sure_line(findings: Findings) -> str:
-    """The units beside random ones, and what each search missed at most; empty where nothing was found."""
+    """The strongest on held-out records, units beside random ones, what each search missed; empty for no unit."""
     beside = [controls for outcome in findings.searches for controls in _controls(findings, outcome)]
     if not beside:
         return ""
-    said = [counted_ranks(beside, findings.alpha)]
+    said = [*_held_out(beside), counted_ranks(beside, findings.alpha)]
     searched = [
         (name, outcome)
         for name, outcome in zip(search_titles(findings), findings.searches, strict=True)
@@ -153,6 +155,12 @@ def not_found(findings: Findings) -> list[str]:
             ]
         )
     ]
+
+
+def _held_out(beside: Sequence[AgonistControls | None]) -> Iterator[str]:
+    """What the first unit flips of held-out records: its slices chose it, these did not."""
+    if beside[0] is not None and beside[0].flips is not None:
+        yield f"of held-out answers, which did not choose it, the strongest flips {k_of_n(beside[0].flips)}"
 
 
 def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControls | None]:

@@ -166,6 +166,11 @@ def prediction_sentence(account: Account, run: str) -> Fact:
     notes = "".join(f"; {note}" for note in caveats(account))
     if scored is None or scored.held_out is None:
         few = "Its first-order prediction could not be scored: too few held-out records of one side"
+        if scored is not None and scored.happened is not None:
+            few += (
+                f" (of {scored.records:,} it names {scored.predicted:,}, and {what} on {scored.happened:,}; "
+                "`rules` has the counts of each rule)"
+            )
         return fact(f"{few}{notes}", f"run:{run}", unit=account.neuron)
     said = (
         f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "

@@ -9,7 +9,7 @@ import numpy as np
 
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
-from mecharule_ops.plain_text import beginning, last_line
+from mecharule_ops.plain_text import beginning, what_differs
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.rules.in_words import rule_in_words
@@ -85,8 +85,11 @@ def successes(run: Run, findings: Findings, where: str = "") -> Iterator[str]:
 
 def _records(run: Run, label: bool, where: str) -> Iterator[str]:
     here = fires(run, where)[: len(run.records)] if where else np.ones(len(run.records), bool)
-    asked = [record for record, holds in zip(run.records, here, strict=True) if holds]
-    some = [record for record in asked if record.label == label]
+    prompts = what_differs([record.example.prompt for record in run.records])
+    asked = [
+        (record, words) for record, words, holds in zip(run.records, prompts, here, strict=True) if holds
+    ]
+    some = [(record, words) for record, words in asked if record.label == label]
     yield (
         f"With nothing ablated the model {'succeeds' if label else 'fails'} on "
         f"{k_of_n(Share(count=len(some), n=len(asked)))} of the records"
@@ -94,5 +97,5 @@ def _records(run: Run, label: bool, where: str) -> Iterator[str]:
     )
     if some and not run.task.concealed:
         yield "Such as: " + " · ".join(
-            f"{last_line(record.example.prompt)} {beginning(record.completion)}" for record in some[:SHOWN]
+            f"{words} {beginning(record.completion)}" for record, words in some[:SHOWN]
         )

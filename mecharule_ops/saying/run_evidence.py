@@ -374,9 +374,24 @@ def next_steps(run: Run, findings: Findings) -> Iterator[str]:
     found = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.search.suppressed]
     id = findings.run
     if any(unit.lower < findings.tau for unit in found):
-        yield "More records would narrow the bounds: the same run with a larger `--records`"
-    if any(unit.controls is None or unit.controls.effect_p is None for unit in found):
-        yield f"More random units would allow a p: `mecharule fork {id} --set controls=99`"
+        rows = getattr(run.task, "questions", None)
+        is_spent = rows is not None and len(rows) <= run.config.records
+        more = (
+            "the same run on a table of more rows" if is_spent else "the same run with a larger `--records`"
+        )
+        yield f"More records would narrow the bounds: {more}"
+    without_p = [
+        str(unit.neuron) for unit in found if unit.controls is None or unit.controls.effect_p is None
+    ]
+    if without_p:
+        yield (
+            f"More random units would allow a p of {' and '.join(without_p[:3])}: "
+            f"`mecharule fork {id} --set controls=99`"
+        )
+    yield (
+        f"Weaker units would be looked for at a lower τ, here {findings.tau:g}: "
+        f"`mecharule fork {id} --tau {findings.tau / 2:g}`"
+    )
     if found:
         yield f"Whether gates on these units mend answers can be tried: `mecharule repair {id}`"
     yield "Other seeds, tasks and models would show whether it generalises: start another `mecharule run`"

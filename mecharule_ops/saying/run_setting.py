@@ -116,6 +116,12 @@ def records(run: Run, findings: Findings) -> Iterator[str]:
     total, train = len(run.records), int(run.train.sum())
     yield f"The model was tested on {total:,} records: {train:,} train and {total - train:,} held out"
     yield f"Unablated it succeeds on {k_of_n(findings.task_score)} of them"
+    if further := len(run.observed.records) - total:
+        also = int((~run.observed.train[total:]).sum())
+        yield (
+            f"For the accounts of units {further:,} further records were observed, {also:,} of them held out, which "
+            f"makes {total - train + also:,} held out in all"
+        )
     for search in findings.searches:
         yield (
             f"Ablations ({search.regime.arrow}) were counted on {plural(search.associated_n, 'record')} of D+ and "

@@ -69,7 +69,19 @@ def held_out(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     """Its flips on records that chose nothing, beside those of other units."""
     controls = None if unit is None else unit.controls
     if controls is None or controls.flips is None:
-        yield f"{neuron} was not ablated on held-out records in this run: no control was run beside it"
+        account = None if unit is None else unit.account
+        score = None if account is None else account.first_order
+        if (
+            account is not None
+            and account.becomes_right is None
+            and score is not None
+            and score.happened is not None
+        ):
+            flips = FlipCount(flips=score.happened, n=score.records)
+            yield f"{neuron} flips {k_of_n(flips)} of the held-out records of its account, which chose nothing"
+        else:
+            yield f"{neuron} was not ablated on held-out records in this run"
+        yield "No control was run beside it, so no other unit's flips of such records are known"
         return
     yield f"{neuron}: {random_words(controls)}"
     if standing := standing_words(controls):

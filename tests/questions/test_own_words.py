@@ -13,7 +13,7 @@ from agent.answering.conversation import ask
 from agent.answering.router import known_words
 from agent.investigating.asking import reading_of
 from mecharule_ops.errors import UsageError
-from mecharule_ops.questions.own_words import few_valued, own_words
+from mecharule_ops.questions.own_words import few_valued, own_words, yes_or_no
 from mecharule_ops.run.opening import opened
 from tools.registry import call
 
@@ -29,6 +29,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             "prompt": f"{a} + {b} =",
             "answer": f" {a + b}",
             "extent": next(s for s, most in SIZES.items() if max(a, b) < most),
+            "doubled": a % 2 == 0,
         }
         for a in range(3, 300, 23)
         for b in range(5, 300, 23)
@@ -63,6 +64,11 @@ def test_a_column_a_value_and_a_word_of_prompts_are_read(path: str) -> None:
         assert own_words(run, "is extent known here?", known={"extent"}) == {}
         assert own_words(run, "is hugeness known, or extent2?") == {}
         assert own_words(run, "does it flip Nowhere?") == {"Nowhere": ""}
+        assert own_words(run, "is it right on huge ones?", known={"huge"}) == {"huge": "extent == 'Huge'"}
+        assert own_words(run, "is it a huge thing?", known={"huge"}) == {}
+        assert yes_or_no(run) == ("doubled",)
+        assert own_words(run, "accuracy by doubled") == {"doubled": "doubled"}
+        assert own_words(run, "where doubled is false") == {"doubled is false": "not doubled"}
 
 
 def test_accuracy_is_told_by_each_value(path: str) -> None:
@@ -140,3 +146,15 @@ def test_what_no_answer_speaks_of_is_said_to_be_left_out(path: str) -> None:
     assert stated == {"extent == 'Huge'": ""}
     typed = ask(path, f'would {unit} flip on "{prompt}"?').data
     assert (typed["tool"], typed["arguments"]["prompt"]) == ("flip", prompt)  # type: ignore[index]
+
+
+def test_held_out_records_are_counted_where_they_are_asked_for(path: str) -> None:
+    """The look is counted, as by `tabulate`."""
+    with opened(path) as run:
+        unit = str(run.findings.searches[0].agonists[0].neuron)
+    asked = ask(path, f"does {unit} flip huge ones more on held-out records?")
+    direct = call(
+        "tabulate", {"run": path, "neuron": unit, "predicate": "extent == 'Huge'", "records": "held-out"}
+    )
+    assert direct.facts[0].said in asked.text
+    assert "were read for" in asked.text
