@@ -62,7 +62,9 @@ _AMONG = (
     r"(?:(?:the|those|only|problems|records|whose|with|an?)\s+)*"
 )
 """Before a condition: that it only narrows what is asked about."""
-_SAYS_NOTHING = re.compile(r"(?:\b(?:the|an?|it|its|is|are|has|and)\b|\W)*", re.IGNORECASE)
+_SAYS_NOTHING = re.compile(
+    r"(?:\b(?:the|an?|it|its|is|are|was|were|has|have|and|there|'?s|model|answer|ahead)\b|\W)*", re.IGNORECASE
+)
 _TRUE = re.compile(r"\b(?:correct|right|true)\s+(?=answer|result)")
 MOST_UNITS = 8
 """Units that are asked about where a question asks which."""
@@ -119,6 +121,10 @@ def reading_of(question: str, run: Run, *, is_told: bool = False) -> QuestionRea
         rest = rest.replace(text.lower(), " ")
     families = [family.name for family in known if _speaks_of(rest, family.words)]
     families += [LEAD] if _speaks_of(rest, LEAD_WORDS) else []
+    read_as_idea = [LEAD_WORDS, *(family.words for family in known if family.name in families)]
+    unread = [
+        said for said in unread if not _all_read(said.lower(), sorted(sum(read_as_idea, ()), key=len)[::-1])
+    ]
     inside = [said for said in stated if families and _is_inside(said, question)]
     unread += inside
     stated = {said: condition for said, condition in stated.items() if said not in inside}

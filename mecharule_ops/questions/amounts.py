@@ -25,13 +25,16 @@ _TERMS = (
     (rf"(?P<place>{_PLACE})\s+digit(?:\s+of\s+(?:the\s+)?(?:{_ANSWER}|(?P<of>\b[ab]\b)))?", "digit"),
     (rf"(?:magnitude|size|absolute\s+value)s?\s+of\s+(?:the\s+)?{_ANSWER}", "abs(expected)"),
     (rf"{_ANSWER}\s+(?:(?:of|whose|with)\s+(?:a\s+)?)?(?:magnitude|absolute\s+value)s?", "abs(expected)"),
+    (r"magnitudes?", "abs(expected)"),
     (_ANSWER, "expected"),
     (r"both\s+(?:operands|numbers|a\s+and\s+b)|(?:the\s+)?smaller\s+(?:operand|number)", "min(a, b)"),
     (r"(?:the\s+)?(?:larger|bigger|largest|biggest)\s+(?:operand|number)", "max(a, b)"),
     (r"(?:an|one|either|some)\s+(?:operand|number)|operands|numbers", "max(a, b)"),
 )
 """What is spoken of, the most words first."""
-_BIND = r"[\s(,]+(?:(?:that|which)\s+)?(?:(?:is|are|being|be|of|has|have|at|with)\s+)?"
+_BIND = (
+    r"[\s(,]+(?:(?:that|which|(?:one|either)\s+of\s+them)\s+)?(?:(?:is|are|being|be|of|has|have|at|with)\s+)?"
+)
 _COMPARED = (
     (rf"(?:between|from)\s+(?P<low>{_N})\s+(?:and|to)\s+(?P<high>{_N})", "between"),
     (rf"(?P<n>{_N})\s+(?:or|and)\s+(?:more|above|over|up|upwards?|greater|higher|larger|bigger)", ">="),

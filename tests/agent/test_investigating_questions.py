@@ -282,3 +282,10 @@ def test_an_amount_in_plain_words_is_what_is_tested(run: Run) -> None:
     assert list(asked["claims"]) == ["digit(expected, 1) >= 7"]
     (asked,) = reading_of("do even answers ending in 7 or more go with the flips of m1.14?", run).asked
     assert "divisible(expected, 2) and digit(expected, 0) >= 7" in asked["claims"]
+
+
+def test_an_idea_that_was_read_is_not_said_to_be_unread(run: Run) -> None:
+    """In a condition that states nothing else; what states more is."""
+    assert not reading_of("is there a unit that flips where there's a borrow?", run).unread
+    assert not reading_of("does m1.14 flip more where the model was barely ahead?", run).unread
+    assert reading_of("does m1.14 flip where the tens carry and a is odd?", run).unread

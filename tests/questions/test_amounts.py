@@ -28,6 +28,8 @@ SIZE = np.abs(ANSWER)
         ("answers whose magnitude is under a hundred", None, SIZE < 100),
         ("the size of the answer is at most 20", "size of the answer is at most 20", SIZE <= 20),
         ("operands of 200 or above?", "operands of 200 or above", np.maximum(A, B) >= 200),
+        ("do big operands (one of them 200 or above) hurt?", None, np.maximum(A, B) >= 200),
+        ("short results (magnitude under a hundred)?", None, SIZE < 100),
         ("both operands over 100?", "both operands over 100", np.minimum(A, B) > 100),
         ("when the right answer is between 100 and 120", None, (ANSWER >= 100) & (ANSWER <= 120)),
     ],
