@@ -67,7 +67,7 @@ def _by_value(run: Run, column: str, positions: Sequence[int], flips: np.ndarray
 
 
 def _values_words(unit: Neuron, column: str, counts: Mapping[str, FlipCount]) -> str:
-    said = ", ".join(f"{value} {_of(count, '')}" for value, count in counts.items())
+    said = ", ".join(f"{value}: {_of(count, '')}" for value, count in counts.items())
     return f"Flips of {unit} by {column}: {said}"
 
 

@@ -171,6 +171,10 @@ def _run_with(given: VerifyArguments) -> str:
             except ClaimNotSupported:
                 continue
             return str(summary.path)
+    if any(summary.id == given.what for summary in list_runs(runs_directory())):
+        raise UsageError(
+            f"expected a certificate, {given.what} is a run; `mecharule verify {given.what} --all` runs them all"
+        )
     raise UsageError(
         f"expected a certificate of some run, a file or an exported folder, got {given.what!r}; "
         "list them with `mecharule evidence RUN`"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from agent.verbs.options import VERBS
+from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import UsageError, did_you_mean
 from tools.arguments import Arguments
 from tools.registry import TOOLS
@@ -58,7 +59,8 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"expected an option that there is, got {name!r}{did_you_mean(name, known)}")
         found, rest = super().parse_known_args(args, namespace)
         if rest:
-            self.error(f"expected nothing more, got {' '.join(rest)!r}")
+            several = "; several units are joined by commas" if re.fullmatch(UNIT_NAME, rest[0]) else ""
+            self.error(f"expected nothing more, got {' '.join(rest)!r}{several}")
         return found, rest
 
     def error(self, message: str) -> NoReturn:

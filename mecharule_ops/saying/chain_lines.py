@@ -180,7 +180,7 @@ def _pairs(pairs: Sequence[PairFlips]) -> tuple[str, ...]:
     lines = [
         f"with {pair.other}: {pair.together}/{pair.n} flip together, {pair.either} under either alone; "
         f"{plural(pair.extra.count, 'new flip')}, {pair.lost.count} lost, p {pair.p_value:.2g}: they "
-        f"{pair.interaction}"
+        f"{pair.interaction}{', or their effects add up' if pair.interaction is Interaction.BACKUP else ''}"
         for pair in shown
     ]
     if quiet:

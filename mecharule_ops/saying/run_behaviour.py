@@ -30,7 +30,7 @@ def accuracy(run: Run, findings: Findings) -> Iterator[str]:
     if parts:
         yield "Of these: " + ", ".join(parts)
     for name, each in by_value(run).items():
-        yield f"By {name}: " + ", ".join(f"{value} {k_of_n(share)}" for value, share in each.items())
+        yield f"By {name}: " + ", ".join(f"{value}: {k_of_n(share)}" for value, share in each.items())
     held_out = ~run.train
     yield f"On the held-out records alone: {k_of_n(_share(run.labels[held_out]))}"
 
