@@ -32,7 +32,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.run_store import RunStore
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
-HALVES = ("blind", "fresh", "unseen", "calibration", "seen")
+HALVES = ("latest", "blind", "fresh", "unseen", "calibration", "seen")
 """`unseen` and `seen` are 150 of one hand, parted once. `calibration`, by another, was read, like `seen`, while
 wordings were written. `fresh` was blind for the model before this one and `blind` for this one: whoever made it saw
 none of their questions before they were first asked."""
