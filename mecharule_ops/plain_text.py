@@ -13,8 +13,8 @@ from mecharule_ops.errors import system_errors
 _TRICKS = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Control, format (bidi, zero width), surrogate and private characters."""
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s|\n|;\s")
-"""Behind one, or behind a clause."""
+_SENTENCE = re.compile(r"(?<=\w{4}[.!?])\s|\n|(?<=\w{4});\s")
+"""Behind one, or behind a clause; not behind `St.`, `U.S.` or `1.`."""
 _TEMPLATE = 12
 """Characters that prompts have in common from which these are left out."""
 

@@ -241,27 +241,32 @@ def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> 
     """The first few flipped examples, and how many more there are."""
     asked = asked_of(certificate, show_text)
     said = [f"{asked[row]} {change_words(row)}" for row in _flipped_rows(certificate, show_text)]
-    count = min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM))
+    count = max(1, min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM)))
     more = f" … {len(said) - count} more" if len(said) > count else ""
     return fact(f"Flipped: {' · '.join(said[:count]) or 'none'}{more}", f"c:{certificate.id}", kinds=kinds)
 
 
 def instead_fact(certificate: Certificate, kinds: str = "") -> Fact | None:
-    """How many flipped answers begin with a word of their own prompt, or with one word; None where few do."""
+    """How many flipped answers begin with a word of their prompt, or with one word, more than before; None for few."""
     rows = [] if is_concealed(certificate.task) else _flipped_rows(certificate, True)
     asked = asked_of(certificate, True)
-    first = [first_word(row.after.text) for row in rows]
-    copied = sum(
-        word in _WORDS.findall(asked[row].lower()) for word, row in zip(first, rows, strict=True) if word
+    before, first = (
+        [first_word(row.before.text) for row in rows],
+        [first_word(row.after.text) for row in rows],
+    )
+    held, copied = (
+        sum(word in _WORDS.findall(asked[row].lower()) for word, row in zip(words, rows, strict=True) if word)
+        for words in (before, first)
     )
     word, often = Counter(filter(None, first)).most_common(1)[0] if any(first) else ("", 0)
     least = max(_FEW, len(rows) / 4)
     said = []
-    if copied >= least:
+    if copied - held >= least:
         said.append(
-            f"in {copied} of the {len(rows)} flips what it writes begins with a word of the prompt itself"
+            f"in {copied} of the {len(rows)} flips what it writes begins with a word of the prompt itself (before "
+            f"in {held})"
         )
-    if often >= least:
+    if often - before.count(word) >= least:
         said.append(f"most often with {word!r} ({often}×)")
     if not said:
         return None

@@ -293,7 +293,8 @@ def _refutations(
     )
     said = [
         f"{'That it reaches τ is not shown' if open_still else 'Any of these would'}: {threshold}",
-        "So would random units that flip as many held-out records as it does",
+        f"{'Against it would speak' if open_still else 'So would'} random units that flip as many held-out records as "
+        "it does",
     ]
     if known.controls is not None and known.controls.selective is Selective.SELECTIVE:
         said.append(

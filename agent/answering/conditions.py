@@ -20,6 +20,9 @@ from tools.about import NARROWED
 _HELD_OUT = re.compile(
     r"\bheld[- ]?out\b|\bunseen\b|\bdid(?:n't| not) (?:choose|pick|select)\b", re.IGNORECASE
 )
+_OF_MODEL = re.compile(
+    r"\b(?:model|unablated|untouched|by itself|on its own)\b|^(?:and |so )?what if\b", re.IGNORECASE
+)
 ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
 """Tools whose answer about a unit leaves a condition out."""
 
@@ -28,9 +31,13 @@ def with_condition(
     run: Run, question: str, found: Understood, own: Mapping[str, str]
 ) -> tuple[Understood, list[str]]:
     """The question with the conditions that it states, which are counted; and what no answer speaks of."""
-    first = next(iter(found.routes), Route(kind="property", units=found.units) if found.units else None)
+    first = next(iter(found.routes), None) or _fallback(question, found, own)
     if first is None:
         return found, []
+    if not found.routes and first.given:
+        return replace(found, routes=(first,)), []
+    if not found.routes and first.kind in NARROWED:
+        found = replace(found, routes=(first,))
     is_narrowed = first.kind in NARROWED
     if not is_narrowed and QUESTIONS[first.kind].tool not in ABOUT_FLIPS:
         return found, [] if "prompt" in first.given else list(own)
@@ -44,13 +51,26 @@ def with_condition(
         return _narrowed(run, question, found, stated), unread + (
             [] if first.kind == "accuracy" else [*by_value]
         )
-    if stated:
-        unread += by_value
+    said_of = bool(first.units or first.bare or first.refers or first.place is not None)
+    if not said_of:
+        return found, [*unread, *stated, *by_value]
+    unread += list(by_value)[0 if stated else 1 :]
     predicate = _all_of(stated.values()) if stated else next(iter(by_value.values()), "")
     if not predicate:
         return found, unread
     part = {"records": Part.HELD_OUT.value} if _HELD_OUT.search(question) else {}
     return _counted(found, first, {"predicate": predicate, **part}, is_own=bool(own)), unread
+
+
+def _fallback(question: str, found: Understood, own: Mapping[str, str]) -> Route | None:
+    """What a question may be that is none of the rows: of a unit with a property of records, or of the model."""
+    about = read(question).about
+    if found.units and about and not own:
+        return Route(kind="property", units=found.units[:1], given={"predicate": about}, taken=True)
+    if found.units:
+        return Route(kind="property", units=found.units)
+    of_model = any(own.values()) and _OF_MODEL.search(question)
+    return Route(kind="accuracy", taken=True) if of_model else None
 
 
 def _counted(found: Understood, first: Route, given: Mapping[str, str], *, is_own: bool) -> Understood:
@@ -81,7 +101,11 @@ def _narrowed(run: Run, question: str, found: Understood, stated: Mapping[str, s
     if not conditions:
         return found
     where = {"where": _all_of(conditions)}
-    return replace(found, routes=tuple(replace(each, given={**each.given, **where}) for each in found.routes))
+    routes = (
+        replace(each, given={**each.given, **where}) if each.kind in NARROWED else each
+        for each in found.routes
+    )
+    return replace(found, routes=tuple(routes))
 
 
 def _tells(run: Run, predicate: str) -> bool:

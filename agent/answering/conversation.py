@@ -68,7 +68,13 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         spoken_of, last = len(topic.units), topic.kind if topic.question else ""
         found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
         unread = list[str]()
-        if own or MAY_STATE.search(question) or any(route.kind in NARROWED for route in found.routes):
+        is_unread = bool(found.units) and not found.routes
+        if (
+            own
+            or is_unread
+            or MAY_STATE.search(question)
+            or any(one.kind in NARROWED for one in found.routes)
+        ):
             found, unread = with_condition(open_run, question, found, own)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
@@ -94,7 +100,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         near = offers.fill(found.likely, unit, MOST)
         data |= {"understood": False, "answer": _not_understood(question, bool(near))}
         data["follow_ups"] = list(near or offers.fill(FIRST, unit, MOST))
-        if near:
+        if near or (topic.offered and not question.strip().isdigit()):
             remember(path, replace(topic, offered=near, certificates=()), tell)
         return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
     before = topic

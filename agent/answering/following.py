@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent.answering.understanding import LETTERS, NAMED, PROPERTY_WORD, WORD, read
+from agent.answering.understanding import LETTERS, NAMED, PLACE, PROPERTY_WORD, WORD, read
 
 _NUMBER = re.compile(r"\s*(?:number |no\. ?|option )?([1-9])\s*[.)!]?\s*", re.IGNORECASE)
 _YES = re.compile(r"\s*(?:yes|y|yep|yes please|ok|okay|sure|the first(?: one)?)\s*[.!]*\s*", re.IGNORECASE)
 _BEGINS = re.compile(r"^(?:so |ok |okay )?(?:and|what about|how about|or|same|likewise|now)\b", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(
     r"so|ok|okay|and|what|about|how|or|same|likewise|now|for|on|with|without|the|an?|please|plz|then|instead|if|of|in|"
-    r"those|these|that|this|it|too|is|one"
+    r"those|these|that|this|it|too|is|ones?|only|just"
 )
 """Words that such a question can have beside the name that it swaps."""
 
@@ -42,10 +42,19 @@ def followed(question: str, earlier: str) -> str:
 
 
 def with_its_name(question: str, earlier: str) -> str:
-    """The earlier question with the one unit, prompt or layer of this one for its own; this one where there is none."""
+    """The earlier question with the one unit, prompt or layer of this one for its own; this one where there is none.
+
+    A unit may be named by its place: `and the second one?`.
+    """
     for patterns in NAMED:
         found = {match[0] for pattern in patterns for match in pattern.finditer(question)}
         before = {match[0] for pattern in patterns for match in pattern.finditer(earlier)}
         if len(found) == len(before) == 1:
             return earlier.replace(before.pop(), found.pop())
-    return question
+    place = PLACE.search(question.lower())
+    units = {match[0] for match in NAMED[0][0].finditer(earlier)}
+    return (
+        earlier.replace(units.pop(), f"the {place[0].removeprefix('the ')}")
+        if place and len(units) == 1
+        else question
+    )

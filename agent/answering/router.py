@@ -74,8 +74,6 @@ class Understood:
     """Of these the ones that may well be meant."""
     units: tuple[str, ...] = ()
     """Units that it names."""
-    own: str = ""
-    """A column or condition of the run's own table that it names."""
     whole: str = ""
     """The question that was answered in its place, where it only swaps a name of the one before it."""
 
@@ -99,7 +97,7 @@ def understand(
     `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered; `last`: its kind;
     `own`: words that name something of the run's own table.
     """
-    whole_again = followed(question, earlier) if earlier else question
+    whole_again = followed(_respelt(question), earlier) if earlier else question
     if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of, own=own)).routes:
         return replace(found, whole=whole_again)
     whole = _ranked([question], spoken_of, own, last)
@@ -121,8 +119,14 @@ def understand(
         nearest=tuple(match.row.kind for match in whole[0].matches),
         likely=tuple(match.row.kind for match in whole[0].matches if match.score >= OFFERED),
         units=whole[0].reading.units,
-        own=(whole[0].reading.about or "") if whole[0].reading.is_own else "",
     )
+
+
+def _respelt(question: str) -> str:
+    """The question with its misspelt words put right."""
+    for written, meant_word in _read(question).corrected:
+        question = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant_word, question, flags=re.IGNORECASE)
+    return question
 
 
 def _asks_the_same(part: _Part) -> bool:

@@ -46,7 +46,7 @@ NAMED = ((_UNIT,), (_QUOTED, _SUM), (_LAYER,))
 """Patterns of units, prompts and layers."""
 WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*", re.UNICODE)
 _ORDINAL = "second|2nd|third|3rd|fourth|4th|fifth|5th"
-_PLACE = re.compile(
+PLACE = re.compile(
     rf"(?<!\ba )(?:\bthe )?\b(?<!\ba )(?:(?P<ordinal>{_ORDINAL})(?:[ -](?:strongest|best|largest))?"
     r"|strongest|best|top|biggest|largest|main|most important)"
     r" (?:τ-agonist|agonist|unit|(?P<noun>neuron|head|channel)|one)s?\b"
@@ -135,8 +135,8 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
     of_own = next(iter(named), "")
     text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", text)
     text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
-    term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), _PLACE.search(text)
-    placed = _PLACE.sub("U", text)
+    term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), PLACE.search(text)
+    placed = PLACE.sub("U", text)
     regimes = list(found.get("arrow", ()))
     if re.search(r"\b(?:break|breaks|broke|breaking)\b", text):
         regimes.append("1")

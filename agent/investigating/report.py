@@ -315,7 +315,7 @@ def _example(run: Run, found: Investigated) -> Iterator[str]:
     units = [unit for one in found.state["asked"][:1] for unit in one["units"]]
     rows = [
         (certificate.id, row, words)
-        for certificate in run.store.certificates(*units)
+        for certificate in (run.store.certificates(*units) if units else ())
         if certificate.kind in ("ablate", "why")
         for row, words in asked_of(certificate, False).items()
         if row.flipped

@@ -15,8 +15,9 @@ from mecharule_ops.tasks.rival_families import MOST_VALUES
 
 LEAST_LETTERS = 3
 """Of a column's name or value that a question is taken to name."""
-_NARROWS = r"(?:on|for|in|among|about|of|than|flips?|breaks?|why|more)\s+(?:the\s+)?"
+_NARROWS = r"(?:on|for|in|among|about|of|than|and|or|flips?|breaks?|why|more)\s+(?:the\s+)?"
 """Before a word that a question may use otherwise: that it is a value."""
+_DENIED = r"(?:\b(?:not|except|but|without|non)|n't)[\s-]+(?:(?:an?|the|on|in|it)\s+)*"
 _WORD = re.compile(r"(?<![\w.])[^\W\d][\w-]{2,}(?![\w]|\.\w)")
 
 
@@ -44,9 +45,9 @@ def _own_columns(run: Run, kinds: str) -> Iterator[tuple[str, np.ndarray]]:
     task = run.task
     if not has_own_words(task):
         return
-    for name in task.prompt_columns - task.solution_columns:
-        values = run.observed.columns.get(name)
-        if values is not None and values.dtype.kind in kinds:
+    own = task.prompt_columns - task.solution_columns
+    for name, values in run.observed.columns.items():
+        if name in own and values.dtype.kind in kinds:
             yield name, values
 
 
@@ -55,7 +56,7 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
 
     Two values of one column name the column. A name that is a `known` word is taken for a column only as in `each
     number`, `by number` or `the column number`. A word that is not known and stands in some prompts only, not in all,
-    names these.
+    names these. What is denied has no condition.
     """
     found = dict[str, str]()
     for name, values in few_valued(run).items():
@@ -67,19 +68,24 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
                 found[said] = name
     for name in yes_or_no(run):
         found |= _holds(question, name, known)
-    return found | _of_prompts(run, question, known, found)
+    found |= _of_prompts(run, question, known, found)
+    return {said: "" if _is_denied(said, question) else named for said, named in found.items()}
+
+
+def _is_denied(said: str, question: str) -> bool:
+    """Whether the contrary is meant: `not a verb`, `all but verbs`."""
+    return re.search(_DENIED + re.escape(said), question, re.IGNORECASE) is not None
 
 
 def _holds(question: str, name: str, known: Collection[str]) -> dict[str, str]:
     """Where the question says that a column that is true or false is so: `where alive is false`, `not alive`."""
-    said = (
-        rf"(?P<no>not\s+|un-?)?(?<!\w){_spelt(name)}(?:\s+(?:is|are|=+)\s+(?P<is>true|yes|false|no))?(?!\w)"
-    )
+    value = r"(?:\s+(?:is|are|=+)(?P<nor>\s+not|n't)?\s+(?P<is>true|yes|false|no))?(?!\w)"
+    said = rf"(?P<no>not\s+|un-?)?(?<!\w){_spelt(name)}{value}"
     found = dict[str, str]()
     for match in re.finditer(said, question, re.IGNORECASE):
         if match["is"] or name.lower() not in known:
-            is_not = bool(match["no"]) is not ((match["is"] or "").lower() in ("false", "no"))
-            found[match[0]] = f"not {name}" if is_not else name
+            denials = [match["no"], match["nor"], (match["is"] or "").lower() in ("false", "no")]
+            found[match[0]] = f"not {name}" if sum(map(bool, denials)) % 2 else name
     return found
 
 
@@ -96,7 +102,8 @@ def _of_prompts(run: Run, question: str, known: Collection[str], named: Collecti
             continue
         condition = f"has_word({PROMPT}, {said!r})"
         holds = fires(run, condition)
-        if holds.any() and not holds.all():
+        narrows = is_name or re.search(_NARROWS + r"['\"“]?$", question[: match.start()], re.IGNORECASE)
+        if narrows and holds.any() and not holds.all():
             found[said] = condition
         elif is_name and not holds.any():
             found[said] = ""
@@ -132,5 +139,6 @@ def _columns(question: str, name: str, known: Collection[str]) -> Iterator[str]:
 
 def _spelt(name: str) -> str:
     """A pattern for a column's name, also of many (`countries`), with blanks for its underscores."""
-    stem, end = (name[:-1], "(?:y|ies)") if name.endswith("y") else (name, "(?:e?s)?")
+    of_y = re.search(r"[^aeiou]y$", name) is not None
+    stem, end = (name[:-1], "(?:y|ies)") if of_y else (name, "(?:e?s)?")
     return re.escape(stem).replace("_", r"[_\s]") + end

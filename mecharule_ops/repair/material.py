@@ -17,6 +17,7 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import DegenerateBehaviour, UsageError
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.mechanism.first_order import prediction
@@ -298,7 +299,8 @@ def _units(found: Material, tell: Tell) -> list[Neuron]:
     bad = some_places(found.records, bad, RANKED_ON, of="ranked on", seed=run.config.seed)
     if not len(bad):
         raise DegenerateBehaviour("expected records to mend, every outcome is the wanted one already")
-    first_order = prediction(run.subject, found.at(bad), found.table, should_stop=run.should_stop)
+    settled = until_settled(run.subject, run.task, found.at(bad))
+    first_order = prediction(run.subject, settled, found.table, should_stop=run.should_stop)
     promised = predicted_flips(run, first_order, found.at(bad), request.regime).sum(0)
     ranked = [first_order.units[place] for place in np.argsort(-promised, kind="stable")]
     known = _searched(run, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
@@ -105,10 +105,10 @@ def _does(findings: Findings, outcome: SearchOutcome) -> str:
 
 def when_line(findings: Findings) -> str:
     """The rule of the strongest unit, and how many others have one; empty where nothing was found."""
-    units = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.neuron.is_hidden]
+    units = _strongest_first(findings)
     if not units:
         return ""
-    first, *others = sorted(units, key=lambda unit: -unit.estimate.strength)
+    first, *others = units
     when = when_told(first.account, first.rule, findings.run)
     said = f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}."
     sought = [rule for rule in map(_told, others) if rule is not None]
@@ -131,7 +131,7 @@ def sure_line(findings: Findings) -> str:
     beside = [controls for outcome in findings.searches for controls in _controls(findings, outcome)]
     if not beside:
         return ""
-    said = [*_held_out(beside), counted_ranks(beside, findings.alpha)]
+    said = [*_held_out(findings), counted_ranks(beside, findings.alpha)]
     searched = [
         (name, outcome)
         for name, outcome in zip(search_titles(findings), findings.searches, strict=True)
@@ -157,10 +157,17 @@ def not_found(findings: Findings) -> list[str]:
     ]
 
 
-def _held_out(beside: Sequence[AgonistControls | None]) -> Iterator[str]:
-    """What the first unit flips of held-out records: its slices chose it, these did not."""
-    if beside[0] is not None and beside[0].flips is not None:
-        yield f"of held-out answers, which did not choose it, the strongest flips {k_of_n(beside[0].flips)}"
+def _held_out(findings: Findings) -> Iterator[str]:
+    """What the strongest unit flips of held-out records, where it was ablated on them: its slices chose it."""
+    first = next(iter(_strongest_first(findings)), None)
+    if first is not None and first.controls is not None and first.controls.flips is not None:
+        yield f"of held-out answers, which did not choose it, the strongest flips {k_of_n(first.controls.flips)}"
+
+
+def _strongest_first(findings: Findings) -> list[Unit]:
+    """The τ-agonists that are shown, over all searches."""
+    units = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.neuron.is_hidden]
+    return sorted(units, key=lambda unit: -unit.estimate.strength)
 
 
 def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControls | None]:

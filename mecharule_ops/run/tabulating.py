@@ -107,7 +107,7 @@ def has_leads(run: Run) -> bool:
 def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
     """The least lead of every record's clean completion, of a success up to where it is settled, kept in the run file.
 
-    Cost: a clean forward a record.
+    A file from before keeps those of all tokens. Cost: a clean forward a record.
     """
     if has_leads(run):
         return run.store.get(CLEAN_LEADS)

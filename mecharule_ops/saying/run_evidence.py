@@ -384,14 +384,16 @@ def next_steps(run: Run, findings: Findings) -> Iterator[str]:
         str(unit.neuron) for unit in found if unit.controls is None or unit.controls.effect_p is None
     ]
     if without_p:
+        others = [f"{len(without_p) - 2:,} more"] if len(without_p) > 2 else []
         yield (
-            f"More random units would allow a p of {' and '.join(without_p[:3])}: "
+            f"More random units would allow a p of {' and '.join([*without_p[:2], *others])}: "
             f"`mecharule fork {id} --set controls=99`"
         )
-    yield (
-        f"Weaker units would be looked for at a lower τ, here {findings.tau:g}: "
-        f"`mecharule fork {id} --tau {findings.tau / 2:g}`"
-    )
+    if any(search.exhaustive is None for search in findings.searches):
+        yield (
+            f"Weaker units would be looked for at a lower τ, here {findings.tau:g}: "
+            f"`mecharule fork {id} --tau {findings.tau / 2:g}`"
+        )
     if found:
         yield f"Whether gates on these units mend answers can be tried: `mecharule repair {id}`"
     yield "Other seeds, tasks and models would show whether it generalises: start another `mecharule run`"

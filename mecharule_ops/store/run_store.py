@@ -260,12 +260,9 @@ class RunStore:
 
         Raises `ClaimNotSupported` when one that is read has been changed.
         """
-        of_units = (
-            "WHERE NOT json_valid(body) OR json_extract(body, '$.certificate.units') = json(?) "
-            if units
-            else ""
-        )
-        asked = [json.dumps(units)] if units else []
+        kept = "NOT json_valid(body) OR ifnull(json_extract(body, '$.certificate.units'), ?1) = ?1"
+        of_units = f"WHERE {kept} " if units else ""
+        asked = [json.dumps(units, separators=(",", ":"))] if units else []
         rows = self._rows(f"SELECT sha256, body FROM certificate {of_units}ORDER BY seq", *asked)
         return tuple(self._certificate(sha256, body) for sha256, body in rows)
 

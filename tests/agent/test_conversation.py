@@ -171,6 +171,24 @@ def test_what_the_model_gets_wrong_is_told_where_conditions_hold(copied_run: Pat
     both = str(_ask(copied_run, "how accurate is the model on subtractions where a > 200?").data["answer"])
     assert f"{labels[large].sum()}/{large.sum()} " in both
     assert "not taken into account" not in wrong + both
+    with opened(str(copied_run)) as run:
+        large = run.fires("min(a, b) > 200")
+        labels = run.labels
+    cope = str(_ask(copied_run, "does the model cope when both numbers are above 200?").data["answer"])
+    assert f"{labels[large].sum()}/{large.sum()} " in cope
+    assert cope.startswith("(taking the question as “how accurate is the model?”)")
+
+
+def test_a_unit_and_a_property_are_counted_where_no_row_is_likely(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
+    """And a condition of a question about no unit is said to be left out, not counted for none."""
+    asked = f"if i knock out {units[0]}, how many of the take-away problems does it ruin"
+    data = _ask(copied_run, asked).data
+    assert (data["tool"], data["arguments"]["predicate"]) == ("tabulate", "subtraction")  # type: ignore[index]
+    which = str(_ask(copied_run, "which units flip the most answers over 20?").data["answer"])
+    assert "expected neuron" not in which
+    assert "not taken into account: “answers over 20”" in which
 
 
 def test_a_refusal_asks_back_and_its_number_is_the_question(copied_run: Path, units: tuple[str, str]) -> None:

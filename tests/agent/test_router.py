@@ -315,6 +315,8 @@ def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
         ("what about subtraction?", "how accurate is the model?", "how accurate is the model on subtraction"),
         ("and on additions?", "does m1.3 flip subtractions?", "does m1.3 flip additions"),
         ("and why not m1.4?", "why does m1.3 flip?", "and why not m1.4?"),
+        ("and the second unit?", "is m1.3 selective?", "is the second unit selective?"),
+        ("and on additions only?", "how accurate is the model?", "how accurate is the model on additions"),
         ("what did the search miss?", "why does m1.3 flip?", "what did the search miss?"),
         ("and without m1.4?", "", "and without m1.4?"),
     ],
@@ -346,3 +348,9 @@ def test_what_goes_on_from_the_last_answer_is_likelier_after_it() -> None:
         for last in ("", "rules-shown")
     ]
     assert named[0] == named[1]
+
+
+def test_a_misspelt_name_is_put_right_before_it_is_swapped() -> None:
+    """`and on subtractons?` asks the question before it on subtractions."""
+    found = understand("and on the subtractons?", earlier="how accurate is the model?", last="accuracy")
+    assert found.whole == "how accurate is the model on subtractions"

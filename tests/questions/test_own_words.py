@@ -69,6 +69,8 @@ def test_a_column_a_value_and_a_word_of_prompts_are_read(path: str) -> None:
         assert yes_or_no(run) == ("doubled",)
         assert own_words(run, "accuracy by doubled") == {"doubled": "doubled"}
         assert own_words(run, "where doubled is false") == {"doubled is false": "not doubled"}
+        assert own_words(run, "where doubled is not true") == {"doubled is not true": "not doubled"}
+        assert own_words(run, "where the extent is not Huge") == {"extent": "extent", "Huge": ""}
 
 
 def test_accuracy_is_told_by_each_value(path: str) -> None:

@@ -41,13 +41,14 @@ def test_answers_that_copy_their_prompt_are_counted(certificate: Certificate) ->
     copied = flipping(certificate, [(f"The opposite of {one} is", "x", f" {one}. And") for one in words])
     fact = instead_fact(copied)
     assert fact is not None
-    assert (
-        fact.sentence == "Instead, in 4 of the 4 flips what it writes begins with a word of the prompt itself"
-    )
+    said = "in 4 of the 4 flips what it writes begins with a word of the prompt itself (before in 0)"
+    assert fact.sentence == f"Instead, {said}"
     assert "north: x → north · mother: x → mother" in flipped_fact(copied, True).sentence
     same = flipping(certificate, [(f"The opposite of {one} is", "x", " up") for one in words])
     assert instead_fact(same) is not None
     assert "most often with 'up' (4×)" in str(instead_fact(same))
+    always = flipping(certificate, [(f"Is {one} up or down?", f" {one}", f" {one}") for one in words])
+    assert "begins with" not in str(instead_fact(always))
     other = flipping(certificate, [(f"The opposite of {one} is", "x", f" {one}er") for one in words])
     assert instead_fact(other) is None
     assert isinstance(copied.rows[0].before, Completion)
