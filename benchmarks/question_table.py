@@ -34,8 +34,8 @@ from mecharule_ops.store.run_store import RunStore
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
 HALVES = ("latest", "blind", "fresh", "unseen", "calibration", "seen")
 """`unseen` and `seen` are 150 of one hand, parted once. `calibration`, by another, was read, like `seen`, while
-wordings were written. `fresh` was blind for the model before this one and `blind` for this one: whoever made it saw
-none of their questions before they were first asked."""
+wordings were written. `fresh`, `blind` and `latest` were blind, one after the other: whoever made the router of that
+time saw none of their questions before they were first asked."""
 REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
 PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
 

@@ -51,7 +51,7 @@ PROPERTIES: Mapping[str, Property] = {
             "op == '-'",
             "subtractions",
             "other records, the additions",
-            "subtraction|subtractions|subtract|subtracting|minus|minus problems|take-away|take-aways|takeaways",
+            "subtraction|subtractions|subtract|subtracting|minus|minus problems",
         ),
         _property(
             "addition",

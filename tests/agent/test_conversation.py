@@ -183,7 +183,7 @@ def test_a_unit_and_a_property_are_counted_where_no_row_is_likely(
     copied_run: Path, units: tuple[str, str]
 ) -> None:
     """And a condition of a question about no unit is said to be left out, not counted for none."""
-    asked = f"if i knock out {units[0]}, how many of the take-away problems does it ruin"
+    asked = f"if i knock out {units[0]}, how many of the subtractions does it ruin"
     data = _ask(copied_run, asked).data
     assert (data["tool"], data["arguments"]["predicate"]) == ("tabulate", "subtraction")  # type: ignore[index]
     which = str(_ask(copied_run, "which units flip the most answers over 20?").data["answer"])
