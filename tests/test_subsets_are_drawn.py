@@ -13,7 +13,7 @@ HOLDS_RECORDS = frozenset(
 ALLOWED = {
     "tools/_accuracy.py: examples[:_TIMED]": "only time is measured; the others follow",
     "tools/_accuracy.py: examples[_TIMED:]": "all that were not timed",
-    "tools/_accuracy.py: records[:SHOWN]": "of a draw, texts to look at",
+    "mecharule_ops/saying/run_setting.py: run.observed.train[total:]": "the further records, all of them",
     "mecharule_ops/run/prediction_scores.py: train[:0]": "none of them",
     "mecharule_ops/repair/runner_up.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/repair/solver.py: good[split:]": "what comes after those learned from",

@@ -98,7 +98,8 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
     if not found.routes:
         near = offers.fill(found.likely, unit, MOST)
-        data |= {"understood": False, "answer": _not_understood(question, bool(near))}
+        answer = _not_understood(question, bool(near))
+        data |= {"understood": False, "answer": answer, "asks_back": bool(near)}
         data["follow_ups"] = list(near or offers.fill(FIRST, unit, MOST))
         if near or (topic.offered and not question.strip().isdigit()):
             remember(path, replace(topic, offered=near, certificates=()), tell)
@@ -164,7 +165,7 @@ def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
     more = more if said or data.get("understood") else (*more, f"({who})")
     offers = data["follow_ups"]
     assert isinstance(offers, list)
-    if str(data["answer"]).endswith(_MEANT):
+    if data.get("asks_back"):
         numbered = [f"  {place}  {offer}" for place, offer in enumerate(offers, 1)]
         return "\n".join([*said, str(data["answer"]), *numbered, *more])
     asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
