@@ -61,21 +61,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
         chosen = picked(question, topic.offered) if topic.offered else ""
         question = chosen or question
-        is_table = has_own_words(open_run.task)
-        own = (
-            own_words(open_run, question, known_words()) if is_table else amounts_in(question, open_run.task)
-        )
-        spoken_of, last = len(topic.units), topic.kind if topic.question else ""
-        found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
-        unread = list[str]()
-        is_unread = bool(found.units) and not found.routes
-        if (
-            own
-            or is_unread
-            or MAY_STATE.search(question)
-            or any(one.kind in NARROWED for one in found.routes)
-        ):
-            found, unread = with_condition(open_run, question, found, own)
+        found, unread = _read(open_run, question, topic)
         refused = _no_such(open_run, found)
     data: dict[str, object] = {
         "run": findings.run,
@@ -133,6 +119,19 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         "follow_ups": [other for other in going_on if other != question],
     }
     return ToolResult(data=data, text=laid_out(who, data), facts=facts)
+
+
+def _read(run: Run, question: str, topic: Topic) -> tuple[Understood, list[str]]:
+    """What a question asks, the conditions that it states put into it, and what no answer speaks of."""
+    is_table = has_own_words(run.task)
+    own = own_words(run, question, known_words()) if is_table else amounts_in(question, run.task)
+    spoken_of, last = len(topic.units), topic.kind if topic.question else ""
+    found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
+    is_unread = bool(found.units) and not found.routes
+    may_be_narrowed = any(route.kind in NARROWED for route in found.routes)
+    if own or is_unread or may_be_narrowed or MAY_STATE.search(question):
+        return with_condition(run, question, found, own)
+    return found, []
 
 
 def _parts_of(

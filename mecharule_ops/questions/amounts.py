@@ -18,6 +18,8 @@ _NUMBERS = {
 }
 _WORDED = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _N = rf"(?:-?\d{{1,3}}(?:,\d{{3}})+|-?\d+|{_WORDED})"
+_SOME = re.compile(rf"(?<![\w.]){_N}(?![\w.]*\w)", re.IGNORECASE)
+"""A number that is no part of a name: without one nothing else is looked for."""
 _LIST = rf"{_N}(?:(?:\s*,\s*(?:or\s+)?|\s+or\s+|\s+and\s+){_N})*"
 _ANSWER = (
     r"(?<!cross )(?<!digit )(?<!wrong )(?<!written )(?<!model's )(?<!its )(?<!their )"
@@ -86,7 +88,7 @@ def amounts_in(question: str, task: Task) -> dict[str, str]:
     `the answer` is the right one. A number alone counts as an amount of a digit and of what an answer ends in only.
     Longer readings win over those that lie within them.
     """
-    if not task.prompt_columns >= READ:
+    if not (task.prompt_columns >= READ and _SOME.search(question)):
         return {}
     found: list[tuple[int, int, str]] = []
     for begin, end, predicate in sorted(_read(question), key=lambda one: one[0] - one[1]):
