@@ -1,10 +1,10 @@
 """Typed JSON of frozen dataclasses: what is read back equals what was written, and nothing else is read.
 
-Fields may be str, int, float, bool, `X | None`, a union of those scalars, an enum (by its value), `Neuron` (as
-it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is written as a
-finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as 0.0, so
-equal values have equal text. A field marked `ADDED` is left out while it holds its default, so that a text
-written before the field existed has the same hash today.
+Fields may be str, int, float, bool, `X | None`, a union of those scalars, an enum (by its value), what is
+`Printed` (as it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is
+written as a finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as
+0.0, so equal values have equal text. A field marked `ADDED` is left out while it holds its default, so that a
+text written before the field existed has the same hash today.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
+from typing import Any, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.types import Neuron
 
 T = TypeVar("T")
 _Convert = Callable[[Any], Any]
 ADDED: Mapping[str, bool] = {"added": True}
 """Metadata of a field that a later version added to a dataclass whose text is hashed."""
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_ACCEPTED: dict[type, tuple[type, ...]] = {
-    str: (str,),
-    bool: (bool, np.bool_),
-    int: (int, np.integer),
-    float: (float, int, np.floating, np.integer),
-}
+_ACCEPTED: dict[type, tuple[type, ...]] = {str: (str,), bool: (bool,), int: (int,), float: (float, int)}
+
+
+class Printed:
+    """A value whose JSON form is the text that it prints as."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a printed value. Raises `UsageError` on anything else."""
+        raise NotImplementedError
 
 
 def canonical_json(value: object) -> str:
@@ -120,8 +123,8 @@ def _converters(hint: Any) -> tuple[_Convert, _Convert]:
         return _scalar_converters(hint)
     if origin in (Union, UnionType):
         return _union_converters(arguments)
-    if hint is Neuron:
-        return _neuron_converters()
+    if isinstance(hint, type) and issubclass(hint, Printed):
+        return _printed_converters(hint)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum_converters(hint)
     if origin is tuple:
@@ -140,7 +143,8 @@ def _scalar_converters(hint: type) -> tuple[_Convert, _Convert]:
     accepted = _ACCEPTED[hint]
 
     def checked(value: Any) -> Any:
-        if not isinstance(value, accepted) or (isinstance(value, bool) and hint is not bool):
+        plain = isinstance(value, accepted) and (hint is bool or not isinstance(value, bool))
+        if not plain and not isinstance(value, _of_numpy(hint)):
             raise UsageError(f"expected {hint.__name__}, got {value!r}")
         return hint(value)
 
@@ -154,9 +158,17 @@ def _scalar_converters(hint: type) -> tuple[_Convert, _Convert]:
     return (write_float, read_float) if hint is float else (checked, checked)
 
 
-def _neuron_converters() -> tuple[_Convert, _Convert]:
+@cache
+def _of_numpy(hint: type) -> tuple[type, ...]:
+    """The scalars of numpy that stand for a type; none is ever read from JSON, and so reading loads no numpy."""
+    import numpy as np
+
+    return {bool: (np.bool_,), int: (np.integer,), float: (np.floating, np.integer)}.get(hint, ())
+
+
+def _printed_converters(hint: type[Printed]) -> tuple[_Convert, _Convert]:
     """A unit as it prints, `m4.1234`."""
-    return lambda neuron: str(_instance(Neuron, neuron)), lambda text: Neuron.parse(_instance(str, text))
+    return lambda value: str(_instance(hint, value)), lambda text: hint.parse(_instance(str, text))
 
 
 def _enum_converters(hint: type[Enum]) -> tuple[_Convert, _Convert]:

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 
 from mecharule_ops.types import FlipCount, Share
-
-
-def tied(text: str) -> str:
-    """The text with no-break spaces, so that `44 %` and `τ ≥ 0.2` stay on one line."""
-    return re.sub(r"(?<=\d) (?=%)|(?<=[≥=]) (?=\d)|(?<=τ) (?=[≥=])", "\u00a0", text)
 
 
 def sentence(text: str) -> str:

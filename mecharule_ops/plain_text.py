@@ -27,6 +27,11 @@ def plain(text: str) -> str:
     return "".join("�" if unicodedata.category(char) in _TRICKS else char for char in spaced)
 
 
+def tied(text: str) -> str:
+    """The text with no-break spaces, so that `44 %` and `τ ≥ 0.2` stay on one line."""
+    return re.sub(r"(?<=\d) (?=%)|(?<=[≥=]) (?=\d)|(?<=τ) (?=[≥=])", "\u00a0", text)
+
+
 def beginning(text: str) -> str:
     """The first sentence or line of a text, without its full stop; `nothing` where there is no text.
 

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.bases import ROWS, Basis, BasisRow
+from mecharule_ops.codec import Printed
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
 from mecharule_ops.thresholds import reaches
@@ -69,7 +70,7 @@ _NEURON = re.compile(r"([a-z])(\d{1,4})\.(hidden|h)?(\d{1,7})")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Neuron:
+class Neuron(Printed):
     """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`.
 
     >>> Neuron.parse("a20.h8").layer, str(Neuron(Basis.MLP_OUT, 4, 1234))

@@ -207,10 +207,17 @@ def test_nothing_heavy_is_loaded_before_a_model_is_needed(code: str) -> None:
     assert _loaded(code) == []
 
 
-def test_help_loads_no_numerical_package() -> None:
-    code = "import sys, app\ntry:\n    app.main(['--help'])\nexcept SystemExit:\n    sys.exit('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("verb", ["--help", "runs"])
+def test_help_and_the_list_of_runs_load_no_numerical_package(
+    verb: str, copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    probe = (
+        f"import sys, app\ntry:\n    app.main([{verb!r}])\nfinally:\n    "
+        "print({'numpy', 'jaxtyping'} & sys.modules.keys(), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr.strip().splitlines()[-1] == "set()"
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,17 @@
-"""What lies on this machine: runs, models, lists of requests; and fetching one."""
+"""What else lies on this machine beside runs: models and lists of requests; and fetching one."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading import gguf, model_names
 from mecharule_ops.loading.fetch import fetch
 from mecharule_ops.report.document import Table
-from mecharule_ops.store.run_directory import RunSummary, list_runs, runs_directory
 from mecharule_ops.tasks.request_files import data_file, data_names, fetch_data
 from tools._tables import shown
-from tools.arguments import DataArguments, ModelsArguments, RunsArguments, TableArguments
+from tools.arguments import DataArguments, ModelsArguments, TableArguments
 from tools.registry import Tell, ToolResult
-
-
-def runs(given: RunsArguments, tell: Tell) -> ToolResult:
-    """A row a run, newest first, with how it ended; a damaged file is listed as corrupt."""
-    folder = runs_directory()
-    rows = tuple(_row(run) for run in list_runs(folder))
-    table = Table(header=("run", "begun", "task", "model", "status"), rows=rows, align="lllll")
-    return shown(f"runs in {folder}", table, TableArguments(limit=given.limit), folder=str(folder))
-
-
-def _row(run: RunSummary) -> tuple[str, ...]:
-    begun = "" if run.created is None else datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%d %H:%M")
-    return (run.id, begun, run.task, run.model, run.status)
 
 
 def models(given: ModelsArguments, tell: Tell) -> ToolResult:

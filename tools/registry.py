@@ -114,7 +114,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("about", arguments.AboutArguments),
         Tool("define", arguments.DefineArguments, home="about"),
         Tool("unit", arguments.UnitArguments),
-        Tool("runs", arguments.RunsArguments, home="inventory"),
+        Tool("runs", arguments.RunsArguments),
         Tool("show", arguments.ShowArguments),
         Tool("compare", arguments.CompareArguments),
         Tool("models", arguments.ModelsArguments, works=True, home="inventory"),

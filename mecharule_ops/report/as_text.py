@@ -8,8 +8,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from mecharule_ops.numbers import tied
-from mecharule_ops.plain_text import plain
+from mecharule_ops.plain_text import plain, tied
 from mecharule_ops.report.document import Block, Bullets, Document, Table
 
 _GAP = "  "

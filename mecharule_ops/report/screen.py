@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import of_n, percent, plural, sentence, tied
-from mecharule_ops.plain_text import plain
+from mecharule_ops.numbers import of_n, percent, plural, sentence
+from mecharule_ops.plain_text import plain, tied
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits

@@ -12,7 +12,7 @@ from platformdirs import user_data_dir
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import RunFinished, RunStarted
 from mecharule_ops.store.run_file import is_held
-from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.run_log import RunLog
 
 SUFFIX = ".mecharule"
 _TRIES_A_LENGTH = 8
@@ -98,8 +98,8 @@ def _finished_last(paths: Sequence[Path]) -> Path | None:
 def _finished_at(path: Path) -> float | None:
     """Unix time at which a run finished; None for one that did not, or cannot be read."""
     try:
-        with RunStore.open(path, read_only=True, whole=False) as store:
-            finished = store.latest_with_time(RunFinished)
+        with RunLog.read(path) as log:
+            finished = log.latest_with_time(RunFinished)
     except StoreError:
         return None
     return None if finished is None else finished[0]
@@ -127,9 +127,9 @@ def _last_write(path: Path) -> float:
 
 def _summary(path: Path) -> RunSummary:
     try:
-        with RunStore.open(path, read_only=True, whole=False) as store:
-            started, finished = store.latest(RunStarted), store.latest(RunFinished)
-            created = store.created
+        with RunLog.read(path) as log:
+            started, finished = log.latest(RunStarted), log.latest(RunFinished)
+            created = log.created
     except StoreError as error:
         return RunSummary(
             id=path.stem, path=path, created=None, task="", model="", status=f"corrupt: {error}"

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,44 +20,28 @@ from jaxtyping import Int
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError, system_errors
+from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
-from mecharule_ops.store.event_json import event_from_json, event_to_json, kind_of
+from mecharule_ops.store.event_json import event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, OutcomeTable, StoredAnswers
 from mecharule_ops.store.run_file import RunLock, check_magic, connect_existing, connect_new, store_errors
+from mecharule_ops.store.run_log import RESTORE, SETTINGS_CRC, RunLog, event_crc, settings_crc
 
-E = TypeVar("E", bound=Event)
 T = TypeVar("T")
-_PAGE = 1000
-_RESTORE = "the file is damaged; restore it from a copy"
-_SETTINGS_CRC = "crc"
-"""A setting of its own: the checksum of the others."""
 
 
-class RunStore:
+class RunStore(RunLog):
     """An open run; a context manager. Make one with `create` or `open`."""
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, lock: RunLock | None, clock: Callable[[], float]
     ) -> None:
-        self.path = path
-        self._connection = connection
+        super().__init__(path, connection)
         self._lock = lock
         self._clock = clock
-        self._guard = threading.RLock()
         self._outcomes = OutcomeTable(connection)
-        rows = dict(self._rows("SELECT name, value FROM setting"))
-        try:
-            if rows.pop(_SETTINGS_CRC) != _crc(rows):
-                raise ValueError("their checksum differs")
-            self.config: Mapping[str, object] = json.loads(rows["config"])
-            self.created = float(rows["created"])
-        except (KeyError, ValueError, TypeError) as error:
-            raise StoreError(
-                f"expected settings in {path}, they are damaged; restore it from a copy"
-            ) from error
 
     @classmethod
     def create(
@@ -67,7 +49,7 @@ class RunStore:
     ) -> RunStore:
         """A new run, held for writing. Raises `StoreError` when the file exists or cannot be made."""
         settings = {"config": canonical_json(dict(config)), "created": repr(clock())}
-        settings[_SETTINGS_CRC] = _crc(settings)
+        settings[SETTINGS_CRC] = settings_crc(settings)
         with system_errors(f"to make {path.parent}"):
             path.parent.mkdir(parents=True, exist_ok=True)
         lock = RunLock(path)
@@ -116,48 +98,17 @@ class RunStore:
                 self._lock.release()
                 self._lock = None
 
-    def __enter__(self) -> RunStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def append(self, events: Iterable[Event]) -> int:
         """The number of the last event after adding these, all or none of them."""
         bodies = [(kind_of(type(event)), event_to_json(event)) for event in events]
         now = self._clock()
-        rows = [(now, kind, body, _event_crc(now, body)) for kind, body in bodies]
+        rows = [(now, kind, body, event_crc(now, body)) for kind, body in bodies]
         with self._transaction():
             self._connection.executemany(
                 "INSERT INTO event (unix_time, kind, body, crc) VALUES (?, ?, ?, ?)", rows
             )
             (last,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
         return last
-
-    def events(self, after: int = 0) -> Iterator[tuple[int, float, Event]]:
-        """(number, unix time, event) of every event numbered above `after`, also of those added meanwhile."""
-        query = "SELECT seq, unix_time, body, crc FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
-        while page := self._rows(query, after, _PAGE):
-            for seq, moment, body, crc in page:
-                if seq != after + 1:
-                    raise StoreError(f"expected event {after + 1} of {self.path}, it is lost: {_RESTORE}")
-                yield seq, moment, self._event(seq, moment, body, crc)
-                after = seq
-
-    def latest(self, cls: type[E]) -> E | None:
-        """The last event of a class, None when there is none."""
-        found = self.latest_with_time(cls)
-        return None if found is None else found[1]
-
-    def latest_with_time(self, cls: type[E]) -> tuple[float, E] | None:
-        """(unix time, the last event of a class), None when there is none."""
-        query = "SELECT seq, unix_time, body, crc FROM event WHERE kind = ? ORDER BY seq DESC LIMIT 1"
-        for seq, moment, body, crc in self._rows(query, kind_of(cls)):
-            event = self._event(seq, moment, body, crc)
-            if not isinstance(event, cls):
-                raise StoreError(f"expected event {seq} of {self.path} under its own kind: {_RESTORE}")
-            return moment, event
-        return None
 
     def put(self, name: Artefact[T], value: T) -> str:
         """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
@@ -270,25 +221,13 @@ class RunStore:
         """What SQLite finds wrong with the file; empty when it is whole. Reads all of it."""
         return tuple(text for (text,) in self._rows("PRAGMA integrity_check") if text != "ok")
 
-    def _event(self, seq: int, moment: float, body: str, crc: int) -> Event:
-        if not isinstance(body, str) or crc != _event_crc(moment, body):
-            raise StoreError(f"expected event {seq} of {self.path} as it was written: {_RESTORE}")
-        try:
-            return event_from_json(body)
-        except UsageError as error:
-            raise StoreError(f"event {seq} of {self.path}: {error}") from error
-
     def _certificate(self, sha256: str, body: str) -> Certificate:
         if not isinstance(body, str):
-            raise StoreError(f"expected certificate {sha256} of {self.path} as text: {_RESTORE}")
+            raise StoreError(f"expected certificate {sha256} of {self.path} as text: {RESTORE}")
         certificate = Certificate.from_json(body)
         if certificate.sha256 != sha256:
-            raise StoreError(f"expected certificate {sha256} of {self.path} under its own id: {_RESTORE}")
+            raise StoreError(f"expected certificate {sha256} of {self.path} under its own id: {RESTORE}")
         return certificate
-
-    def _rows(self, query: str, *arguments: object) -> list[tuple]:
-        with self._guard, store_errors(self.path):
-            return self._connection.execute(query, arguments).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -304,11 +243,3 @@ class RunStore:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-
-def _crc(settings: Mapping[str, str]) -> str:
-    return str(zlib.crc32(canonical_json(dict(settings)).encode("ascii")))
-
-
-def _event_crc(moment: float, body: str) -> int:
-    return zlib.crc32(f"{moment!r}{body}".encode())

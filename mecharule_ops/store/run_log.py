@@ -1,0 +1,117 @@
+"""What the file of a run tells at once: its settings and its events. Loads no numerical package.
+
+Every failure of the file is a `StoreError`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Self, TypeVar
+
+from mecharule_ops.codec import canonical_json
+from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.events import Event
+from mecharule_ops.store.event_json import event_from_json, kind_of
+from mecharule_ops.store.run_file import check_magic, connect_existing, store_errors
+
+E = TypeVar("E", bound=Event)
+_PAGE = 1000
+RESTORE = "the file is damaged; restore it from a copy"
+SETTINGS_CRC = "crc"
+"""A setting of its own: the checksum of the others."""
+
+
+class RunLog:
+    """Settings and events of a run, for reading; a context manager. Make one with `read`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._guard = threading.RLock()
+        rows = dict(self._rows("SELECT name, value FROM setting"))
+        try:
+            if rows.pop(SETTINGS_CRC) != settings_crc(rows):
+                raise ValueError("their checksum differs")
+            self.config: Mapping[str, object] = json.loads(rows["config"])
+            self.created = float(rows["created"])
+        except (KeyError, ValueError, TypeError) as error:
+            raise StoreError(
+                f"expected settings in {path}, they are damaged; restore it from a copy"
+            ) from error
+
+    @classmethod
+    def read(cls, path: Path) -> RunLog:
+        """That of a stored run. Raises `StoreError` when it is missing, damaged or newer.
+
+        The file is not read through, and only what is asked of it is checked.
+        """
+        check_magic(path)
+        connection = connect_existing(path, read_only=True, whole=False)
+        try:
+            return RunLog(path, connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the use of the file; closing twice is harmless."""
+        with self._guard:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def events(self, after: int = 0) -> Iterator[tuple[int, float, Event]]:
+        """(number, unix time, event) of every event numbered above `after`, also of those added meanwhile."""
+        query = "SELECT seq, unix_time, body, crc FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
+        while page := self._rows(query, after, _PAGE):
+            for seq, moment, body, crc in page:
+                if seq != after + 1:
+                    raise StoreError(f"expected event {after + 1} of {self.path}, it is lost: {RESTORE}")
+                yield seq, moment, self._event(seq, moment, body, crc)
+                after = seq
+
+    def latest(self, cls: type[E]) -> E | None:
+        """The last event of a class, None when there is none."""
+        found = self.latest_with_time(cls)
+        return None if found is None else found[1]
+
+    def latest_with_time(self, cls: type[E]) -> tuple[float, E] | None:
+        """(unix time, the last event of a class), None when there is none."""
+        query = "SELECT seq, unix_time, body, crc FROM event WHERE kind = ? ORDER BY seq DESC LIMIT 1"
+        for seq, moment, body, crc in self._rows(query, kind_of(cls)):
+            event = self._event(seq, moment, body, crc)
+            if not isinstance(event, cls):
+                raise StoreError(f"expected event {seq} of {self.path} under its own kind: {RESTORE}")
+            return moment, event
+        return None
+
+    def _event(self, seq: int, moment: float, body: str, crc: int) -> Event:
+        if not isinstance(body, str) or crc != event_crc(moment, body):
+            raise StoreError(f"expected event {seq} of {self.path} as it was written: {RESTORE}")
+        try:
+            return event_from_json(body)
+        except UsageError as error:
+            raise StoreError(f"event {seq} of {self.path}: {error}") from error
+
+    def _rows(self, query: str, *arguments: object) -> list[tuple]:
+        with self._guard, store_errors(self.path):
+            return self._connection.execute(query, arguments).fetchall()
+
+
+def settings_crc(settings: Mapping[str, str]) -> str:
+    """The checksum of the settings."""
+    return str(zlib.crc32(canonical_json(dict(settings)).encode("ascii")))
+
+
+def event_crc(moment: float, body: str) -> int:
+    """The checksum of an event and when it was told."""
+    return zlib.crc32(f"{moment!r}{body}".encode())
