@@ -27,7 +27,7 @@ from mecharule_ops.events import (
 )
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
-from tui.display import narrate
+from tui.narration import narrate
 from tui.words import Activity
 
 if TYPE_CHECKING:

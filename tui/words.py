@@ -17,6 +17,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.thresholds import Thresholds
+from tui.seconds import clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +78,6 @@ def signed_rate(value: float | None) -> str:
     """`+.39`, `-.05`."""
     text = rate(value)
     return text if text.startswith(("-", "–")) else f"+{text}"
-
-
-def clock(seconds: float) -> str:
-    """`3:07`, or `1:03:07` from an hour on."""
-    whole = int(seconds)
-    hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
 def arrow(regime: int) -> str:

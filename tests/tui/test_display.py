@@ -24,8 +24,10 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from tui.display import LineDisplay, RichDisplay, RunningTotals, make_display, narrate
-from tui.words import clock
+from tui.display import LineDisplay, make_display
+from tui.narration import RunningTotals, narrate
+from tui.rich_display import RichDisplay
+from tui.seconds import clock
 
 HOSTILE = "x == '\x1b[31m' and [red]\u202eop in [/,*]\nsecond line"
 

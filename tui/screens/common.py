@@ -21,10 +21,10 @@ from textual.widgets import Input, Static
 from mecharule_ops.events import Price
 from tui.chat_pane import ChatPane
 from tui.commands import bindings_of, command_named, commands_of, key_said
+from tui.seconds import clock
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
-from tui.words import clock
 from tui.working_app import WorkingApp
 
 Pane = TreePane | TextTable | ReadingPane | ChatPane

@@ -11,8 +11,9 @@ from mecharule_ops.plain_text import plain
 from tui.investigation_text import INVESTIGATION_HELP, investigation_text, plain_lines, title
 from tui.screens.common import SearchPopup, hint_parts
 from tui.screens.made_here import MadeHereScreen
+from tui.seconds import clock
 from tui.session import Session
-from tui.words import Activity, clock, said
+from tui.words import Activity, said
 
 if TYPE_CHECKING:
     from agent.investigating.board_shown import BoardShown

@@ -12,8 +12,9 @@ from tui.commands import command_named
 from tui.repair_text import REPAIR_HELP, HeldRepairs, empty_text, repair_text, title
 from tui.screens.common import hint_parts
 from tui.screens.made_here import MadeHereScreen
+from tui.seconds import clock
 from tui.session import Session
-from tui.words import Activity, clock, said
+from tui.words import Activity, said
 
 _DONE = {
     Activity.ENDED: "the repair is made",
