@@ -26,7 +26,6 @@ from platformdirs import user_config_dir
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.llm.faults import ProviderFault
-from agent.llm.mock import MockModel
 from agent.llm.protocol import LanguageModel
 from agent.llm.retrying import MOST_TOKENS, TokenPrice
 from mecharule_ops.errors import UsageError, misfit
@@ -122,6 +121,8 @@ def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> L
     if choice.spec == NONE:
         return None
     if choice.spec.startswith("mock:"):
+        from agent.llm.mock import MockModel
+
         return MockModel(Path(choice.spec.removeprefix("mock:")))
     if provider == LOCAL:
         from agent.llm.local_model import LocalModel
