@@ -14,7 +14,7 @@ from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying import run_behaviour, run_evidence, run_setting
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.saying.glossary import SPELLINGS, TERMS, written
-from tools.arguments import AboutArguments, AboutTopic, DefineArguments
+from tools.arguments import NARROWED, AboutArguments, AboutTopic, DefineArguments
 from tools.registry import Tell, ToolResult, stated
 
 Sentences = Callable[[Run, Findings], Iterator[str]]
@@ -63,11 +63,13 @@ TOPICS: Mapping[AboutTopic, Sentences] = {
     "versions": run_setting.versions,
 }
 """Who answers each topic."""
-NARROWED: Mapping[AboutTopic, Callable[[Run, Findings, str], Iterator[str]]] = {
-    "accuracy": run_behaviour.accuracy_where,
-    "failures": run_behaviour.failures,
-    "successes": run_behaviour.successes,
-}
+_NARROWED: Mapping[AboutTopic, Callable[[Run, Findings, str], Iterator[str]]] = dict(
+    zip(
+        NARROWED,
+        (run_behaviour.accuracy_where, run_behaviour.failures, run_behaviour.successes),
+        strict=True,
+    )
+)
 """Who answers those that may be asked of the records where a predicate holds."""
 
 
@@ -111,7 +113,7 @@ def _said(given: AboutArguments, run: Run, findings: Findings) -> list[str]:
         raise UsageError(
             f"expected {', '.join(NARROWED)} for a topic with a condition, got {given.topic}; leave the condition out"
         )
-    return list(NARROWED[given.topic](run, findings, given.where))
+    return list(_NARROWED[given.topic](run, findings, given.where))
 
 
 def define(given: DefineArguments, tell: Tell) -> ToolResult:

@@ -73,6 +73,8 @@ AboutTopic = Literal[
     "versions",
 ]
 """What `about` can be asked."""
+NARROWED: tuple[AboutTopic, ...] = ("accuracy", "failures", "successes")
+"""Of these what may be asked of the records where a predicate holds."""
 UnitTopic = Literal["strength", "chance", "held-out", "selective", "rules", "replacement"]
 """What `unit` can be asked."""
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]

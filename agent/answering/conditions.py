@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from agent.answering.questions import QUESTIONS
 from agent.answering.router import Route, Understood
-from agent.answering.understanding import read
-from agent.investigating.asking import MAY_STATE, conditions_in
+from agent.answering.understanding import MAY_STATE, read
+from agent.investigating.asking import conditions_in
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part
 from mecharule_ops.saying.properties import PROPERTIES
-from tools.about import NARROWED
+from tools.arguments import NARROWED
 
 _HELD_OUT = re.compile(
     r"\bheld[- ]?out\b|\bunseen\b|\bdid(?:n't| not) (?:choose|pick|select)\b", re.IGNORECASE

@@ -1,31 +1,32 @@
-"""One question about a run, answered without a language model: parse, tools, their facts, three offers."""
+"""One question about a run, answered without a language model: parse, tools, their facts, three offers.
+
+What few questions need, conditions and the words of the report, is imported where it is needed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.answering.conditions import with_condition
 from agent.answering.facts import facts_of
 from agent.answering.following import picked
 from agent.answering.offers import FIRST, MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, known_words, understand, unknown_words
-from agent.investigating.asking import MAY_STATE
+from agent.answering.understanding import MAY_STATE
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.amounts import amounts_in
 from mecharule_ops.questions.own_words import has_own_words, own_words
-from mecharule_ops.report.summary import found_line, not_found, sure_line, unablated, when_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
 from mecharule_ops.types import Neuron
-from tools.about import NARROWED
+from tools.arguments import NARROWED
 from tools.registry import Tell, ToolResult, call
 
 OFFLINE = "LLM: none (offline)"
@@ -130,6 +131,8 @@ def _read(run: Run, question: str, topic: Topic) -> tuple[Understood, list[str]]
     is_unread = bool(found.units) and not found.routes
     may_be_narrowed = any(route.kind in NARROWED for route in found.routes)
     if own or is_unread or may_be_narrowed or MAY_STATE.search(question):
+        from agent.answering.conditions import with_condition
+
         return with_condition(run, question, found, own)
     return found, []
 
@@ -213,6 +216,8 @@ def answered_by(findings: Findings, path: str, route: Route, topic: Topic, tell:
 
 def _summed(findings: Findings) -> list[Fact]:
     """What the end of a run says first: what was found, when, how sure; then how often the model is right."""
+    from mecharule_ops.report.summary import found_line, not_found, sure_line, unablated, when_line
+
     said = [found_line(findings), when_line(findings), sure_line(findings), *not_found(findings)]
     said += [unablated(findings), *findings.notes]
     return [fact(sentence.rstrip("."), f"run:{findings.run}") for sentence in said if sentence]

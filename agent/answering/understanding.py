@@ -44,6 +44,8 @@ _RUN = re.compile(
 _NAMES = (("P", _QUOTED), ("U", _UNIT), ("R", _RUN), ("arrow", _ARROW), ("P", _SUM), ("L", _LAYER))
 NAMED = ((_UNIT,), (_QUOTED, _SUM), (_LAYER,))
 """Patterns of units, prompts and layers."""
+MAY_STATE = re.compile(r"\b(?:where|when|if|whenever)\b|[`\"“']", re.IGNORECASE)
+"""What a question holds that may state a condition."""
 WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*", re.UNICODE)
 _ORDINAL = "second|2nd|third|3rd|fourth|4th|fifth|5th"
 PLACE = re.compile(

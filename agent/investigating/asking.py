@@ -25,8 +25,6 @@ from mecharule_ops.run.tabulating import Part, columns_of, fires, stored_prefix
 from mecharule_ops.tasks.rival_families import families_of
 from mecharule_ops.types import Neuron, Regime
 
-MAY_STATE = re.compile(r"\b(?:where|when|if|whenever)\b|[`\"“']", re.IGNORECASE)
-"""What a question holds that may state a condition."""
 _STATED = re.compile(r"\b(?:where|when|if|whenever)\s+(?P<predicate>[^?]+?)\s*(?:\?|$)", re.IGNORECASE)
 _QUOTED = re.compile(r"[`\"“](?P<predicate>[^`\"”]+)[`\"”]|(?<!\w)'(?P<quoted>[^']+)'(?!\w)")
 _TOGETHER = re.compile(
