@@ -1,6 +1,7 @@
 """What a run's file holds, typed; no model is needed for any of it.
 
-What a search was told (slices, candidates, settings) is asked here and rebuilt nowhere else.
+What a search was told (slices, candidates, settings) is asked here and rebuilt nowhere else. How searches are planned
+and events folded is imported when it is asked, since most questions ask neither.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -32,11 +33,8 @@ from mecharule_ops.predicates.language import Predicate, evaluate, parse_predica
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.predictor import FreeFormPredictor
-from mecharule_ops.run.planning import SearchKind, SearchPlan, search_settings
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
-from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
-from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import StoredJudgements
@@ -45,6 +43,11 @@ from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
+
+if TYPE_CHECKING:
+    from mecharule_ops.run.planning import SearchPlan
+    from mecharule_ops.state.run_state import RunState
+    from mecharule_ops.state.search_view import SearchView
 
 
 class Splitter(NamedTuple):
@@ -246,6 +249,8 @@ class RunContents:
 
     def search_settings(self, regime: Regime) -> ChaSettings:
         """How every layer is searched in one regime."""
+        from mecharule_ops.run.planning import search_settings
+
         slices = self.slices(regime)
         return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
 
@@ -287,6 +292,8 @@ class RunContents:
     @property
     def told(self) -> RunState:
         """What the run's events say, folded."""
+        from mecharule_ops.state.run_state import RunState
+
         state = RunState()
         for _, _, event in self.store.events():
             state = state.apply(event)
@@ -294,6 +301,8 @@ class RunContents:
 
     def recorded_plan(self, basis: Basis, regime: Regime) -> SearchPlan:
         """How a search of the run was made, from what is stored: guided where first order was asked."""
+        from mecharule_ops.run.planning import SearchKind, SearchPlan
+
         settings, predictions = self.search_settings(regime), self.predictions(basis, regime)
         kind, largest = SearchKind(self.config.search), self.config.largest
         if self.config.parity:

@@ -22,14 +22,14 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine, context_key
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.types import BehaviourRecord, Intervention, Regime
-from mecharule_ops.workers.assignment import Assignment
-from mecharule_ops.workers.pool import Workers
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine
     from mecharule_ops.engine.reference import ReferenceEngine
     from mecharule_ops.loading.model import Subject
     from mecharule_ops.replacement.baselines import ReplacementTable
+    from mecharule_ops.workers.assignment import Assignment
+    from mecharule_ops.workers.pool import Workers
 
 
 class Run(RunContents):
@@ -197,6 +197,7 @@ class Run(RunContents):
     def _assignment(self, intervention: Intervention, slope: float | None) -> Assignment:
         """What a worker must know to answer as this process does."""
         from mecharule_ops.replacement.table_files import arrays_of
+        from mecharule_ops.workers.assignment import Assignment
 
         subject = self.subject
         return Assignment(
