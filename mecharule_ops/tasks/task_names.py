@@ -15,9 +15,6 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ClaimNotSupported, UsageError, did_you_mean
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.hans import Hans
-from mecharule_ops.tasks.jailbreak import Jailbreak
-from mecharule_ops.tasks.known_program import KnownProgram
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
 from mecharule_ops.tasks.row_files import SUFFIXES, is_table
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
@@ -35,12 +32,8 @@ PRESETS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     for model, settings in models.items()
 }
 """Settings that suit a model, by task and model, or another name."""
-_TASKS: Mapping[str, type[Arithmetic] | type[TextTask]] = {
-    "arithmetic": Arithmetic,
-    "hans": Hans,
-    "jailbreak": Jailbreak,
-    "program": KnownProgram,
-}
+_TASKS = ("arithmetic", "hans", "jailbreak", "program")
+"""Those that have a class of their own."""
 BUNDLED: Mapping[str, str] = {
     "arithmetic": "the exact result of two numbers",
     "hans": "does a premise entail a hypothesis made of its words",
@@ -117,7 +110,7 @@ def task_from(description: Mapping[str, Value]) -> Task:
     """The task that describes itself so. Raises `ClaimNotSupported` when none does."""
     try:
         named = str(description["task"])
-        kind = PromptTable if named == TABLE else _TASKS[named]
+        kind = PromptTable if named == TABLE else _own_class(named)
         task = kind(**kind.settings_of(description))
         told = dict(task.describe())
     except (KeyError, ValueError, TypeError, UsageError) as error:
@@ -127,10 +120,31 @@ def task_from(description: Mapping[str, Value]) -> Task:
     return task
 
 
+def _own_class(name: str) -> type[Arithmetic] | type[TextTask]:
+    """The class of one of `_TASKS`, imported when it is asked: a run has one task. Raises `KeyError` for another."""
+    match name:
+        case "arithmetic":
+            return Arithmetic
+        case "hans":
+            from mecharule_ops.tasks.hans import Hans
+
+            return Hans
+        case "jailbreak":
+            from mecharule_ops.tasks.jailbreak import Jailbreak
+
+            return Jailbreak
+        case "program":
+            from mecharule_ops.tasks.known_program import KnownProgram
+
+            return KnownProgram
+        case _:
+            raise KeyError(name)
+
+
 def _class_of(name: str) -> type[Arithmetic] | type[TextTask]:
     """The class of a task's name. Raises `UsageError` when there is none."""
     if name in _TASKS:
-        return _TASKS[name]
+        return _own_class(name)
     if _is_table(name):
         return PromptTable
     file, colon, attribute = name.rpartition(":")
