@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
@@ -76,15 +77,34 @@ def fillings(hand: str) -> list[list[tuple[str, str]]]:
     ]
 
 
-def every(*, but: str = "") -> list[tuple[str, str]]:
-    """What is learned from: all hands, less one that is left out."""
+def follow_ups() -> list[tuple[str, str, str]]:
+    """(kind, a question, the kind of the question before it) of every follow-up."""
+    rows = (
+        line.split(" | ")
+        for path in sorted((Path(__file__).parent / "follow_ups").glob("*.txt"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    )
+    return [(kind, filled(wording, place), last) for place, (last, wording, kind) in enumerate(rows)]
+
+
+def every(*, but: str = "") -> list[tuple[str, str, str]]:
+    """What is learned from: all hands, less one that is left out, and the follow-ups.
+
+    Every other short wording counts once more after a question of some kind: that it can be asked there too.
+    """
     asked = {question for hand in HANDS if hand != but for each in fillings(hand) for question in each}
-    return sorted(asked)  # The order is of no file's name: it moves the machine in its last digits.
+    alone = sorted(asked)  # The order is of no file's name: it moves the machine in its last digits.
+    kinds = [*QUESTIONS]
+    after = [
+        (kind, question, kinds[zlib.crc32(question.encode()) % len(kinds)])
+        for kind, question in [each for each in alone if each[1].count(" ") < matching.SHORT][::2]
+    ]
+    return [*((kind, question, "") for kind, question in alone), *after, *sorted(follow_ups())]
 
 
-def trained(asked: Sequence[tuple[str, str]]) -> matching.Weights:
+def trained(asked: Sequence[tuple[str, str, str]]) -> matching.Weights:
     """A linear support-vector machine, one kind against the others, over features by their rarity."""
-    looked_at = [matching.features(read(question)) for _, question in asked]
+    looked_at = [matching.features(read(question), last) for _, question, last in asked]
     holders = np.bincount([one for each in looked_at for one in each], minlength=matching.BUCKETS)
     rarity = np.log((1 + len(asked)) / (1 + holders)) + 0.3
     values = [rarity[each] / np.linalg.norm(rarity[each]) for each in looked_at]
@@ -92,7 +112,7 @@ def trained(asked: Sequence[tuple[str, str]]) -> matching.Weights:
         (np.concatenate(values), np.concatenate(looked_at), np.cumsum([0, *map(len, looked_at)])),
         shape=(len(asked), matching.BUCKETS),
     )
-    machine = LinearSVC(C=1.5, random_state=0).fit(table, [kind for kind, _ in asked])
+    machine = LinearSVC(C=1.5, tol=1e-3, random_state=0).fit(table, [kind for kind, *_ in asked])
     return matching.Weights(
         kinds=tuple(machine.classes_), of=machine.coef_.T, bias=machine.intercept_, rarity=rarity
     )

@@ -34,7 +34,7 @@ def with_condition(
     first = next(iter(found.routes), None) or _fallback(question, found, own)
     if first is None:
         return found, []
-    if not found.routes and first.given:
+    if not found.routes and "predicate" in first.given:
         return replace(found, routes=(first,)), []
     if not found.routes and first.kind in NARROWED:
         found = replace(found, routes=(first,))
@@ -70,7 +70,7 @@ def _fallback(question: str, found: Understood, own: Mapping[str, str]) -> Route
     if found.units:
         return Route(kind="property", units=found.units)
     of_model = any(own.values()) and _OF_MODEL.search(question)
-    return Route(kind="accuracy", taken=True) if of_model else None
+    return Route(kind="accuracy", given={"topic": "accuracy"}, taken=True) if of_model else None
 
 
 def _counted(found: Understood, first: Route, given: Mapping[str, str], *, is_own: bool) -> Understood:

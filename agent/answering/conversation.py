@@ -33,7 +33,13 @@ OFFLINE = "LLM: none (offline)"
 ALL = "?"
 """Asks for everything that can be asked."""
 _LONGEST_WORD = 24
-_MEANT = "Did you mean (its number asks it, yes the first):"
+_READINGS = 3
+"""Of a question that is not understood for sure, each with what it would be answered."""
+_OF_READING, _LONGEST_READING = 2, 300
+"""Sentences of a reading's answer, and characters of one."""
+_ABLATE = frozenset({"ablate", "flip", "verify", "versus"})
+"""Tools that may ablate at once: a reading of theirs is only named."""
+_MEANT = "Here is what it may mean (its number asks it whole, yes the first):"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +57,40 @@ class Answered:
     """False when the answer is that there is none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Talk:
+    """A question's run, what was spoken of before it, and who answers."""
+
+    findings: Findings
+    path: str
+    topic: Topic
+    offers: Offers
+    refused: Answered | None
+    """The answer to any question about a unit that the model does not have."""
+    tell: Tell
+
+    def answer(self, route: Route, topic: Topic) -> Answered:
+        """One part of the question, after what is spoken of by then."""
+        return self.refused or answered_by(self.findings, self.path, route, topic, self.tell)
+
+    def readings(self, likely: Sequence[Route], most: int) -> list[tuple[str, tuple[Fact, ...]]]:
+        """(a question that may be meant, the first facts of its answer), likeliest first; no tool ablates for it."""
+        told: dict[str, tuple[Fact, ...]] = {}
+        for route in likely:
+            part = self.refused or answered_by(
+                self.findings, self.path, route, self.topic, self.tell, is_reading=True
+            )
+            wording = worded(route, part, self.offers) if part.ok else ""
+            if wording and len(told) < most:
+                told.setdefault(wording, part.facts[:_OF_READING])
+        return list(told.items())
+
+
 def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = OFFLINE) -> ToolResult:
     """The answer as text and data; what it cites is remembered for `verify last`, its topic for `it`.
 
-    A question that is not wholly understood gets three that are near and makes no claim; `?` gets all. `who` is the
-    line that says who answers. Raises what opening the run raises.
+    A question that is not wholly understood gets up to three that are near, each with the beginning of its answer; `?`
+    gets all. `who` is the line that says who answers. Raises what opening the run raises.
     """
     with opened(run) as open_run:
         findings, path = findings_of(open_run), str(open_run.store.path)
@@ -64,6 +99,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         question = chosen or question
         found, unread = _read(open_run, question, topic)
         refused = _no_such(open_run, found)
+    talk = _Talk(findings=findings, path=path, topic=topic, offers=offers, refused=refused, tell=tell)
     data: dict[str, object] = {
         "run": findings.run,
         "question": question,
@@ -84,20 +120,11 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
     if not found.routes:
-        near = offers.fill(found.likely, unit, MOST)
-        answer = _not_understood(question, bool(near))
-        data |= {"understood": False, "answer": answer, "asks_back": bool(near)}
-        data["follow_ups"] = list(near or offers.fill(FIRST, unit, MOST))
-        if near or (topic.offered and not question.strip().isdigit()):
-            remember(path, replace(topic, offered=near, certificates=()), tell)
-        return ToolResult(data=data, text=laid_out(who, data), exit_code=UsageError.exit_code)
-    before = topic
-    found, answered, topic = _parts_of(
-        found,
-        topic,
-        lambda route, spoken_of: refused or answered_by(findings, path, route, spoken_of, tell),
-    )
-    facts = tuple(each for part in answered for each in part.facts)
+        return _asked_back(talk, found, data, unit, who)
+    found, answered, topic = _parts_of(found, topic, talk.answer)
+    others = talk.readings(_left(found), 1)
+    told = [*(part.facts for part in answered), *(of_other for _, of_other in others)]
+    facts = tuple(each for one in told for each in one)
     sources = dict.fromkeys(source for each in facts for source in each.sources)
     certificates = certificate_ids(sources)
     whole = found.whole or question
@@ -105,8 +132,9 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     asked = [part for part in answered if part.tool]
     said = [
         *([f"(asking “{chosen}”)"] if chosen else []),
-        *_notes(found, answered, before, offers, unread),
+        *_notes(found, answered, talk.topic, offers, unread),
         *(line for part in answered for line in lines(part.facts)),
+        *(f"If you mean “{wording}”: {_cut(' '.join(lines(of)))}" for wording, of in others if of),
     ]
     going_on = offers.after(topic.kind, next(iter(topic.units), None))
     data |= {
@@ -120,6 +148,25 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         "follow_ups": [other for other in going_on if other != question],
     }
     return ToolResult(data=data, text=laid_out(who, data), facts=facts)
+
+
+def _asked_back(
+    talk: _Talk, found: Understood, data: dict[str, object], unit: str | None, who: str
+) -> ToolResult:
+    """What a question that is not understood may mean, each with the beginning of its answer."""
+    question = str(data["question"])
+    near = talk.readings(found.likely, _READINGS)
+    facts, said = tuple(each for _, of in near for each in of), _not_understood(question, near)
+    offered = tuple(wording for wording, _ in near)
+    data |= {
+        "understood": False,
+        "answer": "\n".join([*said, *ending(said, facts)]),
+        "asks_back": bool(near),
+        "follow_ups": list(offered or talk.offers.fill(FIRST, unit, MOST)),
+    }
+    if near or (talk.topic.offered and not question.strip().isdigit()):
+        remember(talk.path, replace(talk.topic, offered=offered, certificates=()), talk.tell)
+    return ToolResult(data=data, text=laid_out(who, data), facts=facts, exit_code=UsageError.exit_code)
 
 
 def _read(run: Run, question: str, topic: Topic) -> tuple[Understood, list[str]]:
@@ -168,8 +215,7 @@ def laid_out(who: str, data: Mapping[str, object], *more: str) -> str:
     offers = data["follow_ups"]
     assert isinstance(offers, list)
     if data.get("asks_back"):
-        numbered = [f"  {place}  {offer}" for place, offer in enumerate(offers, 1)]
-        return "\n".join([*said, str(data["answer"]), *numbered, *more])
+        return "\n".join([*said, str(data["answer"]), *more])
     asked = ["", "You may ask (? lists all):", *_indented(offers)] if offers else []
     checked = [f"({data['checked']})"] if data["llm"] != "none (offline)" else []
     return "\n".join([*said, str(data["answer"]), *checked, *more, *asked])
@@ -186,13 +232,20 @@ def _next_topic(topic: Topic, answered: Answered) -> Topic:
     return replace(topic, units=units or topic.units, kind=answered.kind)
 
 
-def answered_by(findings: Findings, path: str, route: Route, topic: Topic, tell: Tell) -> Answered:
-    """The answer of the route's tool; a unit that cannot be explained is asked about with `why-not`."""
+def answered_by(
+    findings: Findings, path: str, route: Route, topic: Topic, tell: Tell, *, is_reading: bool = False
+) -> Answered:
+    """The answer of the route's tool; a unit that cannot be explained is asked about with `why-not`.
+
+    Of one reading of several what would ablate is not asked, and has no facts.
+    """
     route = replace(route, kind=kind_meant(route, topic))
     try:
         asked = asked_for(findings, path, route, topic)
         if not asked.tool:
             return Answered(kind=asked.kind, facts=tuple(_summed(findings)))
+        if is_reading and asked.tool in _ABLATE:
+            return Answered(kind=asked.kind, facts=(), units=asked.units, given=asked.given)
         try:
             result = call(asked.tool, asked.given, tell)
         except ClaimNotSupported:
@@ -269,10 +322,28 @@ def _no_such(run: Run, found: Understood) -> Answered | None:
     return None
 
 
-def _not_understood(question: str, is_near: bool) -> str:
-    """A refusal that names the words nobody understood, and asks back where some question lies near."""
+def _left(found: Understood) -> tuple[Route, ...]:
+    """What else a question may mean that was not plain; nothing where it was, or where conditions were read in it."""
+    if len(found.routes) != 1 or not found.routes[0].taken or {"where", "predicate"} & set(found.routes[0].given):
+        return ()
+    return tuple(each for each in found.likely if each.kind != found.routes[0].kind)
+
+
+def _not_understood(question: str, near: Sequence[tuple[str, Sequence[Fact]]]) -> list[str]:
+    """A refusal that names the words nobody understood, and what may be meant with the beginning of its answer."""
     stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in unknown_words(question) if word.isalpha()]
     what = f"I did not understand {', '.join(stray[:MOST])} in that" if stray else "I did not understand that"
-    if is_near:
-        return f"{what} for sure, so I claim nothing. {_MEANT}"
-    return f"{what}; it lies near no question that I can answer without a language model, so I claim nothing."
+    if not near:
+        return [
+            f"{what}; it lies near no question that I can answer without a language model, so I claim nothing."
+        ]
+    numbered = [
+        "\n".join([f"  {place}  {wording}", *(f"     {_cut(line)}" for line in lines(facts))])
+        for place, (wording, facts) in enumerate(near, 1)
+    ]
+    return [f"{what} for sure. {_MEANT}", *numbered]
+
+
+def _cut(line: str) -> str:
+    """A line that is too long for one reading of several, up to a word."""
+    return line if len(line) <= _LONGEST_READING else f"{line[:_LONGEST_READING].rsplit(' ', 1)[0]} …"

@@ -22,12 +22,14 @@ from agent.answering.understanding import LETTERS, WORD, Reading, lowered
 from agent.answering.wordings import NONE, WORDINGS
 
 WEIGHTS = Path(__file__).with_suffix(".npz")
-BUCKETS = 8192
+BUCKETS = 16384
 """Features are told apart by a checksum of so many values."""
 _TEMPERATURE = 0.2
 """Of the scores as probabilities; fitted to wordings that were left out."""
-_GOING_ON = 0.3
-"""What the row of the last question gains, and half of it those that go on from it, where a question names nothing."""
+SHORT = 8
+"""Words of a question that may lean on the one before it."""
+_GOING_ON = 0.2
+"""What the row of the last question gains where such a question names nothing."""
 _SPOKEN = 0.3
 """What a row about a unit gains where the question names none and one was spoken of last, and loses a third of else."""
 
@@ -67,8 +69,11 @@ def weights() -> Weights:
         )
 
 
-def features(reading: Reading) -> list[int]:
-    """What the model looks at, by number: words, neighbours, letters in groups, and what is named."""
+def features(reading: Reading, last: str = "") -> list[int]:
+    """What the model looks at, by number: words, neighbours, letters in groups, and what is named.
+
+    Of a short question, after one of the kind `last`, also each word together with that kind.
+    """
     found: set[str] = set()
     for text in set(reading.texts):
         words = ["^", *WORD.findall(text), "$"]
@@ -84,7 +89,13 @@ def features(reading: Reading) -> list[int]:
     found |= {f"#{len(reading.units[:2])}"}
     named = {"T": reading.term, "C": reading.about, "place": reading.place, "it": reading.refers or None}
     found |= {f"#{name}" for name, value in named.items() if value is not None}
+    if last and _is_short(reading):
+        found |= {f"@{last}", *(f"@{last} {word}" for word in WORD.findall(reading.text))}
     return sorted({zlib.crc32(one.encode()) % BUCKETS for one in found})
+
+
+def _is_short(reading: Reading) -> bool:
+    return len(WORD.findall(reading.text)) <= SHORT
 
 
 def ranked(
@@ -103,7 +114,7 @@ def ranked(
     if known is None and not alone and (row := _asked_in_its_own_words(reading)):
         return (Match(row=row, score=1.0),)
     known = known or weights()
-    scores = dict(zip(known.kinds, map(float, known.scores(features(reading))), strict=True))
+    scores = dict(zip(known.kinds, map(float, known.scores(features(reading, last))), strict=True))
     is_named = bool(reading.units or (reading.refers and spoken_of)) or reading.place is not None
     for kind in known.kinds:
         general = "" if kind == NONE else QUESTIONS[kind].general
@@ -113,8 +124,9 @@ def ranked(
     for kind in known.kinds:
         if kind != NONE:
             row = QUESTIONS[kind]
-            leaning = _leaning(row, reading, spoken_of) + _going_on(row, reading, last)
-            scores[kind] += leaning if _fits(row, reading) else -np.inf
+            scores[kind] += _leaning(row, reading, spoken_of) if _fits(row, reading) else -np.inf
+    if last in scores and _is_short(reading) and not (reading.units or reading.prompts or reading.layers):
+        scores[last] += _GOING_ON
     best = max(scores.values())
     likely = {kind: np.exp((score - best) / _TEMPERATURE) for kind, score in scores.items()}
     total = sum(likely.values())
@@ -150,15 +162,6 @@ def _leaning(row: Question, reading: Reading, spoken_of: int) -> float:
     if not row.units[0] or row.lacks or row.superlative or reading.units or reading.place is not None:
         return 0.0
     return _SPOKEN if spoken_of >= row.units[0] else 0.0 if reading.refers else -_SPOKEN / 3
-
-
-def _going_on(row: Question, reading: Reading, last: str) -> float:
-    """What a row gains that goes on from the last answer's, where a question names nothing of its own."""
-    if last not in QUESTIONS or reading.units or reading.prompts or reading.layers or reading.runs:
-        return 0.0
-    return (
-        _GOING_ON if row.kind == last else _GOING_ON / 2 if row.kind in QUESTIONS[last].next.split() else 0.0
-    )
 
 
 def _fits(row: Question, reading: Reading) -> bool:

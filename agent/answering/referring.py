@@ -13,7 +13,7 @@ from agent.answering.router import Route
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
-from mecharule_ops.questions.support import strongest
+from mecharule_ops.questions.support import by_strength, strongest
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, opened
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer, LastTopic
@@ -172,7 +172,11 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
 
     Raises `UsageError` when a place or a pronoun stands for none.
     """
-    least = QUESTIONS[route.kind].units[0]
+    least, most = QUESTIONS[route.kind].units
+    if route.every:
+        found = [str(each.neuron) for each in by_strength(findings)[: min(route.every, most)]]
+        if len(found) >= least:
+            return tuple(found)
     units = list(route.units)
     if route.place is not None:
         units.append(_nth(findings, route.place, route.regime, route.noun))

@@ -28,7 +28,7 @@ LACKING = 0.85
 PLAIN = 0.8
 """From here on it is not said how the question was taken."""
 OFFERED = 0.1
-"""A row as likely as this is offered where none is answered."""
+"""A row as likely as this is one of the readings where none is answered alone."""
 EXACT = 0.95
 """A row as likely as this is asked in its own words."""
 _SEAM = re.compile(
@@ -50,6 +50,8 @@ class Route:
     """Of which kind: head, channel or neuron; empty for any."""
     refers: bool = False
     """A unit of the last answer is meant: `it`, `this unit`."""
+    every: int = 0
+    """So many of the units found are meant, where more than two can be asked about: `all three`."""
     bare: bool = False
     """It is about a unit and names none."""
     regime: str | None = None
@@ -70,8 +72,8 @@ class Understood:
     """(as written, as read)."""
     nearest: tuple[str, ...] = ()
     """Kinds that lie nearest, best first."""
-    likely: tuple[str, ...] = ()
-    """Of these the ones that may well be meant."""
+    likely: tuple[Route, ...] = ()
+    """What may well be meant, best first."""
     units: tuple[str, ...] = ()
     """Units that it names."""
     whole: str = ""
@@ -106,6 +108,8 @@ def understand(
     parts = whole
     for texts in _partings(question):
         each = _ranked(texts, spoken_of, own)
+        if _points_ahead([part.reading for part in each], spoken_of):
+            continue
         if _least(each) >= PLAIN > _least(parts) or _least(each) >= EXACT > _least(parts):
             parts = each
     return Understood(
@@ -117,7 +121,11 @@ def understand(
         ),
         corrected=tuple(pair for part in parts for pair in part.reading.corrected),
         nearest=tuple(match.row.kind for match in whole[0].matches),
-        likely=tuple(match.row.kind for match in whole[0].matches if match.score >= OFFERED),
+        likely=tuple(
+            _route(match, whole[0].reading, taken=True)
+            for match in whole[0].matches
+            if match.score >= OFFERED and not match.row.lacks
+        ),
         units=whole[0].reading.units,
     )
 
@@ -154,6 +162,12 @@ def _ranked(texts: Sequence[str], spoken_of: int, own: Mapping[str, str], last: 
 
 def _names_a_unit(readings: Sequence[Reading]) -> bool:
     return any(reading.units or reading.place is not None for reading in readings)
+
+
+def _points_ahead(readings: Sequence[Reading], spoken_of: int) -> bool:
+    """Whether an `it` stands for what only a later part names, so that the question is no two."""
+    first = next((place for place, one in enumerate(readings) if _names_a_unit([one])), 0)
+    return not spoken_of and any(one.refers for one in readings[:first])
 
 
 def _least(parts: Sequence[_Part]) -> float:
@@ -236,6 +250,7 @@ def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
         place=place,
         noun=reading.noun if place is not None or row.kind == "strongest" else "",
         refers=lacking and not row.layer and (reading.refers or row.last),
+        every=reading.every if lacking and row.units[1] > 2 else 0,
         bare=lacking and not row.layer and not row.last and not row.lacks and not reading.refers,
         regime=reading.regimes[0] if reading.regimes and row.units[1] else None,
         given=given,

@@ -8,6 +8,7 @@ define or part of what is asked.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -56,6 +57,12 @@ PLACE = re.compile(
     rf"|\b(?:the )?(?P<ranked>{_ORDINAL}|next)[ -](?:strongest|largest|biggest|most (?:important|harmful|damaging))\b"
     r"|\b(?:the )?(?P<up>runner[- ]up)\b|\bnumber (?P<number>two|three)(?=\s*\?*$)|(?<!\w)(?P<hash>#[23])\b"
 )
+_EVERY = re.compile(
+    r"\b(?:all|every)\b(?: (?:of|the|these|those|them|found|localized|other))*"
+    r"(?: (?P<number>three|four|five|six|seven|eight))?(?= *(?:τ-agonist|agonist|unit|neuron|head|channel)s?\b|[^\w ]|$"
+    r"| (?:at once|together|off|at the same time)\b)"
+)
+_COUNTS = {word: count for count, word in enumerate(("three", "four", "five", "six", "seven", "eight"), 3)}
 _NOUN = re.compile(r"\b(neuron|head|channel)s?\b")
 _PRONOUN = re.compile(
     r"\b(?:it|its|it's|them|they|their|this (?:unit|neuron|head|one)|that (?:unit|neuron|head))\b"
@@ -96,6 +103,8 @@ class Reading:
     """The kind of unit that is counted for it: head, channel or neuron; empty for any."""
     refers: bool = False
     """Whether it has a pronoun."""
+    every: int = 0
+    """How many units are meant by `all three`; a great number by `all of them`, 0 where neither is said."""
     term: str | None = None
     """A word of the glossary."""
     about: str | None = None
@@ -138,6 +147,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
     text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", text)
     text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
     term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), PLACE.search(text)
+    every = _EVERY.search(text)
     placed = PLACE.sub("U", text)
     regimes = list(found.get("arrow", ()))
     if re.search(r"\b(?:break|breaks|broke|breaking)\b", text):
@@ -153,6 +163,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
         place=None if place is None else _place_of(place),
         noun=_noun(text, place),
         refers=_PRONOUN.search(text) is not None,
+        every=0 if every is None else _COUNTS.get(every["number"], sys.maxsize),
         term=None if term is None else _TERMS[_bare(term[0])],
         about=of_own or (None if about is None else _SAID[_bare(about[0])]),
         is_own=bool(of_own),
