@@ -243,7 +243,11 @@ def _facts(found: PromptFinding) -> Iterator[Fact]:
         yield fact(_unasked_words(found), proof, f"run:{run.id}", unit=unit)
         return
     change = f"{last_line(typed.prompt)} {_side(run, typed.before)} → {_side(run, typed.after)}"
-    yield fact(f"{'It flips' if typed.flipped else 'It does not flip'}: with {unit} switched off, {change}", proof, unit=unit)
+    yield fact(
+        f"{'It flips' if typed.flipped else 'It does not flip'}: with {unit} switched off, {change}",
+        proof,
+        unit=unit,
+    )
     predicted = [_rule_words(found), f"First order: {_first_order_words(found)}"]
     if found.predictor is not None:
         predicted.append(_predictor_words(found, found.predictor))

@@ -134,7 +134,8 @@ def _shared_facts(
     (neuron,) = own.units
     for row in listed[:SHOWN]:
         yield fact(
-            f"{row['unit']} flips {row['both']} of the {row['either']} examples that it or {neuron} flips",
+            f"On the slices {row['unit']} flips {row['both']} of the {row['either']} examples that it or {neuron} "
+            "flips",
             f"c:{own.id}",
             f"c:{row['certificate']}",
             unit=row["unit"],

@@ -20,9 +20,9 @@ from tools.arguments import NARROWED
 _HELD_OUT = re.compile(
     r"\bheld[- ]?out\b|\bunseen\b|\bdid(?:n't| not) (?:choose|pick|select)\b", re.IGNORECASE
 )
-_OF_MODEL = re.compile(
-    r"\b(?:model|unablated|untouched|by itself|on its own)\b|^(?:and |so )?what if\b", re.IGNORECASE
-)
+_ALONE = r"unablated|untouched|intact|by itself|on its own|(?:with )?nothing (?:removed|switched off|ablated)"
+_UNABLATED = re.compile(rf"\b(?:{_ALONE})\b", re.IGNORECASE)
+_OF_MODEL = re.compile(rf"\b(?:model|network|{_ALONE})\b|^(?:and |so )?what if\b", re.IGNORECASE)
 ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
 """Tools whose answer about a unit leaves a condition out."""
 
@@ -31,6 +31,8 @@ def with_condition(
     run: Run, question: str, found: Understood, own: Mapping[str, str]
 ) -> tuple[Understood, list[str]]:
     """The question with the conditions that it states, which are counted; and what no answer speaks of."""
+    if any(each.bare and each.kind == "property" for each in found.routes) and _UNABLATED.search(question):
+        found = replace(found, routes=())
     first = next(iter(found.routes), None) or _fallback(question, found, own)
     if first is None:
         return found, []
@@ -69,7 +71,7 @@ def _fallback(question: str, found: Understood, own: Mapping[str, str]) -> Route
         return Route(kind="property", units=found.units[:1], given={"predicate": about}, taken=True)
     if found.units:
         return Route(kind="property", units=found.units)
-    of_model = any(own.values()) and _OF_MODEL.search(question)
+    of_model = (about or any(own.values())) and _OF_MODEL.search(question)
     return Route(kind="accuracy", given={"topic": "accuracy"}, taken=True) if of_model else None
 
 

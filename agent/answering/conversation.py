@@ -284,9 +284,9 @@ def _notes(
     notes = [f"“{plain(written)}” read as “{read_as}”" for written, read_as in found.corrected]
     notes += [f"it: {part.units[0]}" for route, part in parts if route.refers and part.units]
     for route, part in parts:
-        if route.bare and part.units:
-            named = " and ".join(part.units)
-            notes.append(f"taking {named} as meant, {'spoken of last' if before.units else 'the strongest'}")
+        if (route.bare or route.every) and part.units:
+            which = "found here" if route.every else "spoken of last" if before.units else "the strongest"
+            notes.append(f"taking {' and '.join(part.units)} as meant, {which}")
     taken = [worded(route, part, offers) for route, part in parts if route.taken]
     notes += [f"not taken into account: “{plain(words)}”" for words in unread]
     asked = [f"“{wording}”" for wording in taken if wording]
@@ -324,7 +324,11 @@ def _no_such(run: Run, found: Understood) -> Answered | None:
 
 def _left(found: Understood) -> tuple[Route, ...]:
     """What else a question may mean that was not plain; nothing where it was, or where conditions were read in it."""
-    if len(found.routes) != 1 or not found.routes[0].taken or {"where", "predicate"} & set(found.routes[0].given):
+    if (
+        len(found.routes) != 1
+        or not found.routes[0].taken
+        or {"where", "predicate"} & set(found.routes[0].given)
+    ):
         return ()
     return tuple(each for each in found.likely if each.kind != found.routes[0].kind)
 

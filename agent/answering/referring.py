@@ -174,9 +174,12 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
     """
     least, most = QUESTIONS[route.kind].units
     if route.every:
-        found = [str(each.neuron) for each in by_strength(findings)[: min(route.every, most)]]
-        if len(found) >= least:
-            return tuple(found)
+        found = by_strength(findings)
+        strong = [each for each in found if each.is_tau_agonist]
+        enough = route.every if route.every <= most else least
+        meant = (strong if len(strong) >= enough else found)[: min(route.every, most)]
+        if len(meant) >= least:
+            return tuple(str(each.neuron) for each in meant)
     units = list(route.units)
     if route.place is not None:
         units.append(_nth(findings, route.place, route.regime, route.noun))

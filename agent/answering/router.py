@@ -14,7 +14,7 @@ from functools import cache
 from agent.answering.following import followed, with_its_name
 from agent.answering.matching import Match, ranked
 from agent.answering.questions import QUESTIONS
-from agent.answering.understanding import LETTERS, NOTHING, PROPERTY_WORDS, WORD, Reading, read
+from agent.answering.understanding import LETTERS, NAMED, NOTHING, PROPERTY_WORDS, WORD, Reading, read
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.saying.glossary import SPELLINGS
 
@@ -34,6 +34,9 @@ EXACT = 0.95
 _SEAM = re.compile(
     rf"(?<=[?;!])\s+|\s*;\s*|,?\s+(?:and|but|then)\s+(?!{UNIT_NAME})|\.\s+|,\s+", re.IGNORECASE
 )
+
+
+_SENTENCES = re.compile(r"(?<=[.!?:])\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,10 @@ def understand(
     if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of, own=own)).routes:
         return replace(found, whole=whole_again)
     whole = _ranked([question], spoken_of, own, last)
+    if (core := _asked_alone(question)) and _least(plain := _ranked([core], spoken_of, own, last)) > _least(
+        whole
+    ):
+        whole = plain
     if earlier and _asks_the_same(whole[0]) and (swapped := with_its_name(question, earlier)) != question:
         return replace(understand(swapped, spoken_of=spoken_of, own=own), whole=swapped)
     parts = whole
@@ -191,6 +198,15 @@ def _read(text: str, own: Mapping[str, str] = NOTHING) -> Reading:
     return read(text, known_words(), own)
 
 
+def _asked_alone(question: str) -> str:
+    """The question without the sentences before it, where they name nothing; empty where none can be left out so."""
+    sentences = _SENTENCES.split(question.strip())
+    first = next((place for place, each in enumerate(sentences) if each.endswith("?")), 0)
+    before = " ".join(sentences[:first])
+    names = any(pattern.search(before) for patterns in NAMED for pattern in patterns)
+    return " ".join(sentences[first:]) if before and not names else ""
+
+
 def _partings(question: str) -> Iterator[list[str]]:
     """The question cut in two, then in three, at every place where a part can end."""
     text = question.strip()
@@ -243,14 +259,15 @@ def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
     if row.kind == "strongest":
         place = reading.place
     spoken = len(reading.units) + int(place is not None)
-    lacking = bool(row.units[1]) and spoken < max(1, row.units[0])
+    every = reading.every if row.units[1] > 2 and spoken < row.units[0] else 0
+    lacking = bool(row.units[1]) and spoken < max(1, row.units[0]) and not every
     return Route(
         kind=row.kind,
         units=reading.units,
         place=place,
         noun=reading.noun if place is not None or row.kind == "strongest" else "",
         refers=lacking and not row.layer and (reading.refers or row.last),
-        every=reading.every if lacking and row.units[1] > 2 else 0,
+        every=every,
         bare=lacking and not row.layer and not row.last and not row.lacks and not reading.refers,
         regime=reading.regimes[0] if reading.regimes and row.units[1] else None,
         given=given,

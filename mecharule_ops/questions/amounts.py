@@ -44,9 +44,13 @@ _TERMS = (
         "one",
     ),
     (r"operands|numbers", "max(a, b)"),
+    (
+        r"(?:difference|distance|gap)\s+(?:between|of)\s+(?:the\s+)?(?:two\s+|both\s+)?(?:operands|numbers|a\s+and\s+b)",
+        "abs(a - b)",
+    ),
 )
 """What is spoken of, the most words first; of `one` of both numbers the larger has to be above, the smaller below."""
-_BIND = r"[\s(,]+(?:(?:that|which)\s+)?(?:(?:is|are|being|be|of|has|have|at|with)\s+)?"
+_BIND = r"[\s(,]+(?:(?:that|which)\s+)?(?:(?:is|are|being|be|of|has|have|at|with)\s+)?(?:an?\s+)?"
 _COMPARED = (
     (rf"(?:between|from)\s+(?P<low>{_N})\s+(?:and|to)\s+(?P<high>{_N})", "between"),
     (rf"(?P<n>{_N})\s+(?:or|and)\s+(?:more|above|over|up|upwards?|greater|higher|larger|bigger)", ">="),
@@ -74,6 +78,17 @@ _IN_PLACE = re.compile(
     rf"(?:an?\s+|the\s+)?(?P<list>{_LIST})\s+in\s+(?:the|its)\s+(?P<place>{_PLACE})\s+(?:place|position|digit)\b",
     re.IGNORECASE,
 )
+_APART = re.compile(
+    r"(?:(?:the\s+)?(?:two\s+|both\s+)?(?:numbers|operands)\s+(?:are\s+|is\s+)?)?(?:close\s+together,?\s+)?"
+    rf"(?P<sign>less|fewer|more)\s+than\s+(?P<n>{_N})\s+apart\b",
+    re.IGNORECASE,
+)
+_FIRST = re.compile(
+    r"(?:first\s+(?:number|operand)|\ba)\s+(?:is\s+)?(?:(?:much|more)\s+)?(?P<sign>bigger|big|larger|large|greater|smaller|less)"
+    r"\s+than\s+(?:the\s+)?(?:second\b(?:\s+(?:number|operand|one))?|b\b)",
+    re.IGNORECASE,
+)
+"""Both numbers beside each other, which needs no amount."""
 _PARITIES = {"even": "divisible(expected, 2) and ", "odd": "not divisible(expected, 2) and "}
 _NOT_SO = re.compile(
     r"(?:\b(?:not|unless|except|but|never|without|wrong|written|model's|its|their)|n't)\s+(?:(?:the|an?|for|on|in)\s+){0,2}$",
@@ -88,7 +103,7 @@ def amounts_in(question: str, task: Task) -> dict[str, str]:
     `the answer` is the right one. A number alone counts as an amount of a digit and of what an answer ends in only.
     Longer readings win over those that lie within them.
     """
-    if not (task.prompt_columns >= READ and _SOME.search(question)):
+    if not (task.prompt_columns >= READ and (_SOME.search(question) or _FIRST.search(question))):
         return {}
     found: list[tuple[int, int, str]] = []
     for begin, end, predicate in sorted(_read(question), key=lambda one: one[0] - one[1]):
@@ -105,6 +120,13 @@ def _read(question: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), f"{_PARITIES.get((match['parity'] or '').lower(), '')}{ending}"
     for match in _IN_PLACE.finditer(question):
         yield *match.span(), _compared(_spoken("digit", "in", match.groupdict()), "in", match.groupdict())
+    for match in _APART.finditer(question):
+        yield (
+            *match.span(),
+            f"abs(a - b) {'>' if match['sign'].lower() == 'more' else '<'} {_number(match['n'])}",
+        )
+    for match in _FIRST.finditer(question):
+        yield *match.span(), f"a {'<' if match['sign'].lower() in ('smaller', 'less') else '>'} b"
     for words, term in _TERMS:
         for compared, sign in _COMPARED:
             if (sign == "in" and term != "digit") or (sign == "between" and term == "one"):

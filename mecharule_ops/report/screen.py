@@ -115,7 +115,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
         yield f"  {'  '.join(cells)}".rstrip()
     more = [f"{len(units) - rows:,} more that reach {percent(findings.tau)}"] if len(units) > rows else []
     weaker = len(outcome.agonists) - len(units)
-    more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker else []
+    more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker and units else []
     if more:
         yield f"  and {' and '.join(more)}"
 

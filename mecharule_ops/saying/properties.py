@@ -51,14 +51,15 @@ PROPERTIES: Mapping[str, Property] = {
             "op == '-'",
             "subtractions",
             "other records, the additions",
-            "subtraction|subtractions|subtract|subtracting|minus|minus problems",
+            "subtraction|subtractions|subtract|subtracting|minus|minus problems|minus sums|take-aways|"
+            "take-away problems|take-away sums|takeaways",
         ),
         _property(
             "addition",
             "op == '+'",
             "additions",
             "other records, the subtractions",
-            "addition|additions|adding|plus|plus problems",
+            "addition|additions|adding|plus|plus problems|plus sums|pluses",
         ),
         _property(
             "negative",

@@ -348,9 +348,8 @@ def overlap(run: Run, findings: Findings) -> Iterator[str]:
     for search in findings.searches:
         for pair in search.overlaps[:_MOST]:
             yield (
-                f"{pair.first} and {pair.second} both flip {pair.shared.count} of the {pair.shared.n} "
-                "records that either "
-                f"flips (Jaccard {pair.shared.rate:.2f})"
+                f"Of every record observed, {pair.first} and {pair.second} both flip {pair.shared.count} of the "
+                f"{pair.shared.n} that either flips (Jaccard {pair.shared.rate:.2f})"
             )
         if search.union is not None:
             beside = (

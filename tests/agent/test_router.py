@@ -298,9 +298,10 @@ def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
     plain = route("why does m1.3 flip?")
     assert plain is not None
     assert not plain.taken
-    far = understand("who is left on the list of suspects").routes
-    assert {one.kind for one in far} >= {"not-ruled-out"}
+    far = understand("whom does the board of suspects still carry at dusk").routes
     assert all(one.taken for one in far)
+    each_plain = {one.taken for one in understand("why does m1.3 flip, and what did the search cost?").routes}
+    assert each_plain == {False}
 
 
 @pytest.mark.parametrize(
@@ -333,6 +334,15 @@ def test_another_unit_instead_is_asked_what_was_asked_before() -> None:
     assert found.whole == 'would m1.4 flip on "7 - 3 ="?'
     alone = understand("what about m1.4?", earlier="what did the search miss?", last="missed")
     assert [one.kind for one in alone.routes] == ["instead"]
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"), [("unit-selective", "unit-selective"), ("strength", "bounds"), ("recall", "recall")]
+)
+def test_a_fragment_means_what_the_question_before_it_makes_of_it(last: str, kind: str) -> None:
+    """`interval?` is of the strength after the strength, of the recall after the recall."""
+    near = ranked(read("interval?"), spoken_of=int(QUESTIONS[last].units[0] > 0), last=last)
+    assert kind in [match.row.kind for match in near[:2]]
 
 
 def test_what_goes_on_from_the_last_answer_is_likelier_after_it() -> None:
