@@ -58,6 +58,7 @@ TOPICS: Mapping[AboutTopic, Sentences] = {
     "splitter": run_setting.splitter,
     "successes": run_behaviour.successes,
     "task": run_setting.task,
+    "tests": run_evidence.tests,
     "thresholds": run_setting.thresholds,
     "time": run_evidence.time,
     "versions": run_setting.versions,

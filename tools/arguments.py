@@ -68,6 +68,7 @@ AboutTopic = Literal[
     "splitter",
     "successes",
     "task",
+    "tests",
     "thresholds",
     "time",
     "versions",

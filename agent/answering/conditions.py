@@ -31,7 +31,7 @@ def with_condition(
     run: Run, question: str, found: Understood, own: Mapping[str, str]
 ) -> tuple[Understood, list[str]]:
     """The question with the conditions that it states, which are counted; and what no answer speaks of."""
-    if any(each.bare and each.kind == "property" for each in found.routes) and _UNABLATED.search(question):
+    if _is_of_the_model(question, found, own):
         found = replace(found, routes=())
     first = next(iter(found.routes), None) or _fallback(question, found, own)
     if first is None:
@@ -62,6 +62,16 @@ def with_condition(
         return found, unread
     part = {"records": Part.HELD_OUT.value} if _HELD_OUT.search(question) else {}
     return _counted(found, first, {"predicate": predicate, **part}, is_own=bool(own)), unread
+
+
+def _is_of_the_model(question: str, found: Understood, own: Mapping[str, str]) -> bool:
+    """Whether it asks how right the unablated model is, whatever row it lies near: of a property or of an amount."""
+    if any(each.kind in NARROWED for each in found.routes) or found.units:
+        return False
+    if any(each.bare and each.kind == "property" for each in found.routes):
+        return _UNABLATED.search(question) is not None
+    is_of_flips = any(QUESTIONS[each.kind].tool in ABOUT_FLIPS for each in found.routes)
+    return any(own.values()) and not is_of_flips and _OF_MODEL.search(question) is not None
 
 
 def _fallback(question: str, found: Understood, own: Mapping[str, str]) -> Route | None:

@@ -236,6 +236,7 @@ QUESTIONS: Mapping[str, Question] = {
         _about("time", "how long did it take?", "cost versions summary"),
         _about("chance", "could the results be chance?", "corrected weakest limits"),
         _about("corrected", "was it corrected for multiple comparisons?", "chance rules-shown limits"),
+        _about("tests", "which statistical tests are used?", "corrected thresholds chance"),
         _about("rules-shown", "how many rules are shown, and why not the others?", "rules corrected limits"),
         _about("selective", "which units are selective?", "units chance limits"),
         _about("overlap", "do the units flip the same records?", "units rules summary"),

@@ -37,6 +37,11 @@ _SEAM = re.compile(
 
 
 _SENTENCES = re.compile(r"(?<=[.!?:])\s+")
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|this|that|these|those|there|so|the same)\b", re.IGNORECASE
+)
+_FEWEST_WORDS = 3
+"""Of a part of a question that a comma or a full stop ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,14 +208,19 @@ def _asked_alone(question: str) -> str:
     sentences = _SENTENCES.split(question.strip())
     first = next((place for place, each in enumerate(sentences) if each.endswith("?")), 0)
     before = " ".join(sentences[:first])
+    asked = " ".join(sentences[first:])
     names = any(pattern.search(before) for patterns in NAMED for pattern in patterns)
-    return " ".join(sentences[first:]) if before and not names else ""
+    return asked if before and not names and not _POINTS_BACK.search(asked) else ""
 
 
 def _partings(question: str) -> Iterator[list[str]]:
     """The question cut in two, then in three, at every place where a part can end."""
     text = question.strip()
-    seams = [match.span() for match in _SEAM.finditer(text)]
+    seams = [
+        match.span()
+        for match in _SEAM.finditer(text)
+        if match[0].strip() not in (",", ".") or len(text[: match.start()].split()) >= _FEWEST_WORDS
+    ]
     for begin, end in seams:
         yield [text[:begin], text[end:]]
     for place, (begin, end) in enumerate(seams):

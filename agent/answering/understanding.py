@@ -28,6 +28,7 @@ _SHORTEST_TYPO, _ALIKE = 5, 0.85
 """Letters of a word that may be misspelt, and how like another it has to be."""
 _WORD_QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\W\d]+(?:[ -][^\W\d]+)?|[Dd][+-])[\"'`”’](?!\w)")
 """A word or two in quotes is a word that is asked about, no prompt."""
+_POLITE = re.compile(r",?\s*\b(?:please|pls|plz|thanks|thank you|thx)\b[,!]*", re.IGNORECASE)
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
 _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
 _UNIT = re.compile(rf"\b{UNIT_NAME}(?!\w)(?!\.\d)", re.IGNORECASE)
@@ -131,7 +132,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
 
     `own`: words of the question that name a column or a condition on the run's own table, each with what they name.
     """
-    text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
+    text = _WORD_QUOTED.sub(r" \1 ", _POLITE.sub(" ", " ".join(question.replace("’", "'").split())))
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for spelt, printed in _SPELT_OUT if name == "U" else ():

@@ -93,6 +93,24 @@ def corrected(run: Run, findings: Findings) -> Iterator[str]:
     yield "p of units among random units, and of selectivity, are corrected over the strongest units of the run (Holm)"
 
 
+def tests(run: Run, findings: Findings) -> Iterator[str]:
+    """Which bounds and tests stand behind what is claimed."""
+    alpha = f"α = {findings.alpha:g}"
+    yield (
+        "Bounds on a flip rate are exact and one-sided (Clopper–Pearson): from the counts themselves, without a normal "
+        f"approximation; {alpha}"
+    )
+    yield (
+        "A learned rule is shown where Fisher's exact test on its held-out records, one-sided and corrected over all "
+        f"learned rules (Holm), has p ≤ α and its MCC's interval, a parametric bootstrap, lies above 0; {alpha}"
+    )
+    yield (
+        "A unit's p beside random units is its rank among them; selectivity is tested on held-out records by all "
+        "permutations of the split, both corrected over the strongest units (Holm)"
+    )
+    yield "Two units are compared by an exact paired test on the records that only one of them flips"
+
+
 def rules_shown(run: Run, findings: Findings) -> Iterator[str]:
     """How many rules were learned, how many are shown, and why each other is not."""
     yield (shown_of_all(findings) or "No rule was learned").replace(

@@ -262,7 +262,9 @@ def test_all_of_the_units_found_are_switched_off_together(copied_run: Path, unit
     assert f"taking {' and '.join(found[:3])} as meant, found here" in str(data["answer"])
 
 
-def test_what_was_said_before_the_question_is_left_out_of_it(copied_run: Path, units: tuple[str, str]) -> None:
+def test_what_was_said_before_the_question_is_left_out_of_it(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
     """Not what names something, and nothing behind it."""
     asked = _ask(copied_run, "My boss wants it short and I am in a hurry. what did the search cost?").data
     assert asked["kinds"] == ["cost"]

@@ -37,7 +37,11 @@ SIZE = np.abs(ANSWER)
         ("even answers ending in 7 or more", None, (ANSWER % 2 == 0) & (SIZE % 10 >= 7)),
         ("both operands over 100?", "both operands over 100", np.minimum(A, B) > 100),
         ("results whose tens digit is a zero?", "tens digit is a zero", SIZE // 10 % 10 == 0),
-        ("if the two numbers are fewer than 20 apart", "the two numbers are fewer than 20 apart", abs(A - B) < 20),
+        (
+            "if the two numbers are fewer than 20 apart",
+            "the two numbers are fewer than 20 apart",
+            abs(A - B) < 20,
+        ),
         ("the difference between both numbers is below 20", None, abs(A - B) < 20),
         ("when the first number is bigger than the second", None, A > B),
         ("is it worse where a is smaller than b?", "a is smaller than b", A < B),
