@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,24 +26,24 @@ from typing import Any, Literal
 from pages import ROOT, made_at, put_between
 
 from agent.answering.chat import ask
-from agent.answering.referring import topic_of
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.store.run_store import RunStore
 
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
-HALVES = ("latest", "blind", "fresh", "unseen", "calibration", "seen")
+HALVES = ("newest", "latest", "blind", "fresh", "unseen", "calibration", "seen")
 """`unseen` and `seen` are 150 of one hand, parted once. `calibration`, by another, was read, like `seen`, while
-wordings were written. `fresh`, `blind` and `latest` were blind, one after the other: whoever made the router of that
-time saw none of their questions before they were first asked."""
+wordings were written. `fresh`, `blind`, `latest` and `newest` were blind, one after the other: whoever made the router
+of that time saw none of their questions before they were first asked."""
 REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
 PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
 
 PAGE = ROOT / "docs" / "agent.md"
 BEGIN, END = "<!-- questions: begin -->", "<!-- questions: end -->"
 
-Verdict = Literal["right", "refused", "wrong"]
-VERDICTS: tuple[Verdict, ...] = ("right", "refused", "wrong")
+OTHER_READING = re.compile(r"^If you mean “.*$", re.MULTILINE)
+"""What an answer says beside it, of what else the question may mean."""
+Verdict = Literal["right", "among", "refused", "wrong"]
+"""`among`: not the answer itself but one of up to three readings that are shown with theirs is right."""
+VERDICTS: tuple[Verdict, ...] = ("right", "among", "refused", "wrong")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,9 @@ class Reply:
 
     text: str
     refused: bool
-    """It says that it did not understand or that it cannot, and claims nothing."""
-    offers: tuple[str, ...] = ()
-    """The texts that come back for the numbers that a refusal offers."""
+    """It says that it did not understand or that it cannot."""
+    readings: bool = False
+    """What it may mean is shown instead, each reading with the beginning of its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +81,6 @@ class Judged:
     question: Question
     reply: Reply
     verdict: Verdict
-
-    @property
-    def is_offered(self) -> bool:
-        """Whether a number that the refusal offers leads to a right answer."""
-        replies = (Reply(text=text, refused=REFUSES.search(text) is not None) for text in self.reply.offers)
-        return self.verdict == "refused" and any(judged(self.question, one) == "right" for one in replies)
 
 
 def questions(half: str) -> tuple[Question, ...]:
@@ -108,18 +102,33 @@ def parted(asked: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def judged(question: Question, reply: Reply) -> Verdict:
-    """Right, refused or wrong.
+    """Right, right among its readings, refused or wrong.
 
     Where nothing holds the answer a refusal is right; else a right reply has all that it must have and nothing that
     it must not, whatever it says beside that. So a refusal is right too that says all that it must, such as that no
     other model was tested.
     """
-    text = " ".join(reply.text.translate(PLAIN).split())
-    whole = all(any(_found(pattern, text) for pattern in one) for one in question.must)
-    if reply.refused:
-        says = bool(question.must) and whole
-        return "right" if says or not question.answerable else "refused"
-    return "right" if whole and not any(_found(one, text) for one in question.must_not) else "wrong"
+    if not reply.refused:
+        itself, whole = (
+            _is_right(question, text) for text in (OTHER_READING.sub("", reply.text), reply.text)
+        )
+        return "right" if itself else "among" if whole else "wrong"
+    if not question.answerable:
+        return "right"
+    says = bool(question.must) and _holds(question, reply.text)
+    return "refused" if not says else "among" if reply.readings else "right"
+
+
+def _is_right(question: Question, text: str) -> bool:
+    return _holds(question, text) and not any(_found(one, _plain(text)) for one in question.must_not)
+
+
+def _holds(question: Question, text: str) -> bool:
+    return all(any(_found(pattern, _plain(text)) for pattern in one) for one in question.must)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.translate(PLAIN).split())
 
 
 def _found(pattern: str, text: str) -> bool:
@@ -140,17 +149,7 @@ def replied(question: Question, packed: bytes) -> Reply:
             return Reply(text=str(error), refused=True)
         text = str(data["answer"])
         refused = data.get("understood") is False or REFUSES.search(text) is not None
-        return Reply(text=text, refused=refused, offers=tuple(_offered(run)) if refused else ())
-
-
-def _offered(run: Path) -> Iterator[str]:
-    """The answers to the numbers that the last refusal offers, each asked of a copy of the run as it is."""
-    kept = run.read_bytes()
-    with RunStore.open(run, read_only=True) as store:
-        offered = topic_of(Run(store)).offered
-    for place in range(len(offered)):
-        run.write_bytes(kept)
-        yield str(ask(str(run), str(place + 1), _quiet, llm="none", earlier=None).data["answer"])
+        return Reply(text=text, refused=refused, readings=bool(data.get("asks_back")))
 
 
 def _quiet(line: str) -> None:
@@ -164,8 +163,8 @@ def row(half: str, of: Sequence[Judged]) -> str:
     )
     counts = "  ".join(f"{held[verdict] + beyond[verdict]:>4} {verdict}" for verdict in VERDICTS)
     return (
-        f"{half:<11} {len(of):>3} asked  {counts}  {sum(one.is_offered for one in of)} of the refused offered   "
-        f"(answerable: {held['right']} of {held.total()} right, {held['wrong']} wrong; "
+        f"{half:<11} {len(of):>3} asked  {counts}   "
+        f"(answerable: {held['right']} of {held.total()} right, {held['among']} among readings, {held['wrong']} wrong; "
         f"not answerable: {beyond['right']} of {beyond.total()} right)"
     )
 
@@ -173,16 +172,15 @@ def row(half: str, of: Sequence[Judged]) -> str:
 def table(halves: dict[str, Sequence[Judged]]) -> str:
     """The unseen half first: of all, of those that the run can answer and of those that nothing answers."""
     lines = [
-        "| half | questions | right | refused | of these, right by an offered number | wrong |",
+        "| half | questions | right | right among up to three readings | refused | wrong |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for half, of in halves.items():
         for name, which in (("", (True, False)), (", answerable", (True,)), (", not answerable", (False,))):
             part = [one for one in of if one.question.answerable in which]
             counts = Counter(one.verdict for one in part)
-            right, refused, wrong = (counts[verdict] for verdict in VERDICTS)
-            offered = sum(one.is_offered for one in part)
-            lines.append(f"| {half}{name} | {len(part)} | {right} | {refused} | {offered} | {wrong} |")
+            counted = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
+            lines.append(f"| {half}{name} | {len(part)} | {counted} |")
     return "\n".join(lines)
 
 

@@ -112,7 +112,7 @@ def trained(asked: Sequence[tuple[str, str, str]]) -> matching.Weights:
         (np.concatenate(values), np.concatenate(looked_at), np.cumsum([0, *map(len, looked_at)])),
         shape=(len(asked), matching.BUCKETS),
     )
-    machine = LinearSVC(C=1.5, tol=1e-3, random_state=0).fit(table, [kind for kind, *_ in asked])
+    machine = LinearSVC(C=1.5, dual=False, random_state=0).fit(table, [kind for kind, *_ in asked])
     return matching.Weights(
         kinds=tuple(machine.classes_), of=machine.coef_.T, bias=machine.intercept_, rarity=rarity
     )

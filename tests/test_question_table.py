@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import question_table
-from benchmarks.question_table import Judged, Question, Reply, judged, main, parted, questions, row
+from benchmarks.question_table import Question, Reply, judged, main, parted, questions, row
 
 STRONGEST = Question(
     ask="wich nueron is strongest??",
@@ -68,11 +68,20 @@ def test_a_refusal_is_right_only_where_nothing_holds_the_answer() -> None:
     assert judged(BEYOND, said("Yes.")) == "wrong"
 
 
-def test_a_refused_question_may_be_right_by_what_it_offers() -> None:
-    """One of the answers to its numbers; a refusal that says what a right answer must is right at once."""
-    refusal = Reply(text=REFUSAL.text, refused=True, offers=("I did not understand that", "m1.14: 8/32"))
-    assert Judged(question=STRONGEST, reply=refusal, verdict="refused").is_offered
-    assert not Judged(question=STRONGEST, reply=REFUSAL, verdict="refused").is_offered
+def test_a_question_may_be_right_among_its_readings() -> None:
+    """One of those that a refusal shows, or the other one beside an answer; without any it is refused or wrong."""
+    shown = Reply(text="I did not understand that. 1 which? m1.14: 8/32", refused=True, readings=True)
+    assert judged(STRONGEST, shown) == "among"
+    assert (
+        judged(STRONGEST, replace(shown, text="I did not understand that. 1 which? m1.99: 7/32")) == "refused"
+    )
+    assert (
+        judged(STRONGEST, said("Two were found.\nIf you mean “which?”: m1.14: 8/32.\nSource: run b00d."))
+        == "among"
+    )
+    assert judged(STRONGEST, said("m1.14: 8/32.\nIf you mean “how many?”: two.")) == "right"
+    assert judged(STRONGEST, said("m1.14: 8/32.\nIf you mean “which?”: the strongest is m1.99.")) == "right"
+    assert judged(BEYOND, shown) == "right"
     held = replace(BEYOND, answerable=True)
     assert judged(held, Reply(text="There is no answer to that: not held.", refused=True)) == "right"
     assert judged(held, Reply(text="I did understand nothing.", refused=True)) == "refused"
@@ -125,5 +134,7 @@ def test_a_row_counts_what_came_back() -> None:
         question_table.Judged(question=one, reply=reply, verdict=judged(one, reply)) for one, reply in replies
     ]
     shown = " ".join(row("seen", of).split())
-    assert shown.startswith("seen 4 asked 2 right 1 refused 1 wrong ")
-    assert shown.endswith("(answerable: 1 of 3 right, 1 wrong; not answerable: 1 of 1 right)")
+    assert shown.startswith("seen 4 asked 2 right 0 among 1 refused 1 wrong ")
+    assert shown.endswith(
+        "(answerable: 1 of 3 right, 0 among readings, 1 wrong; not answerable: 1 of 1 right)"
+    )

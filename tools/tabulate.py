@@ -101,7 +101,7 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
             said = f"Ablating {asked.neuron} alone flips {_sides(where, asked_for)}"
             if not where.holds.n:
                 tried = f"{len(flips)} answers that {asked.neuron} was tried on"
-                said = f"None of the {tried} is one of the {asked_for.where}"
+                said = f"None of the {tried} is one of the {asked_for.where}, so nothing is known of them"
     sources = (f"c:{found.id}", f"run:{asked.findings.run}")
     chose = (
         "These records chose the unit, so no test of the difference is made on them; "

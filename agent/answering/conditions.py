@@ -35,7 +35,7 @@ def with_condition(
         found = replace(found, routes=())
     first = next(iter(found.routes), None) or _fallback(question, found, own)
     if first is None:
-        return found, []
+        return found, list(own)
     if not found.routes and "predicate" in first.given:
         return replace(found, routes=(first,)), []
     if not found.routes and first.kind in NARROWED:
@@ -56,8 +56,8 @@ def with_condition(
     said_of = bool(first.units or first.bare or first.refers or first.place is not None)
     if not said_of:
         return found, [*unread, *stated, *by_value]
-    unread += list(by_value)[0 if stated else 1 :]
     predicate = _all_of(stated.values()) if stated else next(iter(by_value.values()), "")
+    unread += [said for said, named in by_value.items() if named != predicate]
     if not predicate:
         return found, unread
     part = {"records": Part.HELD_OUT.value} if _HELD_OUT.search(question) else {}

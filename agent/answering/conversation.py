@@ -5,7 +5,7 @@ What few questions need, conditions and the words of the report, is imported whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.answering.facts import facts_of
@@ -39,7 +39,7 @@ _OF_READING, _LONGEST_READING = 2, 300
 """Sentences of a reading's answer, and characters of one."""
 _ABLATE = frozenset({"ablate", "flip", "verify", "versus"})
 """Tools that may ablate at once: a reading of theirs is only named."""
-_MEANT = "Here is what it may mean (its number asks it whole, yes the first):"
+_MEANT = "It may mean one of these; answer with a number to have that one whole:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
     if not found.routes:
-        return _asked_back(talk, found, data, unit, who)
+        return _asked_back(talk, found, data, unread, unit, who)
     found, answered, topic = _parts_of(found, topic, talk.answer)
     others = talk.readings(_left(found), 1)
     told = [*(part.facts for part in answered), *(of_other for _, of_other in others)]
@@ -151,12 +151,19 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
 
 
 def _asked_back(
-    talk: _Talk, found: Understood, data: dict[str, object], unit: str | None, who: str
+    talk: _Talk,
+    found: Understood,
+    data: dict[str, object],
+    unread: Sequence[str],
+    unit: str | None,
+    who: str,
 ) -> ToolResult:
     """What a question that is not understood may mean, each with the beginning of its answer."""
     question = str(data["question"])
     near = talk.readings(found.likely, _READINGS)
     facts, said = tuple(each for _, of in near for each in of), _not_understood(question, near)
+    if near and unread:
+        said.insert(1, f"({'; '.join(_not_taken(unread))})")
     offered = tuple(wording for wording, _ in near)
     data |= {
         "understood": False,
@@ -288,11 +295,15 @@ def _notes(
             which = "found here" if route.every else "spoken of last" if before.units else "the strongest"
             notes.append(f"taking {' and '.join(part.units)} as meant, {which}")
     taken = [worded(route, part, offers) for route, part in parts if route.taken]
-    notes += [f"not taken into account: “{plain(words)}”" for words in unread]
+    notes += _not_taken(unread)
     asked = [f"“{wording}”" for wording in taken if wording]
     if asked:
         notes.append(f"taking the question as {' and as '.join(dict.fromkeys(asked))}")
     return [f"({'; '.join(dict.fromkeys(notes))})"] if notes else []
+
+
+def _not_taken(unread: Iterable[str]) -> list[str]:
+    return [f"not taken into account: “{plain(words)}”" for words in unread]
 
 
 def worded(route: Route, answered: Answered, offers: Offers) -> str:

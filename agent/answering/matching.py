@@ -7,6 +7,7 @@ stand in a question: one that no wording holds lowers the score of every row.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ SHORT = 8
 """Words of a question that may lean on the one before it."""
 _GOING_ON = 0.2
 """What the row of the last question gains where such a question names nothing."""
+_OWN = 0.3
+"""What the row that counts by a property gains where a question names a column or value of the run's own table."""
+_MANY_UNITS = re.compile(r"\b(?:units|heads|neurons|channels|agonists)\b")
 _SPOKEN = 0.3
 """What a row about a unit gains where the question names none and one was spoken of last, and loses a third of else."""
 
@@ -104,13 +108,13 @@ def ranked(
     """The rows that have a place for what is named and are told what they need, likeliest first.
 
     A wording in its own words is its row, where no other weights than the kept ones are to say, but for a word of the
-    glossary after an answer about a unit, which may ask for the unit's. What is asked of a unit
+    glossary after an answer, which may ask for that answer's. What is asked of a unit
     and of the run alike is asked of the unit where one is named, of the run where none is and none was spoken of.
 
     `spoken_of`: how many units the last answer was about, which a question that names none may go on about; `last`: its
     kind.
     """
-    alone = bool(spoken_of and reading.term and not reading.units)
+    alone = bool((spoken_of or last) and reading.term and not reading.units)
     if known is None and not alone and (row := _asked_in_its_own_words(reading)):
         return (Match(row=row, score=1.0),)
     known = known or weights()
@@ -125,6 +129,8 @@ def ranked(
         if kind != NONE:
             row = QUESTIONS[kind]
             scores[kind] += _leaning(row, reading, spoken_of) if _fits(row, reading) else -np.inf
+    if reading.is_own and not _MANY_UNITS.search(reading.text):
+        scores["property"] += _OWN
     if last in scores and _is_short(reading) and not (reading.units or reading.prompts or reading.layers):
         scores[last] += _GOING_ON
     best = max(scores.values())

@@ -175,11 +175,11 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
     least, most = QUESTIONS[route.kind].units
     if route.every:
         found = by_strength(findings)
-        strong = [each for each in found if each.is_tau_agonist]
-        enough = route.every if route.every <= most else least
-        meant = (strong if len(strong) >= enough else found)[: min(route.every, most)]
-        if len(meant) >= least:
-            return tuple(str(each.neuron) for each in meant)
+        strong = [each for each in found if each.is_tau_agonist] if route.every > most else found
+        if len(strong) < least:
+            names = f"only {strong[0].neuron} was" if strong else "none was"
+            raise UsageError(f"expected {least} units found or more, {names}; name those that are meant")
+        return tuple(str(each.neuron) for each in strong[: min(route.every, most)])
     units = list(route.units)
     if route.place is not None:
         units.append(_nth(findings, route.place, route.regime, route.noun))

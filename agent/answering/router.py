@@ -107,7 +107,7 @@ def understand(
     `spoken_of`: how many units the last answer was about; `earlier`: the question that it answered; `last`: its kind;
     `own`: words that name something of the run's own table.
     """
-    whole_again = followed(_respelt(question), earlier) if earlier else question
+    whole_again = followed(_respelt(question, own), earlier) if earlier else question
     if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of, own=own)).routes:
         return replace(found, whole=whole_again)
     whole = _ranked([question], spoken_of, own, last)
@@ -142,9 +142,9 @@ def understand(
     )
 
 
-def _respelt(question: str) -> str:
+def _respelt(question: str, own: Mapping[str, str]) -> str:
     """The question with its misspelt words put right."""
-    for written, meant_word in _read(question).corrected:
+    for written, meant_word in _read(question, own).corrected:
         question = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant_word, question, flags=re.IGNORECASE)
     return question
 

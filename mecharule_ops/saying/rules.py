@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
@@ -19,6 +20,8 @@ from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, RuleScore
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
 LONGEST_WORDS = 400
+_ALTERNATIVE = ", or "
+"""Between the clauses of a rule in words."""
 """Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
 LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
@@ -81,13 +84,32 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
         return "no rule predicts: there were no held-out records to score one"
     interval = predicts(rule)
     if interval is not None:
-        return f"{worded(clipped(rule.rule, run), rule.words)} – {kind_words(rule)}, MCC {interval}"
+        return f"{_beginning(rule.rule, rule.words, run)} – {kind_words(rule)}, MCC {interval}"
     if (chance := interval_of(rule.held_out)) is not None:
         if chance.above_chance and rule.chance is not None:
             return f"no rule predicts: {_failed_words(chance, rule.chance)}"
         return f"no rule predicts: the best one learned reaches MCC {chance}"
     held = rule.held_out
     return f"no rule predicts: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
+
+
+def _beginning(rule: str, words: str, run: str) -> str:
+    """The rule as `worded`; of a long one the alternatives that there is room for, and how many more it has."""
+    alternatives = words.split(_ALTERNATIVE)
+    if 0 < len(words) <= LONGEST_WORDS or len(alternatives) != len(Rule.parse(rule).clauses):
+        return worded(clipped(rule, run), words)
+    most = next(
+        (
+            count
+            for count in range(len(alternatives), 0, -1)
+            if len(_ALTERNATIVE.join(alternatives[:count])) <= LONGEST_WORDS
+        ),
+        0,
+    )
+    if not most:
+        return clipped(rule, run)
+    more = f"under one of {len(alternatives) - most} further conditions (`mecharule rules {run}`)"
+    return f"{_ALTERNATIVE.join(alternatives[:most])}{_ALTERNATIVE}{more}"
 
 
 def brief_rule(rule: AnchoredRule | None) -> str:

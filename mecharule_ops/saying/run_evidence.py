@@ -44,7 +44,7 @@ def open_units(run: Run, findings: Findings) -> Iterator[str]:
         weak = [one for one in _ranked(findings, search) if not one.is_tau_agonist]
         names = ", ".join(f"{one.neuron} (strength {one.estimate.strength:.2f})" for one in weak)
         yield (
-            f"Of {_units(search)} not ruled out, though below τ = {findings.tau:g} by their counts: "
+            f"Not ruled out of the {_units(search)}, though below τ = {findings.tau:g} by their counts: "
             f"{names or 'none'}"
         )
         strong = ", ".join(str(one.neuron) for one in _ranked(findings, search) if one.is_tau_agonist)
@@ -287,6 +287,9 @@ def rounding(run: Run, findings: Findings) -> Iterator[str]:
     close = findings.close_completions
     if close is None:
         yield "How far rounding moves the leads was not measured in this run"
+        return
+    if not close.lead:
+        yield "Where it was measured rounding moved no lead, so no completion is known to hang on it"
         return
     yield (
         f"{k_of_n(close.close)} of the completions have a lead below {close.lead:.2g} logits, so that "

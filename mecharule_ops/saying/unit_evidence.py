@@ -47,7 +47,10 @@ def strength(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     )
     if unit.account is not None:
         every = FlipCount(flips=unit.account.flips, n=unit.account.records)
-        yield f"Of every record observed in this direction, those of the slices with them, it flips {k_of_n(every)}"
+        yield (
+            "Of every record observed in this direction, those of the slices and further ones drawn for its account "
+            f"with them, it flips {k_of_n(every)}"
+        )
 
 
 def chance(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:

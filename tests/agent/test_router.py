@@ -337,10 +337,10 @@ def test_another_unit_instead_is_asked_what_was_asked_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "kind"), [("unit-selective", "unit-selective"), ("strength", "bounds"), ("recall", "recall")]
+    ("last", "kind"), [("accuracy", "accuracy"), ("strength", "bounds"), ("unit-rules", "unit-rules")]
 )
 def test_a_fragment_means_what_the_question_before_it_makes_of_it(last: str, kind: str) -> None:
-    """`interval?` is of the strength after the strength, of the recall after the recall."""
+    """`interval?` is of the strength after the strength, of the rules after the rules."""
     near = ranked(read("interval?"), spoken_of=int(QUESTIONS[last].units[0] > 0), last=last)
     assert kind in [match.row.kind for match in near[:2]]
 
