@@ -42,7 +42,8 @@ BEGIN, END = "<!-- questions: begin -->", "<!-- questions: end -->"
 OTHER_READING = re.compile(r"^If you mean “.*$", re.MULTILINE)
 """What an answer says beside it, of what else the question may mean."""
 Verdict = Literal["right", "among", "refused", "wrong"]
-"""`among`: not the answer itself but one of up to three readings that are shown with theirs is right."""
+"""`among`: not the answer itself but one of up to three readings, whose answers begin beside it, is right; of a question
+that nothing answers: it is refused, with readings beside."""
 VERDICTS: tuple[Verdict, ...] = ("right", "among", "refused", "wrong")
 
 
@@ -70,8 +71,8 @@ class Reply:
     text: str
     refused: bool
     """It says that it did not understand or that it cannot."""
-    readings: bool = False
-    """What it may mean is shown instead, each reading with the beginning of its answer."""
+    readings: tuple[str, ...] = ()
+    """The beginnings of the answers to what else it may mean, which are shown too, each under its own question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,19 +105,18 @@ def parted(asked: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
 def judged(question: Question, reply: Reply) -> Verdict:
     """Right, right among its readings, refused or wrong.
 
-    Where nothing holds the answer a refusal is right; else a right reply has all that it must have and nothing that
-    it must not, whatever it says beside that. So a refusal is right too that says all that it must, such as that no
-    other model was tested.
+    Where nothing holds the answer a refusal is right, and `among` where readings stand beside it. Else a right reply
+    has all that it must have and nothing that it must not, whatever it says beside that; so a refusal is right too
+    that says all that it must, such as that no other model was tested.
     """
-    if not reply.refused:
-        itself, whole = (
-            _is_right(question, text) for text in (OTHER_READING.sub("", reply.text), reply.text)
-        )
-        return "right" if itself else "among" if whole else "wrong"
-    if not question.answerable:
+    if not question.answerable and reply.refused:
+        return "among" if reply.readings else "right"
+    itself = OTHER_READING.sub("", reply.text)
+    if _is_right(question, itself) if not reply.refused else not reply.readings and _holds(question, itself):
         return "right"
-    says = bool(question.must) and _holds(question, reply.text)
-    return "refused" if not says else "among" if reply.readings else "right"
+    if any(_is_right(question, text) for text in reply.readings):
+        return "among"
+    return "refused" if reply.refused else "wrong"
 
 
 def _is_right(question: Question, text: str) -> bool:
@@ -124,7 +124,9 @@ def _is_right(question: Question, text: str) -> bool:
 
 
 def _holds(question: Question, text: str) -> bool:
-    return all(any(_found(pattern, _plain(text)) for pattern in one) for one in question.must)
+    return bool(question.must) and all(
+        any(_found(pattern, _plain(text)) for pattern in one) for one in question.must
+    )
 
 
 def _plain(text: str) -> str:
@@ -149,7 +151,8 @@ def replied(question: Question, packed: bytes) -> Reply:
             return Reply(text=str(error), refused=True)
         text = str(data["answer"])
         refused = data.get("understood") is False or REFUSES.search(text) is not None
-        return Reply(text=text, refused=refused, readings=bool(data.get("asks_back")))
+        readings = tuple(str(one["answer"]) for one in data.get("readings", ()))  # type: ignore[attr-defined]
+        return Reply(text=text, refused=refused, readings=readings)
 
 
 def _quiet(line: str) -> None:

@@ -88,7 +88,7 @@ def follow_ups() -> list[tuple[str, str, str]]:
 
 
 def every(*, but: str = "") -> list[tuple[str, str, str]]:
-    """What is learned from: all hands, less one that is left out, and the follow-ups.
+    """What is learned from: all hands and the follow-ups; without these where a hand is left out.
 
     Every other short wording counts once more after a question of some kind: that it can be asked there too.
     """
@@ -99,7 +99,8 @@ def every(*, but: str = "") -> list[tuple[str, str, str]]:
         (kind, question, kinds[zlib.crc32(question.encode()) % len(kinds)])
         for kind, question in [each for each in alone if each[1].count(" ") < matching.SHORT][::2]
     ]
-    return [*((kind, question, "") for kind, question in alone), *after, *sorted(follow_ups())]
+    pairs = [] if but else sorted(follow_ups())
+    return [*((kind, question, "") for kind, question in alone), *after, *pairs]
 
 
 def trained(asked: Sequence[tuple[str, str, str]]) -> matching.Weights:

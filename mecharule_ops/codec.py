@@ -167,7 +167,7 @@ def _of_numpy(hint: type) -> tuple[type, ...]:
 
 
 def _printed_converters(hint: type[Printed]) -> tuple[_Convert, _Convert]:
-    """A unit as it prints, `m4.1234`."""
+    """A value as it prints."""
     return lambda value: str(_instance(hint, value)), lambda text: hint.parse(_instance(str, text))
 
 

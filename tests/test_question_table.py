@@ -69,19 +69,19 @@ def test_a_refusal_is_right_only_where_nothing_holds_the_answer() -> None:
 
 
 def test_a_question_may_be_right_among_its_readings() -> None:
-    """One of those that a refusal shows, or the other one beside an answer; without any it is refused or wrong."""
-    shown = Reply(text="I did not understand that. 1 which? m1.14: 8/32", refused=True, readings=True)
+    """One of those that are shown, alone and in itself; without such a one it is refused or wrong."""
+    shown = Reply(text="I did not understand that.", refused=True, readings=("m1.99: 7/32", "m1.14: 8/32"))
     assert judged(STRONGEST, shown) == "among"
-    assert (
-        judged(STRONGEST, replace(shown, text="I did not understand that. 1 which? m1.99: 7/32")) == "refused"
+    assert judged(STRONGEST, replace(shown, readings=("m1.14: 7/32", "m1.99: 8/32"))) == "refused"
+    assert judged(STRONGEST, replace(shown, readings=("m1.14: 8/32; the strongest is m1.99",))) == "refused"
+    beside = "If you mean “which?”: m1.14: 8/32."
+    other = Reply(
+        text=f"Two were found.\n{beside}\nSource: run b00d.", refused=False, readings=("m1.14: 8/32.",)
     )
-    assert (
-        judged(STRONGEST, said("Two were found.\nIf you mean “which?”: m1.14: 8/32.\nSource: run b00d."))
-        == "among"
-    )
-    assert judged(STRONGEST, said("m1.14: 8/32.\nIf you mean “how many?”: two.")) == "right"
-    assert judged(STRONGEST, said("m1.14: 8/32.\nIf you mean “which?”: the strongest is m1.99.")) == "right"
-    assert judged(BEYOND, shown) == "right"
+    assert judged(STRONGEST, other) == "among"
+    assert judged(STRONGEST, replace(other, readings=())) == "wrong"
+    assert judged(STRONGEST, replace(other, text=f"m1.14: 8/32.\n{beside}", readings=("two",))) == "right"
+    assert judged(BEYOND, shown) == "among"
     held = replace(BEYOND, answerable=True)
     assert judged(held, Reply(text="There is no answer to that: not held.", refused=True)) == "right"
     assert judged(held, Reply(text="I did understand nothing.", refused=True)) == "refused"

@@ -64,13 +64,11 @@ TOPICS: Mapping[AboutTopic, Sentences] = {
     "versions": run_setting.versions,
 }
 """Who answers each topic."""
-_NARROWED: Mapping[AboutTopic, Callable[[Run, Findings, str], Iterator[str]]] = dict(
-    zip(
-        NARROWED,
-        (run_behaviour.accuracy_where, run_behaviour.failures, run_behaviour.successes),
-        strict=True,
-    )
-)
+_NARROWED: Mapping[AboutTopic, Callable[[Run, Findings, str], Iterator[str]]] = {
+    "accuracy": run_behaviour.accuracy_where,
+    "failures": run_behaviour.failures,
+    "successes": run_behaviour.successes,
+}
 """Who answers those that may be asked of the records where a predicate holds."""
 
 

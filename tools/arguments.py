@@ -147,7 +147,8 @@ class FlipArguments(PricedArguments, OfUnitArguments):
     """ablate a unit on a prompt of the task: before, after, what was predicted, edits that switch the rule"""
 
     prompt: str = Field(
-        description="a question of the task, such as 120-7=; of a table one of its prompts, since others have no answer"
+        description="a question of the task, such as 120-7=; of a table one of its prompts or words of one alone; "
+        "others have no answer"
     )
     neighbours: int = Field(20, ge=0, le=200, description="most similar records to compare with")
     edits: int = Field(3, ge=0, le=10, description="edited prompts to try")

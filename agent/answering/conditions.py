@@ -70,8 +70,8 @@ def _is_of_the_model(question: str, found: Understood, own: Mapping[str, str]) -
         return False
     if any(each.bare and each.kind == "property" for each in found.routes):
         return _UNABLATED.search(question) is not None
-    is_of_flips = any(QUESTIONS[each.kind].tool in ABOUT_FLIPS for each in found.routes)
-    return any(own.values()) and not is_of_flips and _OF_MODEL.search(question) is not None
+    is_plain = any(not each.taken or QUESTIONS[each.kind].tool in ABOUT_FLIPS for each in found.routes)
+    return any(own.values()) and not is_plain and _OF_MODEL.search(question) is not None
 
 
 def _fallback(question: str, found: Understood, own: Mapping[str, str]) -> Route | None:

@@ -5,7 +5,7 @@ What few questions need, conditions and the words of the report, is imported whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.answering.facts import facts_of
@@ -38,7 +38,7 @@ _READINGS = 3
 _OF_READING, _LONGEST_READING = 2, 300
 """Sentences of a reading's answer, and characters of one."""
 _ABLATE = frozenset({"ablate", "flip", "verify", "versus"})
-"""Tools that may ablate at once: a reading of theirs is only named."""
+"""Tools that may ablate at once: a reading of theirs is only named, and one of `tabulate` for a unit not found."""
 _MEANT = "It may mean one of these; answer with a number to have that one whole:"
 
 
@@ -58,6 +58,19 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A question that may be meant."""
+
+    question: str
+    facts: tuple[Fact, ...]
+    """The first of its answer; none where it would ablate."""
+
+    def record(self) -> dict[str, str]:
+        """As data."""
+        return {"question": self.question, "answer": "\n".join(map(_cut, lines(self.facts)))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Talk:
     """A question's run, what was spoken of before it, and who answers."""
 
@@ -73,17 +86,22 @@ class _Talk:
         """One part of the question, after what is spoken of by then."""
         return self.refused or answered_by(self.findings, self.path, route, topic, self.tell)
 
-    def readings(self, likely: Sequence[Route], most: int) -> list[tuple[str, tuple[Fact, ...]]]:
-        """(a question that may be meant, the first facts of its answer), likeliest first; no tool ablates for it."""
-        told: dict[str, tuple[Fact, ...]] = {}
+    def readings(self, likely: Sequence[Route], most: int, said: Collection[str] = ()) -> list[Reading]:
+        """Questions that may be meant, likeliest first, with what is not `said` yet; no tool ablates for one."""
+        told: list[Reading] = []
+        known = set(said)
         for route in likely:
-            part = self.refused or answered_by(
-                self.findings, self.path, route, self.topic, self.tell, is_reading=True
-            )
+            if len(told) == most:
+                break
+            if route.kind == "strongest" and (route.place not in (None, 1) or route.noun):
+                continue
+            part = answered_by(self.findings, self.path, route, self.topic, self.tell, is_reading=True)
             wording = worded(route, part, self.offers) if part.ok else ""
-            if wording and len(told) < most:
-                told.setdefault(wording, part.facts[:_OF_READING])
-        return list(told.items())
+            facts = tuple(each for each in part.facts[:_OF_READING] if each.said not in known)
+            if wording and (facts or not part.facts):
+                told.append(Reading(question=wording, facts=facts))
+                known |= {each.said for each in facts}
+        return told
 
 
 def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = OFFLINE) -> ToolResult:
@@ -119,12 +137,15 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         all_of_them = offers.fill(QUESTIONS, unit)
         data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
         return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
+    if not found.routes and refused:
+        found = replace(found, routes=(Route(kind=refused.kind),))
     if not found.routes:
         return _asked_back(talk, found, data, unread, unit, who)
     found, answered, topic = _parts_of(found, topic, talk.answer)
-    others = talk.readings(_left(found), 1)
-    told = [*(part.facts for part in answered), *(of_other for _, of_other in others)]
-    facts = tuple(each for one in told for each in one)
+    facts = tuple(each for part in answered for each in part.facts)
+    others = [
+        one for one in talk.readings(_left(found, answered), 1, {each.said for each in facts}) if one.facts
+    ]
     sources = dict.fromkeys(source for each in facts for source in each.sources)
     certificates = certificate_ids(sources)
     whole = found.whole or question
@@ -134,7 +155,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         *([f"(asking “{chosen}”)"] if chosen else []),
         *_notes(found, answered, talk.topic, offers, unread),
         *(line for part in answered for line in lines(part.facts)),
-        *(f"If you mean “{wording}”: {_cut(' '.join(lines(of)))}" for wording, of in others if of),
+        *(f"If you mean “{one.question}”: {_cut(' '.join(lines(one.facts)))}" for one in others),
     ]
     going_on = offers.after(topic.kind, next(iter(topic.units), None))
     data |= {
@@ -142,7 +163,10 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         "tool": answered[0].tool or None,
         "arguments": answered[0].given,
         "tools": [{"tool": part.tool, "arguments": part.given, "ok": part.ok} for part in asked],
-        "answer": "\n".join([*said, *ending(said, facts)]),
+        "answer": "\n".join(
+            [*said, *ending(said, [*facts, *(each for one in others for each in one.facts)])]
+        ),
+        "readings": [one.record() for one in others],
         "checked": f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}",
         "certificates": list(certificates),
         "follow_ups": [other for other in going_on if other != question],
@@ -161,14 +185,18 @@ def _asked_back(
     """What a question that is not understood may mean, each with the beginning of its answer."""
     question = str(data["question"])
     near = talk.readings(found.likely, _READINGS)
-    facts, said = tuple(each for _, of in near for each in of), _not_understood(question, near)
+    facts, said = tuple(each for one in near for each in one.facts), _not_understood(question, near)
     if near and unread:
         said.insert(1, f"({'; '.join(_not_taken(unread))})")
-    offered = tuple(wording for wording, _ in near)
+    offered = tuple(one.question for one in near)
+    sources = dict.fromkeys(source for each in facts for source in each.sources)
     data |= {
         "understood": False,
         "answer": "\n".join([*said, *ending(said, facts)]),
         "asks_back": bool(near),
+        "readings": [one.record() for one in near],
+        "checked": f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}",
+        "certificates": list(certificate_ids(sources)),
         "follow_ups": list(offered or talk.offers.fill(FIRST, unit, MOST)),
     }
     if near or (talk.topic.offered and not question.strip().isdigit()):
@@ -251,7 +279,9 @@ def answered_by(
         asked = asked_for(findings, path, route, topic)
         if not asked.tool:
             return Answered(kind=asked.kind, facts=tuple(_summed(findings)))
-        if is_reading and asked.tool in _ABLATE:
+        found = {str(unit.neuron) for unit in findings.units() if unit.is_tau_agonist}
+        may_ablate = asked.tool in _ABLATE or (asked.tool == "tabulate" and not found.issuperset(asked.units))
+        if is_reading and may_ablate:
             return Answered(kind=asked.kind, facts=(), units=asked.units, given=asked.given)
         try:
             result = call(asked.tool, asked.given, tell)
@@ -325,15 +355,15 @@ def _no_such(run: Run, found: Understood) -> Answered | None:
             check_unit(run, Neuron.parse(unit))
     except UsageError as refused:
         said = f"There is no answer to that: {str(refused).removesuffix('.')}"
-        return (
-            Answered(kind=found.routes[0].kind, facts=(fact(said, f"run:{run.id}"),), ok=False)
-            if found.routes
-            else None
+        return Answered(
+            kind=found.routes[0].kind if found.routes else "why",
+            facts=(fact(said, f"run:{run.id}"),),
+            ok=False,
         )
     return None
 
 
-def _left(found: Understood) -> tuple[Route, ...]:
+def _left(found: Understood, answered: Sequence[Answered]) -> tuple[Route, ...]:
     """What else a question may mean that was not plain; nothing where it was, or where conditions were read in it."""
     if (
         len(found.routes) != 1
@@ -341,10 +371,11 @@ def _left(found: Understood) -> tuple[Route, ...]:
         or {"where", "predicate"} & set(found.routes[0].given)
     ):
         return ()
-    return tuple(each for each in found.likely if each.kind != found.routes[0].kind)
+    kinds = {found.routes[0].kind, *(part.kind for part in answered)}
+    return tuple(each for each in found.likely if each.kind not in kinds)[:1]
 
 
-def _not_understood(question: str, near: Sequence[tuple[str, Sequence[Fact]]]) -> list[str]:
+def _not_understood(question: str, near: Sequence[Reading]) -> list[str]:
     """A refusal that names the words nobody understood, and what may be meant with the beginning of its answer."""
     stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in unknown_words(question) if word.isalpha()]
     what = f"I did not understand {', '.join(stray[:MOST])} in that" if stray else "I did not understand that"
@@ -353,8 +384,8 @@ def _not_understood(question: str, near: Sequence[tuple[str, Sequence[Fact]]]) -
             f"{what}; it lies near no question that I can answer without a language model, so I claim nothing."
         ]
     numbered = [
-        "\n".join([f"  {place}  {wording}", *(f"     {_cut(line)}" for line in lines(facts))])
-        for place, (wording, facts) in enumerate(near, 1)
+        "\n".join([f"  {place}  {one.question}", *(f"     {_cut(line)}" for line in lines(one.facts))])
+        for place, one in enumerate(near, 1)
     ]
     return [f"{what} for sure. {_MEANT}", *numbered]
 

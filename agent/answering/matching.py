@@ -98,6 +98,10 @@ def features(reading: Reading, last: str = "") -> list[int]:
     return sorted({zlib.crc32(one.encode()) % BUCKETS for one in found})
 
 
+def _has_names(reading: Reading) -> bool:
+    return bool(reading.units or reading.prompts or reading.layers or reading.runs)
+
+
 def _is_short(reading: Reading) -> bool:
     return len(WORD.findall(reading.text)) <= SHORT
 
@@ -131,7 +135,7 @@ def ranked(
             scores[kind] += _leaning(row, reading, spoken_of) if _fits(row, reading) else -np.inf
     if reading.is_own and not _MANY_UNITS.search(reading.text):
         scores["property"] += _OWN
-    if last in scores and _is_short(reading) and not (reading.units or reading.prompts or reading.layers):
+    if last in scores and _is_short(reading) and not _has_names(reading):
         scores[last] += _GOING_ON
     best = max(scores.values())
     likely = {kind: np.exp((score - best) / _TEMPERATURE) for kind, score in scores.items()}

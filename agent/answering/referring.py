@@ -173,14 +173,17 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
     Raises `UsageError` when a place or a pronoun stands for none.
     """
     least, most = QUESTIONS[route.kind].units
-    if route.every:
-        found = by_strength(findings)
-        strong = [each for each in found if each.is_tau_agonist] if route.every > most else found
-        if len(strong) < least:
-            names = f"only {strong[0].neuron} was" if strong else "none was"
-            raise UsageError(f"expected {least} units found or more, {names}; name those that are meant")
-        return tuple(str(each.neuron) for each in strong[: min(route.every, most)])
     units = list(route.units)
+    if route.every:
+        regime = None if route.regime is None else Regime(int(route.regime))
+        found = by_strength(findings, regime, route.noun)
+        meant = [each for each in found if each.is_tau_agonist] if route.every > most else found
+        if len(meant) < least or len(meant) < route.every <= most:
+            names = ", ".join(str(each.neuron) for each in meant[:most]) or "none"
+            raise UsageError(
+                f"expected {least if route.every > most else route.every} units, found {names}; name them"
+            )
+        return tuple(dict.fromkeys([*units, *(str(each.neuron) for each in meant[: route.every])]))[:most]
     if route.place is not None:
         units.append(_nth(findings, route.place, route.regime, route.noun))
     if route.refers and route.kind != "verify":

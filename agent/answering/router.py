@@ -14,7 +14,7 @@ from functools import cache
 from agent.answering.following import followed, with_its_name
 from agent.answering.matching import Match, ranked
 from agent.answering.questions import QUESTIONS
-from agent.answering.understanding import LETTERS, NAMED, NOTHING, PROPERTY_WORDS, WORD, Reading, read
+from agent.answering.understanding import LETTERS, NOTHING, PROPERTY_WORDS, WORD, Reading, read
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.saying.glossary import SPELLINGS
 
@@ -111,9 +111,9 @@ def understand(
     if whole_again != question and (found := understand(whole_again, spoken_of=spoken_of, own=own)).routes:
         return replace(found, whole=whole_again)
     whole = _ranked([question], spoken_of, own, last)
-    if (core := _asked_alone(question)) and _least(plain := _ranked([core], spoken_of, own, last)) > _least(
-        whole
-    ):
+    if (core := _asked_alone(question, own)) and _least(
+        plain := _ranked([core], spoken_of, own, last)
+    ) > _least(whole):
         whole = plain
     if earlier and _asks_the_same(whole[0]) and (swapped := with_its_name(question, earlier)) != question:
         return replace(understand(swapped, spoken_of=spoken_of, own=own), whole=swapped)
@@ -136,7 +136,7 @@ def understand(
         likely=tuple(
             _route(match, whole[0].reading, taken=True)
             for match in whole[0].matches
-            if match.score >= OFFERED and not match.row.lacks
+            if match.score >= OFFERED and (match.row.tool or match.row.kind == "summary")
         ),
         units=whole[0].reading.units,
     )
@@ -203,14 +203,13 @@ def _read(text: str, own: Mapping[str, str] = NOTHING) -> Reading:
     return read(text, known_words(), own)
 
 
-def _asked_alone(question: str) -> str:
+def _asked_alone(question: str, own: Mapping[str, str]) -> str:
     """The question without the sentences before it, where they name nothing; empty where none can be left out so."""
     sentences = _SENTENCES.split(question.strip())
     first = next((place for place, each in enumerate(sentences) if each.endswith("?")), 0)
     before = " ".join(sentences[:first])
     asked = " ".join(sentences[first:])
-    names = any(pattern.search(before) for patterns in NAMED for pattern in patterns)
-    return asked if before and not names and not _POINTS_BACK.search(asked) else ""
+    return asked if before and not _read(before, own).names and not _POINTS_BACK.search(asked) else ""
 
 
 def _partings(question: str) -> Iterator[list[str]]:
@@ -275,7 +274,7 @@ def _route(match: Match, reading: Reading, *, taken: bool) -> Route:
         kind=row.kind,
         units=reading.units,
         place=place,
-        noun=reading.noun if place is not None or row.kind == "strongest" else "",
+        noun=reading.noun if place is not None or every or row.kind == "strongest" else "",
         refers=lacking and not row.layer and (reading.refers or row.last),
         every=every,
         bare=lacking and not row.layer and not row.last and not row.lacks and not reading.refers,

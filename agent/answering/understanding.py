@@ -119,6 +119,21 @@ class Reading:
     corrected: tuple[tuple[str, str], ...] = ()
     """(as written, as read)."""
 
+    @property
+    def names(self) -> bool:
+        """Whether anything is named: a unit or a kind of one, a layer, prompt, run, direction, word or property."""
+        named = (
+            self.units,
+            self.layers,
+            self.prompts,
+            self.runs,
+            self.regimes,
+            self.noun,
+            self.term,
+            self.about,
+        )
+        return any(named) or self.place is not None
+
 
 def lowered(text: str) -> str:
     """In lower case but for the letters that stand for names; `D+` as a word."""
@@ -132,7 +147,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
 
     `own`: words of the question that name a column or a condition on the run's own table, each with what they name.
     """
-    text = _WORD_QUOTED.sub(r" \1 ", _POLITE.sub(" ", " ".join(question.replace("’", "'").split())))
+    text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for spelt, printed in _SPELT_OUT if name == "U" else ():
@@ -145,7 +160,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
         text, times = re.subn(rf"(?<!\w){re.escape(words)}(?!\w)", " C ", text)
         named += [own[words]] * bool(times and own[words])
     of_own = next(iter(named), "")
-    text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", text)
+    text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", _POLITE.sub(" ", text))
     text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
     term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), PLACE.search(text)
     every = _EVERY.search(text)

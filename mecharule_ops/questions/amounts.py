@@ -61,11 +61,11 @@ _COMPARED = (
         rf"(?:above|over|more\s+than|greater\s+than|larger\s+than|bigger\s+than|beyond|exceeding|>)\s*(?P<n>{_N})",
         ">",
     ),
-    (rf"(?:below|under|less\s+than|smaller\s+than|lower\s+than|<)\s*(?P<n>{_N})", "<"),
+    (rf"(?:below|under|less\s+than|fewer\s+than|smaller\s+than|lower\s+than|<)\s*(?P<n>{_N})", "<"),
     (rf"(?P<list>{_LIST})", "in"),
 )
 _OF_OTHERS = (
-    r"(?![\w.]|,\d|\s*(?:%|percent|of\b|records|units\b|times|logits|tokens|seconds|digits?|flips?|answers?|cases|bits|"
+    r"(?![\w.]|,\d|\s*(?:%|percent|of\b|apart\b|records|units\b|times|logits|tokens|seconds|digits?|flips?|answers?|cases|bits|"
     rf"letters|words)|\s+(?:and\s+)?(?:\d|(?:{_WORDED})\b))"
 )
 """Behind an amount: that it is one of something else, or that the number goes on."""
@@ -78,14 +78,11 @@ _IN_PLACE = re.compile(
     rf"(?:an?\s+|the\s+)?(?P<list>{_LIST})\s+in\s+(?:the|its)\s+(?P<place>{_PLACE})\s+(?:place|position|digit)\b",
     re.IGNORECASE,
 )
-_APART = re.compile(
-    r"(?:(?:the\s+)?(?:two\s+|both\s+)?(?:numbers|operands)\s+(?:are\s+|is\s+)?)?(?:close\s+together,?\s+)?"
-    rf"(?P<sign>less|fewer|more)\s+than\s+(?P<n>{_N})\s+apart\b",
-    re.IGNORECASE,
-)
+_BOTH = r"(?:the\s+)?(?:two\s+|both\s+)?(?:numbers|operands|a\s+and\s+b)"
+_TOGETHER = r"(?:close\s+together,?\s+)?"
 _FIRST = re.compile(
-    r"(?:first\s+(?:number|operand)|\ba)\s+(?:is\s+)?(?:(?:much|more)\s+)?(?P<sign>bigger|big|larger|large|greater|smaller|less)"
-    r"\s+than\s+(?:the\s+)?(?:second\b(?:\s+(?:number|operand|one))?|b\b)",
+    r"(?:first\s+(?:number|operand)\s+(?:is\s+)?|\ba\s+is\s+)(?:more\s+)?(?P<sign>bigger|big|larger|large|greater|smaller|less)"
+    r"\s+than\s+(?:the\s+)?(?:second(?:\s+(?:number|operand|one)\b|(?=\s*(?:[,?.]|$)))|b\b)(?!\s+by\b)",
     re.IGNORECASE,
 )
 """Both numbers beside each other, which needs no amount."""
@@ -120,13 +117,12 @@ def _read(question: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), f"{_PARITIES.get((match['parity'] or '').lower(), '')}{ending}"
     for match in _IN_PLACE.finditer(question):
         yield *match.span(), _compared(_spoken("digit", "in", match.groupdict()), "in", match.groupdict())
-    for match in _APART.finditer(question):
-        yield (
-            *match.span(),
-            f"abs(a - b) {'>' if match['sign'].lower() == 'more' else '<'} {_number(match['n'])}",
-        )
     for match in _FIRST.finditer(question):
         yield *match.span(), f"a {'<' if match['sign'].lower() in ('smaller', 'less') else '>'} b"
+    for compared, sign in _COMPARED:
+        apart = rf"(?<![\w.])(?:{_BOTH}){_BIND}{_TOGETHER}(?:{compared})\s+apart\b"
+        for match in re.finditer(apart, question, re.IGNORECASE) if sign != "in" else ():
+            yield *match.span(), _compared("abs(a - b)", sign, match.groupdict())
     for words, term in _TERMS:
         for compared, sign in _COMPARED:
             if (sign == "in" and term != "digit") or (sign == "between" and term == "one"):

@@ -8,6 +8,7 @@ A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and covera
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
@@ -20,9 +21,9 @@ from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, RuleScore
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
 LONGEST_WORDS = 400
+"""Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
 _ALTERNATIVE = ", or "
 """Between the clauses of a rule in words."""
-"""Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
 LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
 TREES = "free-form trees of the same columns"
@@ -95,21 +96,15 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
 
 def _beginning(rule: str, words: str, run: str) -> str:
     """The rule as `worded`; of a long one the alternatives that there is room for, and how many more it has."""
-    alternatives = words.split(_ALTERNATIVE)
-    if 0 < len(words) <= LONGEST_WORDS or len(alternatives) != len(Rule.parse(rule).clauses):
+    if len(words) <= LONGEST_WORDS:
         return worded(clipped(rule, run), words)
-    most = next(
-        (
-            count
-            for count in range(len(alternatives), 0, -1)
-            if len(_ALTERNATIVE.join(alternatives[:count])) <= LONGEST_WORDS
-        ),
-        0,
-    )
-    if not most:
+    alternatives = words.split(_ALTERNATIVE)
+    sums = accumulate(len(_ALTERNATIVE) + len(each) for each in alternatives)
+    kept = sum(1 for length in sums if length - len(_ALTERNATIVE) <= LONGEST_WORDS)
+    if not kept or len(alternatives) != len(Rule.parse(rule).clauses):
         return clipped(rule, run)
-    more = f"under one of {len(alternatives) - most} further conditions (`mecharule rules {run}`)"
-    return f"{_ALTERNATIVE.join(alternatives[:most])}{_ALTERNATIVE}{more}"
+    more = f"under one of {len(alternatives) - kept} further conditions (`mecharule rules {run}`)"
+    return _ALTERNATIVE.join([*alternatives[:kept], more])
 
 
 def brief_rule(rule: AnchoredRule | None) -> str:

@@ -97,16 +97,19 @@ def tests(run: Run, findings: Findings) -> Iterator[str]:
     """Which bounds and tests stand behind what is claimed."""
     alpha = f"α = {findings.alpha:g}"
     yield (
-        "Bounds on a flip rate are exact and one-sided (Clopper–Pearson): from the counts themselves, without a normal "
-        f"approximation; {alpha}"
+        "Bounds on a flip rate are one-sided and exact (Clopper–Pearson), without a normal approximation: the lower "
+        "one of a unit holds over all units searched and both slices (Bonferroni), the upper ones of a search share "
+        f"α over its looks; {alpha}"
     )
     yield (
-        "A learned rule is shown where Fisher's exact test on its held-out records, one-sided and corrected over all "
-        f"learned rules (Holm), has p ≤ α and its MCC's interval, a parametric bootstrap, lies above 0; {alpha}"
+        "A learned rule is shown where Fisher's exact test on held-out records, one-sided and corrected over all "
+        "learned rules (Holm), has p ≤ α, and where the interval of its MCC, a parametric bootstrap, lies above 0; "
+        f"{alpha}"
     )
     yield (
-        "A unit's p beside random units is its rank among them; selectivity is tested on held-out records by all "
-        "permutations of the split, both corrected over the strongest units (Holm)"
+        "A unit's p beside random units is its rank among them, itself counted; selectivity is tested on held-out "
+        "records by all permutations of the split, both corrected over the strongest units (Holm); that a unit is not "
+        "selective is said by Newcombe's interval, which holds its level nearly"
     )
     yield "Two units are compared by an exact paired test on the records that only one of them flips"
 

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -127,12 +128,19 @@ class TextTask(ABC):
         return None
 
     def read(self, text: str) -> Example:
-        """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""
-        place = self._places.get(text.removeprefix(self.prefix).strip())
+        """The item whose prompt this is, with or without the few-shot prefix, or whose prompt alone holds these words.
+
+        Raises `UsageError`, with the prompt most like it.
+        """
+        asked = text.removeprefix(self.prefix).strip()
+        place = self._places.get(asked)
+        if place is None and not self.concealed and asked:
+            words = re.compile(rf"(?<!\w){re.escape(asked)}(?!\w)", re.IGNORECASE)
+            holding = [place for prompt, place in self._places.items() if words.search(prompt)]
+            place = holding[0] if len(holding) == 1 else None
         if place is None:
-            shown = (
-                "" if self.concealed else f" such as {self._example(0).prompt.removeprefix(self.prefix)!r}"
-            )
+            near = get_close_matches(asked, self._places, 1, 0)
+            shown = "" if self.concealed else f" such as {near[0]!r}, or words that one of them alone has"
             raise UsageError(
                 f"expected one of the {len(self._items)} prompts of {self.name}{shown}, got another"
             )

@@ -298,7 +298,8 @@ def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
     plain = route("why does m1.3 flip?")
     assert plain is not None
     assert not plain.taken
-    far = understand("whom does the board of suspects still carry at dusk").routes
+    far = understand("whom would you suspect").routes
+    assert far
     assert all(one.taken for one in far)
     each_plain = {one.taken for one in understand("why does m1.3 flip, and what did the search cost?").routes}
     assert each_plain == {False}

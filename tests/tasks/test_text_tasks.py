@@ -127,8 +127,12 @@ def test_prompts_read_back_and_others_are_refused(table: Path) -> None:
     for example in task.examples(9, np.random.default_rng(0)):
         assert task.read(example.prompt) == task.read(example.prompt.removeprefix(task.prefix)) == example
         assert task.edits(example) == ()
-    with pytest.raises(UsageError, match="one of the 3 prompts of moods such as 'so good ->', got another"):
+    with pytest.raises(UsageError, match="one of the 3 prompts of moods such as 'so bad ->', or words"):
         task.read("so what ->")
+    assert task.read("BAD") == task.read("so bad ->")
+    for several in ("->", "goo", ""):
+        with pytest.raises(UsageError, match="got another"):
+            task.read(several)
 
 
 def test_only_the_end_of_a_completion_decides(table: Path) -> None:
