@@ -42,8 +42,8 @@ BEGIN, END = "<!-- questions: begin -->", "<!-- questions: end -->"
 OTHER_READING = re.compile(r"^If you mean “.*$", re.MULTILINE)
 """What an answer says beside it, of what else the question may mean."""
 Verdict = Literal["right", "among", "refused", "wrong"]
-"""`among`: not the answer itself but one of up to three readings, whose answers begin beside it, is right; of a question
-that nothing answers: it is refused, with readings beside."""
+"""`among`: not the answer itself but one of up to three readings, whose answers begin beside it, is right; a question
+that nothing answers is refused then, with readings beside."""
 VERDICTS: tuple[Verdict, ...] = ("right", "among", "refused", "wrong")
 
 
