@@ -33,7 +33,9 @@ HALVES = ("newest", "latest", "blind", "fresh", "unseen", "calibration", "seen")
 """`unseen` and `seen` are 150 of one hand, parted once. `calibration`, by another, was read, like `seen`, while
 wordings were written. `fresh`, `blind`, `latest` and `newest` were blind, one after the other: whoever made the router
 of that time saw none of their questions before they were first asked."""
-REFUSES = re.compile(r"\bdid not understand\b|\bclaim nothing\b|^There is no answer to that\b")
+REFUSES = re.compile(
+    r"\bdid not understand\b|\bclaim nothing\b|\A(?:\([^\n]*\)\n)?There is no answer to that\b"
+)
 PLAIN = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "⁺": "+", "⁻": "-"})
 
 PAGE = ROOT / "docs" / "agent.md"
@@ -112,7 +114,8 @@ def judged(question: Question, reply: Reply) -> Verdict:
     if not question.answerable and reply.refused:
         return "among" if reply.readings else "right"
     itself = OTHER_READING.sub("", reply.text)
-    if _is_right(question, itself) if not reply.refused else not reply.readings and _holds(question, itself):
+    says = bool(question.must) and not reply.readings and _holds(question, itself)
+    if says if reply.refused else _is_right(question, itself):
         return "right"
     if any(_is_right(question, text) for text in reply.readings):
         return "among"
@@ -124,9 +127,7 @@ def _is_right(question: Question, text: str) -> bool:
 
 
 def _holds(question: Question, text: str) -> bool:
-    return bool(question.must) and all(
-        any(_found(pattern, _plain(text)) for pattern in one) for one in question.must
-    )
+    return all(any(_found(pattern, _plain(text)) for pattern in one) for one in question.must)
 
 
 def _plain(text: str) -> str:

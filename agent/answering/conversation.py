@@ -39,6 +39,8 @@ _OF_READING, _LONGEST_READING = 2, 300
 """Sentences of a reading's answer, and characters of one."""
 _ABLATE = frozenset({"ablate", "flip", "verify", "versus"})
 """Tools that may ablate at once: a reading of theirs is only named, and one of `tabulate` for a unit not found."""
+_WHOLE = frozenset({"why", "strongest"})
+"""Kinds whose answer has every part of a unit's explanation."""
 _MEANT = "It may mean one of these; answer with a number to have that one whole:"
 
 
@@ -372,7 +374,10 @@ def _left(found: Understood, answered: Sequence[Answered]) -> tuple[Route, ...]:
     ):
         return ()
     kinds = {found.routes[0].kind, *(part.kind for part in answered)}
-    return tuple(each for each in found.likely if each.kind not in kinds)[:1]
+    whole = "why" if kinds & _WHOLE else ""
+    return tuple(
+        each for each in found.likely if each.kind not in kinds and QUESTIONS[each.kind].tool != whole
+    )[:1]
 
 
 def _not_understood(question: str, near: Sequence[Reading]) -> list[str]:

@@ -148,7 +148,10 @@ def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) 
     """The certificate that proves what is asked for: of a named unit, else what the last answer cites."""
     if not units:
         if not topic.question:
-            raise UsageError("expected something that was claimed, nothing was asked about this run before")
+            raise UsageError(
+                "expected something that was claimed, nothing was asked about this run before; "
+                f"`mecharule verify --run {findings.run} --all` runs every certificate again"
+            )
         if not topic.certificates:
             raise ClaimNotSupported(
                 f"the last answer ({plain(topic.question)}) rests on the run's report and cites no ablation to run "

@@ -66,7 +66,7 @@ _EVERY = re.compile(
 _COUNTS = {word: count for count, word in enumerate(("three", "four", "five", "six", "seven", "eight"), 3)}
 _NOUN = re.compile(r"\b(neuron|head|channel)s?\b")
 _PRONOUN = re.compile(
-    r"\b(?:it|its|it's|them|they|their|this (?:unit|neuron|head|one)|that (?:unit|neuron|head))\b"
+    r"\b(?:it|its(?! own)|it's|them|they|their|this (?:unit|neuron|head|one)|that (?:unit|neuron|head))\b"
 )
 
 
@@ -162,7 +162,9 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
     of_own = next(iter(named), "")
     text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", _POLITE.sub(" ", text))
     text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
-    term, about, place = _TERM.search(text), PROPERTY_WORD.search(text), PLACE.search(text)
+    term, place = _TERM.search(text), PLACE.search(text)
+    properties = [_SAID[_bare(match[0])] for match in PROPERTY_WORD.finditer(text)]
+    within = (name for name in properties if PROPERTIES[name].within in properties)
     every = _EVERY.search(text)
     placed = PLACE.sub("U", text)
     regimes = list(found.get("arrow", ()))
@@ -181,7 +183,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
         refers=_PRONOUN.search(text) is not None,
         every=0 if every is None else _COUNTS.get(every["number"], sys.maxsize),
         term=None if term is None else _TERMS[_bare(term[0])],
-        about=of_own or (None if about is None else _SAID[_bare(about[0])]),
+        about=of_own or next(within, None) or next(iter(properties), None),
         is_own=bool(of_own),
         text=text,
         texts=(text, placed, _TERM.sub("T", placed), PROPERTY_WORD.sub("C", placed)),

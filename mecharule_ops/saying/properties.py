@@ -16,6 +16,8 @@ class Property:
     elsewhere: str
     said: tuple[str, ...] = ()
     """Words that mean it."""
+    within: str = ""
+    """The property that all such records have too."""
 
     @classmethod
     def of(cls, predicate: str, words: str) -> Property:
@@ -23,9 +25,12 @@ class Property:
         return cls(name=predicate, predicate=predicate, where=f"records where {words}", elsewhere="elsewhere")
 
 
-def _property(name: str, predicate: str, where: str, elsewhere: str, said: str) -> Property:
+def _property(
+    name: str, predicate: str, where: str, elsewhere: str, said: str, *, within: str = ""
+) -> Property:
+    words = tuple(said.split("|"))
     return Property(
-        name=name, predicate=predicate, where=where, elsewhere=elsewhere, said=tuple(said.split("|"))
+        name=name, predicate=predicate, where=where, elsewhere=elsewhere, said=words, within=within
     )
 
 
@@ -38,6 +43,7 @@ PROPERTIES: Mapping[str, Property] = {
             "records where an addition has a carry",
             "records without",
             "carry|carries|carrying|carried|carry over|carrying over",
+            within="addition",
         ),
         _property(
             "borrow",
@@ -45,6 +51,7 @@ PROPERTIES: Mapping[str, Property] = {
             "records where a subtraction has a borrow",
             "records without",
             "borrow|borrows|borrowing|borrowed",
+            within="subtraction",
         ),
         _property(
             "subtraction",

@@ -293,14 +293,16 @@ def test_what_is_asked_of_a_unit_is_asked_of_the_run_where_none_is_named() -> No
     assert [one.kind for one in understand("could m1.3 be chance?").routes] == ["unit-chance"]
 
 
-def test_how_a_question_was_taken_is_told_where_it_is_not_plain() -> None:
+def test_how_a_question_was_taken_is_told_where_it_is_not_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the row's own words nothing is said; far from them it is."""
     plain = route("why does m1.3 flip?")
     assert plain is not None
     assert not plain.taken
-    far = understand("whom would you suspect").routes
+    monkeypatch.setattr("agent.answering.router.PLAIN", 1.1)
+    far = understand("which of them are left on the list of suspects").routes
     assert far
     assert all(one.taken for one in far)
+    monkeypatch.undo()
     each_plain = {one.taken for one in understand("why does m1.3 flip, and what did the search cost?").routes}
     assert each_plain == {False}
 
