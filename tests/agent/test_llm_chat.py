@@ -260,7 +260,7 @@ def test_the_choice_is_told_and_none_goes_to_the_router(copied_run: Path, tmp_pa
     script.write_text(json.dumps({"replies": replies}))
     earlier = (Exchange(question="EARLIER", answer="It does."),)
     result = ask(
-        str(copied_run), "truly?", told.append, llm=f"mock:{script}", earlier=earlier, environment=nothing
+        str(copied_run), "xyzzy?", told.append, llm=f"mock:{script}", earlier=earlier, environment=nothing
     )
     assert "[run:b00d]" in str(result.data["answer"])
     assert result.text.splitlines()[0] == f"LLM: mock:{script}: chosen by --llm"

@@ -35,7 +35,7 @@ from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.types import Neuron, Regime
-from tools.registry import TOOLS
+from tools.registry import TOOLS, ToolResult
 from tui.backend import Backend
 from tui.character_charts import bar, coverage, figures, interval
 from tui.chat_pane import entry_text, plain_columns
@@ -52,6 +52,7 @@ from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
 from tui.screens.repair_screen import RepairScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
+from tui.screens.talking import answer_turns
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
@@ -574,3 +575,12 @@ def test_a_search_view_of_a_started_run_has_no_rows() -> None:
     """Before the first test there is nothing to show, and nothing fails."""
     state = fold([run_started(), SearchStarted(search="cha:1:m0", regime=1, layer=0, units=9)])
     assert rows_of(state.searches["cha:1:m0"]) == []
+
+
+@pytest.mark.parametrize("asks_back", [True, False])
+def test_what_may_be_asked_stands_once(asks_back: bool) -> None:
+    """Behind an answer; in one that asks back, where each question has its number, not again."""
+    data = {"answer": "  1  why?", "asks_back": asks_back, "follow_ups": ["why?"]}
+    turns = answer_turns(ToolResult(data=data, text=""), 0.0)
+    assert [turn.who for turn in turns if "you may ask" in turn.text] == ([] if asks_back else ["note"])
+    assert sum("why?" in turn.text for turn in turns) == (1 if asks_back else 2)

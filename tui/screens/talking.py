@@ -135,13 +135,16 @@ class Talking(RunView):
 
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
-    """The tools that were called, the answer with how many facts it has, and what may be asked next."""
+    """The tools that were called, the answer with how many facts it has, and what may be asked next.
+
+    An answer that asks back has its questions in itself, each with its number.
+    """
     answer = str(result.data.get("answer") or result.text)
     if result.data.get("checked"):
         answer = f"{answer}\n({result.data['checked']})"
     turns = [*tool_turns(result, seconds), Entry(who="agent", text=answer)]
     offered = result.data.get("follow_ups")
-    if isinstance(offered, list) and offered:
+    if isinstance(offered, list) and offered and not result.data.get("asks_back"):
         turns.append(Entry(who="note", text=f"you may ask: {' · '.join(map(str, offered[:MOST_OFFERED]))}"))
     return turns
 
