@@ -60,7 +60,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class PossibleQuestion:
     """A question that may be meant."""
 
     question: str
@@ -88,9 +88,11 @@ class _Talk:
         """One part of the question, after what is spoken of by then."""
         return self.refused or answered_by(self.findings, self.path, route, topic, self.tell)
 
-    def readings(self, likely: Sequence[Route], most: int, said: Collection[str] = ()) -> list[Reading]:
+    def readings(
+        self, likely: Sequence[Route], most: int, said: Collection[str] = ()
+    ) -> list[PossibleQuestion]:
         """Questions that may be meant, likeliest first, with what is not `said` yet; no tool ablates for one."""
-        told: list[Reading] = []
+        told: list[PossibleQuestion] = []
         known = set(said)
         for route in likely:
             if len(told) == most:
@@ -101,7 +103,7 @@ class _Talk:
             wording = worded(route, part, self.offers) if part.ok else ""
             facts = tuple(each for each in part.facts[:_OF_READING] if each.said not in known)
             if wording and (facts or not part.facts):
-                told.append(Reading(question=wording, facts=facts))
+                told.append(PossibleQuestion(question=wording, facts=facts))
                 known |= {each.said for each in facts}
         return told
 
@@ -380,7 +382,7 @@ def _left(found: Understood, answered: Sequence[Answered]) -> tuple[Route, ...]:
     )[:1]
 
 
-def _not_understood(question: str, near: Sequence[Reading]) -> list[str]:
+def _not_understood(question: str, near: Sequence[PossibleQuestion]) -> list[str]:
     """A refusal that names the words nobody understood, and what may be meant with the beginning of its answer."""
     stray = [f"“{plain(word)[:_LONGEST_WORD]}”" for word in unknown_words(question) if word.isalpha()]
     what = f"I did not understand {', '.join(stray[:MOST])} in that" if stray else "I did not understand that"
