@@ -22,6 +22,7 @@ from mecharule_ops.questions.typed_prompt import (
     flips_with_interval,
     nearest,
     predictor_of_prompt,
+    typed_example,
     unobserved,
 )
 from mecharule_ops.report.unit_account import EXPLAINS_THE_PREDICTOR
@@ -103,7 +104,7 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
     with opened(given.run, write=not given.estimate, tell=tell) as run:
         findings = findings_of(run)
         check_unit(run, neuron)
-        example = run.task.read(given.prompt)
+        example = typed_example(run.task, given.prompt)
         price = price_words(run, 1 + given.edits + given.neighbours)
         if given.estimate:
             return price.stated(run.id, at_most=True)

@@ -12,7 +12,7 @@ from agent.answering.facts import facts_of
 from agent.answering.following import picked
 from agent.answering.offers import FIRST, MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
-from agent.answering.referring import Topic, asked_for, kind_meant, remember, topic_of
+from agent.answering.referring import AskedTool, Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, known_words, understand, unknown_words
 from agent.answering.understanding import MAY_STATE
 from mecharule_ops.errors import ClaimNotSupported, UsageError
@@ -150,8 +150,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     others = [
         one for one in talk.readings(_left(found, answered), 1, {each.said for each in facts}) if one.facts
     ]
-    sources = dict.fromkeys(source for each in facts for source in each.sources)
-    certificates = certificate_ids(sources)
+    certificates = certificate_ids(_sources(facts))
     whole = found.whole or question
     remember(path, replace(topic, question=whole, certificates=certificates, offered=()), tell)
     asked = [part for part in answered if part.tool]
@@ -171,8 +170,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
             [*said, *ending(said, [*facts, *(each for one in others for each in one.facts)])]
         ),
         "readings": [one.record() for one in others],
-        "checked": f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}",
-        "certificates": list(certificates),
+        **_rests_on(facts),
         "follow_ups": [other for other in going_on if other != question],
     }
     return ToolResult(data=data, text=laid_out(who, data), facts=facts)
@@ -193,19 +191,29 @@ def _asked_back(
     if near and unread:
         said.insert(1, f"({'; '.join(_not_taken(unread))})")
     offered = tuple(one.question for one in near)
-    sources = dict.fromkeys(source for each in facts for source in each.sources)
     data |= {
         "understood": False,
         "answer": "\n".join([*said, *ending(said, facts)]),
         "asks_back": bool(near),
         "readings": [one.record() for one in near],
-        "checked": f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}",
-        "certificates": list(certificate_ids(sources)),
+        **_rests_on(facts),
         "follow_ups": list(offered or talk.offers.fill(FIRST, unit, MOST)),
     }
     if near or (talk.topic.offered and not question.strip().isdigit()):
         remember(talk.path, replace(talk.topic, offered=offered, certificates=()), talk.tell)
     return ToolResult(data=data, text=laid_out(who, data), facts=facts, exit_code=UsageError.exit_code)
+
+
+def _sources(facts: Iterable[Fact]) -> list[str]:
+    """Each once, in order."""
+    return list(dict.fromkeys(source for each in facts for source in each.sources))
+
+
+def _rests_on(facts: Sequence[Fact]) -> dict[str, object]:
+    """How many facts an answer has and what it cites, as data."""
+    sources = _sources(facts)
+    counted = f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}"
+    return {"checked": counted, "certificates": list(certificate_ids(sources))}
 
 
 def _read(run: Run, question: str, topic: Topic) -> tuple[Understood, list[str]]:
@@ -283,9 +291,7 @@ def answered_by(
         asked = asked_for(findings, path, route, topic)
         if not asked.tool:
             return Answered(kind=asked.kind, facts=tuple(_summed(findings)))
-        found = {str(unit.neuron) for unit in findings.units() if unit.is_tau_agonist}
-        may_ablate = asked.tool in _ABLATE or (asked.tool == "tabulate" and not found.issuperset(asked.units))
-        if is_reading and may_ablate:
+        if is_reading and _may_ablate(findings, asked):
             return Answered(kind=asked.kind, facts=(), units=asked.units, given=asked.given)
         try:
             result = call(asked.tool, asked.given, tell)
@@ -306,6 +312,11 @@ def answered_by(
         given=asked.given,
         is_table="rows" in result.data,
     )
+
+
+def _may_ablate(findings: Findings, asked: AskedTool) -> bool:
+    found = (str(unit.neuron) for unit in findings.units() if unit.is_tau_agonist)
+    return asked.tool in _ABLATE or (asked.tool == "tabulate" and not {*asked.units} <= {*found})
 
 
 def _summed(findings: Findings) -> list[Fact]:

@@ -119,7 +119,7 @@ def _read(question: str) -> Iterator[tuple[int, int, str]]:
         yield *match.span(), _compared(_spoken("digit", "in", match.groupdict()), "in", match.groupdict())
     for match in _FIRST.finditer(question):
         yield *match.span(), f"a {'<' if match['sign'].lower() in ('smaller', 'less') else '>'} b"
-    for compared, sign in _COMPARED:
+    for compared, sign in _COMPARED if "apart" in question.lower() else ():
         apart = rf"(?<![\w.])(?:{_BOTH}){_BIND}{_TOGETHER}(?:{compared})\s+apart\b"
         for match in re.finditer(apart, question, re.IGNORECASE) if sign != "in" else ():
             yield *match.span(), _compared("abs(a - b)", sign, match.groupdict())

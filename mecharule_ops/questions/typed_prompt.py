@@ -17,12 +17,14 @@ from mecharule_ops.certificates.certificate import ExampleRow
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.settling import until_settled
+from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.predictor import Pushes
 from mecharule_ops.run.certify import rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import BehaviourRecord, Example, FlipCount, Intervention, Neuron, Regime, Value
 
 _CATEGORIES = 12
@@ -48,6 +50,16 @@ def unobserved(example: Example, task: Task) -> BehaviourRecord:
     return BehaviourRecord(
         example=example, tokens=(), completion="", parsed=task.parse(example, ""), label=False
     )
+
+
+def typed_example(task: Task, text: str) -> Example:
+    """The example of a typed prompt, or of words that one prompt of a table alone has. Raises `UsageError`."""
+    try:
+        return task.read(text)
+    except UsageError:
+        if not isinstance(task, TextTask) or task.concealed:
+            raise
+        return task.holding(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,23 +128,28 @@ class TextTask(ABC):
         return None
 
     def read(self, text: str) -> Example:
-        """The item whose prompt this is, with or without the few-shot prefix, or whose prompt alone holds these words.
-
-        Raises `UsageError`, with the prompt most like it.
-        """
-        asked = text.removeprefix(self.prefix).strip()
-        place = self._places.get(asked)
-        if place is None and not self.concealed and asked:
-            words = re.compile(rf"(?<!\w){re.escape(asked)}(?!\w)", re.IGNORECASE)
-            holding = [place for prompt, place in self._places.items() if words.search(prompt)]
-            place = holding[0] if len(holding) == 1 else None
+        """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""
+        place = self._places.get(text.removeprefix(self.prefix).strip())
         if place is None:
-            near = get_close_matches(asked, self._places, 1, 0)
-            shown = "" if self.concealed else f" such as {near[0]!r}, or words that one of them alone has"
+            shown = (
+                "" if self.concealed else f" such as {self._example(0).prompt.removeprefix(self.prefix)!r}"
+            )
             raise UsageError(
                 f"expected one of the {len(self._items)} prompts of {self.name}{shown}, got another"
             )
         return self._example(place)
+
+    def holding(self, words: str) -> Example:
+        """The one item whose prompt alone holds these words. Raises `UsageError`, with the prompt most like them."""
+        said = re.compile(rf"(?<!\w){re.escape(words.strip())}(?!\w)", re.IGNORECASE)
+        held = [place for prompt, place in self._places.items() if words.strip() and said.search(prompt)]
+        if len(held) != 1:
+            (near,) = get_close_matches(words, self._places, 1, 0)
+            raise UsageError(
+                f"expected one of the {len(self._items)} prompts of {self.name}, such as {near!r}, or words that one "
+                "of them alone has, got another"
+            )
+        return self._example(held[0])
 
     def edits(self, example: Example) -> tuple[Example, ...]:
         """None: a changed text has no known label."""

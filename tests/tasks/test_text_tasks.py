@@ -12,6 +12,7 @@ import pytest
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.questions.typed_prompt import typed_example
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.from_file import TableTask, read_table
 from mecharule_ops.tasks.task_names import make_task, task_from
@@ -127,12 +128,20 @@ def test_prompts_read_back_and_others_are_refused(table: Path) -> None:
     for example in task.examples(9, np.random.default_rng(0)):
         assert task.read(example.prompt) == task.read(example.prompt.removeprefix(task.prefix)) == example
         assert task.edits(example) == ()
-    with pytest.raises(UsageError, match="one of the 3 prompts of moods such as 'so bad ->', or words"):
+    with pytest.raises(UsageError, match="one of the 3 prompts of moods such as 'so good ->', got another"):
         task.read("so what ->")
-    assert task.read("BAD") == task.read("so bad ->")
+
+
+def test_words_that_one_prompt_alone_has_find_it(table: Path) -> None:
+    """For a person who types them; `read` takes whole prompts only, and others hear of the one most like theirs."""
+    task = Moods(file=str(table), prefix="few -> up\n")
+    with pytest.raises(UsageError, match="got another"):
+        task.read("BAD")
+    assert typed_example(task, "BAD") == task.holding("BAD") == task.read("so bad ->")
+    assert typed_example(task, "so bad ->") == task.read("so bad ->")
     for several in ("->", "goo", ""):
-        with pytest.raises(UsageError, match="got another"):
-            task.read(several)
+        with pytest.raises(UsageError, match=r"such as '.* ->', or words that one of them alone has"):
+            typed_example(task, several)
 
 
 def test_only_the_end_of_a_completion_decides(table: Path) -> None:
