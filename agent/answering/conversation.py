@@ -150,9 +150,10 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     others = [
         one for one in talk.readings(_left(found, answered), 1, {each.said for each in facts}) if one.facts
     ]
-    certificates = certificate_ids(_sources(facts))
+    sources = _sources(facts)
+    data |= _rests_on(facts, sources)
     whole = found.whole or question
-    remember(path, replace(topic, question=whole, certificates=certificates, offered=()), tell)
+    remember(path, replace(topic, question=whole, certificates=certificate_ids(sources), offered=()), tell)
     asked = [part for part in answered if part.tool]
     said = [
         *([f"(asking “{chosen}”)"] if chosen else []),
@@ -170,7 +171,6 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
             [*said, *ending(said, [*facts, *(each for one in others for each in one.facts)])]
         ),
         "readings": [one.record() for one in others],
-        **_rests_on(facts),
         "follow_ups": [other for other in going_on if other != question],
     }
     return ToolResult(data=data, text=laid_out(who, data), facts=facts)
@@ -196,7 +196,7 @@ def _asked_back(
         "answer": "\n".join([*said, *ending(said, facts)]),
         "asks_back": bool(near),
         "readings": [one.record() for one in near],
-        **_rests_on(facts),
+        **_rests_on(facts, _sources(facts)),
         "follow_ups": list(offered or talk.offers.fill(FIRST, unit, MOST)),
     }
     if near or (talk.topic.offered and not question.strip().isdigit()):
@@ -209,9 +209,8 @@ def _sources(facts: Iterable[Fact]) -> list[str]:
     return list(dict.fromkeys(source for each in facts for source in each.sources))
 
 
-def _rests_on(facts: Sequence[Fact]) -> dict[str, object]:
+def _rests_on(facts: Sequence[Fact], sources: Sequence[str]) -> dict[str, object]:
     """How many facts an answer has and what it cites, as data."""
-    sources = _sources(facts)
     counted = f"{plural(len(facts), 'fact')} put in from {plural(len(sources), 'source')}"
     return {"checked": counted, "certificates": list(certificate_ids(sources))}
 
