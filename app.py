@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _screens()
         options = parser().parse_args(given)
         if options.verb not in HANDLERS:
-            return _print(options, call(options.verb, told(options), _tell))
+            return _print(options, call(options.verb, told(options, _tell), _tell))
         model = verbs.VERBS.get(options.verb, RepairArguments)
         return HANDLERS[options.verb](typed(options.verb, model, told(options)), options)
     except KeyboardInterrupt:

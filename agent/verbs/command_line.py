@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from agent.verbs.options import VERBS
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import UsageError, did_you_mean
-from tools.arguments import Arguments
-from tools.registry import TOOLS
+from tools.arguments import UNIT_MEANING, Arguments
+from tools.registry import TOOLS, Tell
 from tools.schemas import options_of
 
 ABOUT = "Find the units of a language model that control a behaviour, attach a rule to each, prove it."
@@ -39,6 +39,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "tasks, models, machine": ("tasks", "models", "data", "plan", "doctor", "spec"),
 }
 """Every verb once, as `--help` lists them."""
+OF_THE_STRONGEST = frozenset({"why", "account", "path", "anchor", "control", "covers", "disguise", "unit"})
+"""Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
+_TAKEN = {"run": "last", "neuron": "the strongest found"}
 _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
 _MISSING = re.compile(r"the following arguments are required: (.+)")
 _WIDTH, _NAME = 80, 16
@@ -101,6 +104,8 @@ def parser() -> argparse.ArgumentParser:
         if name in VERBS and name != "serve":
             _add_display(verb)
         for flags, settings in options_of(arguments):
+            if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):
+                settings |= {"nargs": "?", "help": f"{settings['help']} (default: {default})"}
             verb.add_argument(*flags, **settings)
     return command
 
@@ -135,8 +140,29 @@ def _listed(every: Mapping[str, type[Arguments]]) -> Iterable[str]:
         yield "\n".join([f"{title}:", *lines])
 
 
-def told(options: argparse.Namespace) -> dict[str, Any]:
-    """What was said, as the verb's arguments take it."""
-    return {
+def told(options: argparse.Namespace, tell: Tell = lambda line: None) -> dict[str, Any]:
+    """What was said, as the verb's arguments take it; `tell` hears which unit is taken where none was named.
+
+    Raises `UsageError` where none was found, and what opening the run raises.
+    """
+    given = {
         name: value for name, value in vars(options).items() if name not in _ON_OUTPUT and value is not None
     }
+    if options.verb not in OF_THE_STRONGEST or "neuron" in given:
+        return given
+    named = given.get("run", "last")
+    if re.fullmatch(UNIT_NAME, named):
+        return {**given, "run": "last", "neuron": named}
+    return {**given, "run": named, "neuron": _strongest(named, given.get("regime"), tell)}
+
+
+def _strongest(named: str, regime: str | None, tell: Tell) -> str:
+    from mecharule_ops.questions.support import strongest
+    from mecharule_ops.run.opening import findings_of, opened, regime_of
+
+    with opened(named) as run:
+        found = strongest(findings_of(run), regime=regime_of(regime))
+    if found is None:
+        raise UsageError(f"expected {UNIT_MEANING}, got none, and run {run.id} found none to take instead")
+    tell(f"no unit is named: {found.neuron}, the strongest of run {run.id}")
+    return str(found.neuron)

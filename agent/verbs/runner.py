@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape
+from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun
@@ -97,10 +98,28 @@ def plan(config: RunConfig) -> ToolResult:
     data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     lines = [f"{name:18} {said}" for name, said in told(found)]
     lines += [f"could go wrong: {warning}" for warning in warnings]
-    lines += ["nothing was run; the time is measured once the model is loaded", "", "Settings:"]
+    lines += ["", *_what_it_takes(config), "", "Settings:"]
     lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
     planned = {"dry_run": True, "settings": data, "warnings": list(warnings), **as_data(found)}
     return ToolResult(data=planned, text="\n".join(lines))
+
+
+def _what_it_takes(config: RunConfig) -> Iterator[str]:
+    """When the time is known, and what the last run of the model and bases took, in sentences a line each."""
+    yield (
+        f"Nothing was run. A group ablation is one try: some units off together, on up to {2 * config.slice_size} "
+        "prompts (an example-forward is one of them). The run itself loads the model, measures its pace, and asks with "
+        "the time before it searches (--yes agrees to any)."
+    )
+    for earlier in _finished_findings():
+        searched = {search.intervention.basis for search in earlier.searches}
+        seconds = sum(stage.seconds for stage in earlier.stages)
+        if earlier.model == config.model and searched == set(config.bases) and seconds:
+            yield (
+                f"For comparison, run {earlier.run} of this model and these units took {seconds:,.0f} s "
+                f"({earlier.task}, {plural(earlier.task_score.n, 'record')})."
+            )
+            return
 
 
 def agreed(price: Price) -> bool:
@@ -326,17 +345,18 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = Non
 
 def _before(run: str) -> Findings | None:
     """What the last finished run other than this one found, of those that can be read."""
-    folder = runs_directory()
-    for earlier in list_runs(folder):
-        if earlier.id == run:
-            continue
+    return next((earlier for earlier in _finished_findings() if earlier.run != run), None)
+
+
+def _finished_findings() -> Iterator[Findings]:
+    """Of every finished run here, newest first; one that cannot be read is left out."""
+    for each in list_runs(runs_directory()):
         try:
-            with RunStore.open(earlier.path, read_only=True) as store:
-                if (other := Run(store)).finished:
-                    return other.findings
+            with RunStore.open(each.path, read_only=True) as store:
+                if (run := Run(store)).finished:
+                    yield run.findings
         except (StoreError, UsageError):
             continue
-    return None
 
 
 def report_of(findings: Findings, earlier: Findings | None = None, example: str = "") -> ToolResult:

@@ -12,34 +12,31 @@ from mecharule_ops.numbers import percent, plural
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU, reaches
 from mecharule_ops.types import Agonist, FlipCount, FlipEstimate
 
-DOUBT = ", not told apart from"
 
-
-def of_these(count: FlipCount, name: str, tau: float = TAU, units: int = 0, *, brief: bool = False) -> str:
-    """`50 of these 64 of D+ (78 %)`; of fewer than 64 also `(20 %, not told apart from 1.2 % over 256 units)`.
+def of_these(count: FlipCount, name: str, tau: float = TAU, units: int = 0) -> str:
+    """`50 of these 64 of D+ (78 %)`; of fewer than 64 also `(20 %; of all such at least 1.2 %, as one of 256 units)`.
 
     That is the exact lower bound at 97.5 % over both slices of all `units` searched at once, since a unit that is shown
     was chosen by its count; said where it does not reach the run's τ. Nothing is said where `units` is 0: of slices
-    that are covers, of groups, and where a unit was named beforehand. `brief` leaves out over how many units it holds.
+    that are covers, of groups, and where a unit was named beforehand.
     """
     if not count.n:
         return f"0/0 of {name}"
     lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, units) / 2)
     doubtful = units and count.n < SLICE and count.flips and not reaches(lower, tau)
-    over = "" if brief else f" over {plural(units, 'unit')}"
-    doubt = f"{DOUBT} {percent(lower)}{over}" if doubtful else ""
+    doubt = f"; of all such at least {percent(lower)}, as one of {plural(units, 'unit')}" if doubtful else ""
     return f"{count.flips:,} of these {count.n:,} of {name} ({percent(count.flips / count.n)}{doubt})"
 
 
-def stronger_slice(estimate: FlipEstimate, tau: float = TAU, units: int = 0, *, brief: bool = False) -> str:
+def stronger_slice(estimate: FlipEstimate, tau: float = TAU, units: int = 0) -> str:
     """The slice that gives the strength, with its counts: `50 of these 64 of D+ (78 %)`."""
     name, count = estimate.stronger
-    return of_these(count, name, tau, units, brief=brief)
+    return of_these(count, name, tau, units)
 
 
-def unit_flips(unit: Unit, *, brief: bool = False) -> str:
+def unit_flips(unit: Unit) -> str:
     """The same of a localized unit, with the doubt over all units of its search."""
-    return stronger_slice(unit.estimate, unit.agonist.tau, unit.search.bounded, brief=brief)
+    return stronger_slice(unit.estimate, unit.agonist.tau, unit.search.bounded)
 
 
 def both_slices(estimate: FlipEstimate, tau: float = TAU, units: int = 0) -> str:

@@ -267,7 +267,7 @@ def test_a_malformed_config_file_is_named(commands: Commands, tmp_path: Path, co
     ("arguments", "word"),
     [
         (("sing",), "sing"),
-        (("why", "last"), "neuron"),
+        (("tabulate", "last"), "neuron"),
         (("show", "nothing-here"), "nothing-here"),
         (("why", "last", "m4"), "a unit such as"),
         (("demo", "--display", "neon"), "neon"),
@@ -361,3 +361,24 @@ def test_the_demo_tells_the_whole_story(commands: Commands) -> None:
     assert f"run {run}" in again.err
     events = commands.main("replay", run, "--output", "jsonl", "--display", "none").out.splitlines()
     assert json.loads(events[0])["kind"] == "run_started"
+
+
+def test_where_no_unit_is_named_the_strongest_is_taken_and_named(
+    commands: Commands, copied_run: Path
+) -> None:
+    """Of the last run, also where a unit stands in the run's place; a verb that needs more than a unit asks for it."""
+
+    def told(*words: str) -> Done:
+        return commands.main(*words, MECHARULE_RUNS=str(copied_run.parent))
+
+    run = copied_run.stem
+    named = told("why", run, "m1.14")
+    assert (named.code, named.err) == (0, "")
+    for words in (("why", run), ("why",)):
+        done = told(*words)
+        assert (done.code, done.out) == (0, named.out)
+        assert done.err == f"no unit is named: m1.14, the strongest of run {run}\n"
+    done = told("why", "m1.14")
+    assert (done.code, done.out, done.err) == (0, named.out, "")
+    _refused(told("tabulate", run), 2, "expected neuron")
+    _refused(told("why", run, "--regime", "0"), 2, "found none to take instead")

@@ -61,7 +61,7 @@ VOID = {"meta", "br", "hr", "img", "link"}
     ("tau", "units", "doubt"),
     [
         (0.2, 1, ""),
-        (0.2, 270, ", not told apart from 12 %"),
+        (0.2, 270, "; of all such at least 12 %"),
         (0.1, 270, ""),
         (0.3, 0, ""),
     ],
@@ -70,8 +70,8 @@ def test_few_examples_are_told_apart_from_the_threshold_of_their_run(
     tau: float, units: int, doubt: str
 ) -> None:
     """10 of 20 flip with at least 25 % for one unit and both slices, 12 % over 270; a cover bounds nothing."""
-    over = f" over {units} units" if doubt else ""
-    least = doubt.replace("not told apart from", "at least")
+    over = f", as one of {units} units" if doubt else ""
+    least = doubt.replace("; of all such", ",")
     said, brief = f"10 of these 20 of D+ (50 %{doubt}{over})", f"10 of 20 (50 %{least})"
     assert stronger_slice(estimate(10, 0, n=20), tau, units) == said
     unit = dataclasses.replace(agonist("m3.7", 10, 0), estimate=estimate(10, 0, n=20), tau=tau)
