@@ -25,7 +25,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
 from mecharule_ops.saying.fact import Fact, certificate_ids, fact
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Neuron, Regime
 from tools.arguments import NARROWED
 from tools.registry import Tell, ToolResult, call
 
@@ -359,7 +359,10 @@ def worded(route: Route, answered: Answered, offers: Offers) -> str:
         **{name: str(value) for name, value in route.given.items() if name in ("layer", "prompt", "term")},
         **({"property": f"“{asked}”"} if (asked := route.given.get("predicate")) else {}),
     }
-    return next(iter(offers.fill([answered.kind], named=named)), "")
+    said = next(iter(offers.fill([answered.kind], named=named)), "")
+    if said and route.regime and offers.both_ways:
+        return f"{said.removesuffix('?')} ({Regime(int(route.regime)).arrow})?"
+    return said
 
 
 def _no_such(run: Run, found: Understood) -> Answered | None:

@@ -28,6 +28,8 @@ class Offers:
     """One that the task's records can have; None where the program has no word for any."""
     whole: tuple[int, ...]
     """Layers that were ablated as a whole, ascending."""
+    both_ways: bool = False
+    """Whether both directions of flips were searched."""
 
     def fill(
         self,
@@ -77,6 +79,7 @@ def offers_of(run: Run, findings: Findings) -> Offers:
         property="a carry" if "a carry" in (getattr(run.task, "rival_families", None) or ()) else None,
         prompt=_example(run),
         whole=tuple(sorted({each.layer for search in findings.searches[:1] for each in search.whole_layers})),
+        both_ways=len(run.config.regimes) > 1,
     )
 
 

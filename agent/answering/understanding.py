@@ -31,6 +31,9 @@ _WORD_QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\W\d]+(?:[ -][^\W\d]+)?|[Dd][+
 _POLITE = re.compile(r",?\s*\b(?:please|pls|plz|thanks|thank you|thx)\b[,!]*", re.IGNORECASE)
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
 _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
+_DIRECTION = re.compile(
+    rf"(?:\bin (?:the )?(?:direction )?)?{_ARROW.pattern}(?: direction\b)?", re.IGNORECASE
+)
 _UNIT = re.compile(rf"\b{UNIT_NAME}(?!\w)(?!\.\d)", re.IGNORECASE)
 _SPELT_OUT = (
     (re.compile(r"\bL(\d{1,4})\s?H(\d{1,4})\b", re.IGNORECASE), r"a\1.h\2"),
@@ -161,7 +164,7 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
         named += [own[words]] * bool(times and own[words])
     of_own = next(iter(named), "")
     text = re.sub(r"(?<=\b[ULPR]) +'s\b", "", _POLITE.sub(" ", text))
-    text, typos = _spelt(lowered(_ARROW.sub(" ", text)), known)
+    text, typos = _spelt(lowered(_DIRECTION.sub(" ", text)), known)
     term, place = _TERM.search(text), PLACE.search(text)
     properties = [_SAID[_bare(match[0])] for match in PROPERTY_WORD.finditer(text)]
     within = (name for name in properties if PROPERTIES[name].within in properties)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from agent.answering import conversation
-from agent.answering.conversation import answered_by
+from agent.answering.conversation import Answered, answered_by, worded
+from agent.answering.offers import offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic
-from agent.answering.router import Route
+from agent.answering.router import Route, route
 from mecharule_ops.questions.support import by_strength
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.opening import findings_of, opened
@@ -327,3 +329,19 @@ def test_a_unit_named_beside_all_of_them_is_ablated_too(
     for asked, wanted in (("switch off all three", 3), ("switch off all of them", 2)):
         few = str(_ask(copied_run, asked).data["answer"])
         assert f"expected {wanted} units, found {units[0]}; name them" in few
+
+
+def test_a_reading_keeps_the_direction_that_the_question_names(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
+    """Where both ways were searched; its wording is read back as that direction."""
+    with opened(str(copied_run)) as run:
+        offers = offers_of(run, findings_of(run))
+    answered = Answered(kind="why", facts=(), units=units[:1])
+    asked = Route(kind="why", units=units[:1], regime="0")
+    assert worded(asked, answered, offers) == f"why does {units[0]} flip?"
+    wording = worded(asked, answered, replace(offers, both_ways=True))
+    assert wording == f"why does {units[0]} flip (0→1)?"
+    read_back = route(wording)
+    assert read_back is not None
+    assert (read_back.kind, read_back.units, read_back.regime) == ("why", units[:1], "0")

@@ -24,6 +24,7 @@ KINDS = {
     "Why does neuron m4.1234 flip?": "why",
     "explain a20.h8": "why",
     "what is the evidence for m4.1234?": "why",
+    "why does m4.1234 flip in the direction 0→1?": "why",
     "why not m4.1235?": "why-not",
     "why isn't m4.1235 an agonist": "why-not",
     "Why was m4.1235 pruned?": "why-not",
