@@ -180,4 +180,8 @@ def make_config(**settings: object) -> RunConfig:
             raise UsageError(
                 f"expected a setting, got {unknown[0]!r}{meant}; --dry-run prints them all"
             ) from None
-        raise UsageError(f"{misfit(error, 'config')}, got {error.errors()[0]['input']!r}") from None
+        first = error.errors(include_url=False)[0]
+        name = ".".join(part for part in map(str, first["loc"]) if not part.isdigit()) or "the settings"
+        known = first["msg"].removeprefix("Input should ")
+        wanted = f"expected {name} to {known}" if known != first["msg"] else misfit(error, "config")
+        raise UsageError(f"{wanted}, got {first['input']!r}") from None

@@ -85,6 +85,7 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
 
         found = certificate_now(given.run, (asked.neuron,), asked.regime, tell)
     with opened(given.run) as run:
+        may_be_drawn = True
         places = {record.example.id: place for place, record in enumerate(run.records)}
         positions = [places[row.example] for row in found.rows]
         flips = np.array([row.flipped for row in found.rows])
@@ -100,8 +101,7 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
             }
             said = f"Ablating {asked.neuron} alone flips {_sides(where, asked_for)}"
             if not where.holds.n:
-                tried = f"{len(flips)} answers that {asked.neuron} was tried on"
-                said = f"None of the {tried} is one of the {asked_for.where}, so nothing is known of them"
+                said, may_be_drawn = _untried(run, asked, asked_for, len(flips))
     sources = (f"c:{found.id}", f"run:{asked.findings.run}")
     chose = (
         "These records chose the unit, so no test of the difference is made on them; "
@@ -110,8 +110,27 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
     )
     return stated(
         {**asked.data, "predicate": asked_for.predicate, **data},
-        [fact(sentence, *sources, unit=asked.neuron) for sentence in (said, chose)],
+        [
+            fact(sentence, *sources, unit=asked.neuron)
+            for sentence in ((said, chose) if may_be_drawn else (said,))
+        ],
     )
+
+
+def _untried(run: Run, asked: Asked, asked_for: Property, tried: int) -> tuple[str, bool]:
+    """Why no ablated record is one where the predicate holds: none was drawn, or none is there to be (False)."""
+    holds = run.fires(asked_for.predicate)
+    label = bool(asked.regime.value)
+    fit = sum(record.label == label for record, fires in zip(run.records, holds, strict=True) if fires)
+    if fit:
+        answers = f"{tried} answers that {asked.neuron} was tried on"
+        return f"None of the {answers} is one of the {asked_for.where}, so nothing is known of them", True
+    words = run.task.words
+    said = (
+        f"None of the {int(holds.sum())} {asked_for.where} is answered {words.of(label)} unablated, so without "
+        f"{asked.neuron} none can turn {words.of(not label)}"
+    )
+    return said, False
 
 
 def _sides(where: FlipsWhere, asked_for: Property) -> str:

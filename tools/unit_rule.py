@@ -97,14 +97,18 @@ def disguise(given: DisguiseArguments, tell: Tell) -> ToolResult:
     rates = (float(by_rule.mean()), float(by_split.mean())) if agree.n else (0.0, 0.0)
     chance = rates[0] * rates[1] + (1 - rates[0]) * (1 - rates[1])
     score = finite(float(mcc(by_rule, by_split))) if agree.n else None
+    untold = (
+        ", of which too few are held out to score it"
+        if told.unscored
+        else ", which does not predict its flips"
+    )
     word = _word(agree, score, asked.findings.mcc_floor)
     said = (
         f"{word}: on held-out records the rule of {unit} and the splitter rule agree on {of_n(agree)}; two unrelated "
         f"rules that hold as often would agree on {percent(chance)}",
         "Measured as a score of one against the other, that is an MCC of "
         + ("–" if score is None else f"{score:.2f}"),
-        f"The rule of {unit} is {told.learned}{'' if told.shown else ', which does not predict its flips'}; the "
-        f"splitter rule is {split}",
+        f"The rule of {unit} is {told.learned}{'' if told.shown else untold}; the splitter rule is {split}",
     )
     data = {
         **asked.data,

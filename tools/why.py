@@ -64,7 +64,7 @@ SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 _WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
 _KINDS = {
     WHEN: "why when",
-    BREAKS: "why",
+    BREAKS: "why breaks",
     READS: "reads writes",
     WRITES: "reads writes",
     THROUGH: "why through",
@@ -124,7 +124,7 @@ def _examples(run: Run, known: Unit, certificate: Certificate | None, show_text:
     """Two answers before and after, then more of them; without a certificate what would measure them, at what price."""
     if certificate is not None:
         return (
-            example_fact(certificate, show_text, "why flipped"),
+            example_fact(certificate, show_text, "why flipped breaks"),
             flipped_fact(certificate, show_text, "flipped"),
         )
     regime = known.search.regime
@@ -134,7 +134,7 @@ def _examples(run: Run, known: Unit, certificate: Certificate | None, show_text:
         "The counts are the search's; no answers before and after are stored, and no certificate: "
         f"`mecharule ablate {run.id} {known.neuron}{other}` makes one ({price.words})"
     )
-    missing = fact(said, f"run:{run.id}", unit=known.neuron, kinds="why flipped")
+    missing = fact(said, f"run:{run.id}", unit=known.neuron, kinds="why flipped breaks")
     return missing, missing
 
 
@@ -151,7 +151,7 @@ def _flips(
     selectivity = known.estimate.signed_selectivity
     yield switched_off(findings, known, certificate)
     yield examples[0]
-    instead = None if certificate is None else instead_fact(certificate, "why flipped")
+    instead = None if certificate is None else instead_fact(certificate, "why flipped breaks")
     if instead is not None:
         yield instead
     counted = both_slices(known.estimate, agonist.tau, known.search.bounded)

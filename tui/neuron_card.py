@@ -121,7 +121,7 @@ def _rule(rule: RuleAnchored | None, settled: bool) -> Text:
 
     text = Text().append("rule      ", "bold")
     if rule.held_out_low is None:
-        return text.append("none predicts: too few held-out flips for an interval\n")
+        return text.append("too few held-out flips to score one\n")
     score = f"MCC {rate(rule.held_out_mcc)} [{rate(rule.held_out_low)}, {rate(rule.held_out_high)}] held-out"
     if not rule.predicts:
         chance = f", p {rate(rule.adjusted_p)} over all rules of the run" if rule.failed else ""

@@ -10,8 +10,10 @@ from agent.answering.questions import QUESTIONS
 from agent.answering.router import Route, Understood
 from agent.answering.understanding import MAY_STATE, read
 from agent.investigating.asking import conditions_in
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.questions.own_words import few_valued
+from mecharule_ops.questions.support import by_strength
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part
 from mecharule_ops.saying.properties import PROPERTIES
@@ -23,6 +25,13 @@ _HELD_OUT = re.compile(
 _ALONE = r"unablated|untouched|intact|by itself|on its own|(?:with )?nothing (?:removed|switched off|ablated)"
 _UNABLATED = re.compile(rf"\b(?:{_ALONE})\b", re.IGNORECASE)
 _OF_MODEL = re.compile(rf"\b(?:model|network|{_ALONE})\b|^(?:and |so )?what if\b", re.IGNORECASE)
+_WHICH_UNIT = re.compile(
+    r"\b(?:which|what)\s+(?:of (?:the|these|them)\s+)?(?:\w+\s+)?(?:unit|head|neuron|channel|agonist|one)s?\b"
+    r"|\b(?:is|are) there (?:an?|any|some|one)\s+(?:\w+\s+)?(?:unit|head|neuron|channel)s?\b|\bdo(?:es)? any\b",
+    re.IGNORECASE,
+)
+"""Asks not of one unit but which of them."""
+_MOST_UNITS = 4
 ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
 """Tools whose answer about a unit leaves a condition out."""
 
@@ -53,6 +62,8 @@ def with_condition(
         return _narrowed(run, question, found, stated), unread + (
             [] if first.kind == "accuracy" else [*by_value]
         )
+    if first.kind == "strongest" and (stated or by_value) and _WHICH_UNIT.search(question):
+        first, found = Route(kind="property", bare=True), replace(found, routes=())
     said_of = bool(first.units or first.bare or first.refers or first.place is not None)
     if not said_of:
         return found, [*unread, *stated, *by_value]
@@ -81,8 +92,20 @@ def _fallback(question: str, found: Understood, own: Mapping[str, str]) -> Route
         return Route(kind="property", units=found.units[:1], given={"predicate": about}, taken=True)
     if found.units:
         return Route(kind="property", units=found.units)
+    if any(own.values()) and _WHICH_UNIT.search(question):
+        return Route(kind="property", bare=True, taken=True)
     of_model = (about or any(own.values())) and _OF_MODEL.search(question)
     return Route(kind="accuracy", given={"topic": "accuracy"}, taken=True) if of_model else None
+
+
+def of_each_unit(findings: Findings, question: str, found: Understood) -> Understood:
+    """The question with a route a unit found, strongest first, where it asks which of them flips what it names."""
+    named = [each for each in found.routes if each.kind == "property"]
+    if len(named) != 1 or not named[0].bare or not _WHICH_UNIT.search(question):
+        return found
+    units = [str(each.neuron) for each in by_strength(findings, noun=named[0].noun) if each.is_tau_agonist]
+    each = tuple(replace(named[0], units=(unit,), bare=False, taken=False) for unit in units[:_MOST_UNITS])
+    return replace(found, routes=each or found.routes)
 
 
 def _counted(found: Understood, first: Route, given: Mapping[str, str], *, is_own: bool) -> Understood:
@@ -90,7 +113,8 @@ def _counted(found: Understood, first: Route, given: Mapping[str, str], *, is_ow
     asked = [each for each in found.routes if "predicate" in each.given]
     if not asked:
         counted = replace(first, kind="property", given=dict(given), taken=False)
-        return replace(found, routes=(counted, *(found.routes if is_own else ())))
+        kept = found.routes if is_own and first.kind != "strength" else ()
+        return replace(found, routes=(counted, *kept))
     known = PROPERTIES.get(str(asked[0].given["predicate"]))
     if known:
         given = {**given, "predicate": _all_of([known.predicate, given["predicate"]])}
@@ -106,7 +130,7 @@ def _all_of(conditions: Iterable[str]) -> str:
 
 def _narrowed(run: Run, question: str, found: Understood, stated: Mapping[str, str]) -> Understood:
     """The question which records the model is right on, of those where every condition that it names holds."""
-    said = read(question).about if found.routes[0].kind != "accuracy" or stated else None
+    said = read(question).about
     conditions = list(stated.values())
     if said is not None and _tells(run, predicate := PROPERTIES[said].predicate):
         conditions.insert(0, predicate)

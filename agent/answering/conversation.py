@@ -5,6 +5,7 @@ What few questions need, conditions and the words of the report, is imported whe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +21,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.questions.amounts import amounts_in
-from mecharule_ops.questions.own_words import has_own_words, own_words
+from mecharule_ops.questions.own_words import has_own_words, own_words, with_prompt_quoted
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened
 from mecharule_ops.saying.answer_text import ending, lines
@@ -41,6 +42,7 @@ _ABLATE = frozenset({"ablate", "flip", "verify", "versus"})
 """Tools that may ablate at once: a reading of theirs is only named, and one of `tabulate` for a unit not found."""
 _WHOLE = frozenset({"why", "strongest"})
 """Kinds whose answer has every part of a unit's explanation."""
+_OTHER = re.compile(r"\bthe other (?:one|unit|head|neuron|channel)\b", re.IGNORECASE)
 _MEANT = "It may mean one of these; answer with a number to have that one whole:"
 
 
@@ -119,7 +121,7 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
         topic, offers = topic_of(open_run), offers_of(open_run, findings)
         chosen = picked(question, topic.offered) if topic.offered else ""
         question = chosen or question
-        found, unread = _read(open_run, question, topic)
+        found, unread = _read(open_run, _other_named(question, topic, offers), topic)
         refused = _no_such(open_run, found)
     talk = _Talk(findings=findings, path=path, topic=topic, offers=offers, refused=refused, tell=tell)
     data: dict[str, object] = {
@@ -139,8 +141,9 @@ def ask(run: str, question: str, tell: Tell = lambda line: None, *, who: str = O
     unit = next(iter((*(name for name in found.units if name in localized), *topic.units)), None)
     if question.strip() == ALL or "help" in kinds:
         all_of_them = offers.fill(QUESTIONS, unit)
-        data |= {"answer": "Without a language model I answer:", "follow_ups": list(all_of_them)}
-        return ToolResult(data=data, text="\n".join([who, str(data["answer"]), *_indented(all_of_them)]))
+        data["answer"] = "\n".join(["Without a language model I answer:", *_indented(all_of_them)])
+        data["follow_ups"] = list(all_of_them)
+        return ToolResult(data=data, text=f"{who}\n{data['answer']}")
     if not found.routes and refused:
         found = replace(found, routes=(Route(kind=refused.kind),))
     if not found.routes:
@@ -215,9 +218,17 @@ def _rests_on(facts: Sequence[Fact], sources: Sequence[str]) -> dict[str, object
     return {"checked": counted, "certificates": list(certificate_ids(sources))}
 
 
+def _other_named(question: str, topic: Topic, offers: Offers) -> str:
+    """The question with `the other one` by its name, where one of the two strongest units was spoken of."""
+    others = [unit for unit in offers.strongest if unit not in topic.units]
+    is_clear = len(others) == len(topic.units) == 1 and not QUESTIONS[topic.kind].layer
+    return _OTHER.sub(others[0], question) if is_clear else question
+
+
 def _read(run: Run, question: str, topic: Topic) -> tuple[Understood, list[str]]:
     """What a question asks, the conditions that it states put into it, and what no answer speaks of."""
     is_table = has_own_words(run.task)
+    question = with_prompt_quoted(run, question) if is_table else question
     own = own_words(run, question, known_words()) if is_table else amounts_in(question, run.task)
     spoken_of, last = len(topic.units), topic.kind if topic.question else ""
     found = understand(question, spoken_of=spoken_of, earlier=topic.question, last=last, own=own)
@@ -226,8 +237,14 @@ def _read(run: Run, question: str, topic: Topic) -> tuple[Understood, list[str]]
     if own or is_unread or may_be_narrowed or MAY_STATE.search(question):
         from agent.answering.conditions import with_condition
 
-        return with_condition(run, question, found, own)
-    return found, []
+        found, unread = with_condition(run, question, found, own)
+    else:
+        unread = []
+    if any(route.bare and route.kind == "property" for route in found.routes):
+        from agent.answering.conditions import of_each_unit
+
+        found = of_each_unit(findings_of(run), question, found)
+    return found, unread
 
 
 def _parts_of(
@@ -235,12 +252,15 @@ def _parts_of(
 ) -> tuple[Understood, list[Answered], Topic]:
     """(what was understood, its parts answered, what is spoken of since), without a part that says nothing new.
 
-    Where two readings have one answer nothing is to be said of how the question was taken.
+    Where two readings have one answer nothing is to be said of how the question was taken; both are of what was spoken
+    of before.
     """
-    answered, routes, said = list[Answered](), list[Route](), set[str]()
+    answered, routes, said, before = list[Answered](), list[Route](), set[str](), topic
     for route in found.routes:
-        part = answer(route, topic)
+        part = answer(route, before if route.taken else topic)
         facts = tuple(each for each in part.facts if each.said not in said)
+        if found.routes[-1].kind == route.kind == "property" and route is not found.routes[-1]:
+            facts = facts[:1]  # How they were counted is said once, of the last.
         if answered and not facts:
             routes = [replace(each, taken=False) for each in routes]
             continue

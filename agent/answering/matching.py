@@ -118,6 +118,8 @@ def ranked(
     `spoken_of`: how many units the last answer was about, which a question that names none may go on about; `last`: its
     kind.
     """
+    if not WORD.search(reading.text):
+        return ()
     alone = bool((spoken_of or last) and reading.term and not reading.units)
     if known is None and not alone and (row := _asked_in_its_own_words(reading)):
         return (Match(row=row, score=1.0),)

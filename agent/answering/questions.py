@@ -106,7 +106,7 @@ QUESTIONS: Mapping[str, Question] = {
         _of_unit("when", "when does {unit} flip?", "responds covers flip"),
         _figures("strength", "how many records does {unit} flip?", "sure when why"),
         _of_unit("examples", "show an example that {unit} flips", "breaks when flip", "flipped"),
-        _of_unit("breaks", "what breaks without {unit}?", "examples when through", "why"),
+        _of_unit("breaks", "what breaks without {unit}?", "examples when through"),
         _of_unit("prediction", "how well are the flips of {unit} predicted?", "responds flip why"),
         _of_unit("responds", "what does {unit} respond to?", "reads prediction flip"),
         _of_unit("reads", "what does {unit} read?", "through responds why"),

@@ -90,7 +90,9 @@ def kind_meant(route: Route, topic: Topic) -> str:
     """The kind of a route; `and m4.12 instead?` asks what was asked last."""
     if route.kind != "instead":
         return route.kind
-    return topic.kind if QUESTIONS[topic.kind].wording and topic.units else "why"
+    row = QUESTIONS[topic.kind]
+    names_more = row.about or row.prompt or row.layer or row.term or row.run
+    return topic.kind if row.units[0] == 1 and topic.units and not names_more else "why"
 
 
 def asked_for(findings: Findings, path: str, route: Route, topic: Topic) -> AskedTool:
@@ -152,12 +154,13 @@ def _claim(findings: Findings, path: str, units: tuple[str, ...], topic: Topic) 
                 "expected something that was claimed, nothing was asked about this run before; "
                 f"`mecharule verify --run {findings.run} --all` runs every certificate again"
             )
-        if not topic.certificates:
-            raise ClaimNotSupported(
-                f"the last answer ({plain(topic.question)}) rests on the run's report and cites no ablation to run "
-                "again"
-            )
-        return "last"
+        if topic.certificates:
+            return "last"
+        units = topic.units[:1] if QUESTIONS[topic.kind].units[1] else ()
+    if not units:
+        raise ClaimNotSupported(
+            f"the last answer ({plain(topic.question)}) rests on the run's report and cites no ablation to run again"
+        )
     with opened(path) as run:
         neuron = Neuron.parse(units[0])
         made = [find_certificate(run, (neuron,), search.regime) for search in findings.searches]

@@ -115,8 +115,13 @@ def understand(
         plain := _ranked([core], spoken_of, own, last)
     ) > _least(whole):
         whole = plain
-    if earlier and _asks_the_same(whole[0]) and (swapped := with_its_name(question, earlier)) != question:
-        return replace(understand(swapped, spoken_of=spoken_of, own=own), whole=swapped)
+    if earlier and _asks_the_same(whole[0]):
+        if (swapped := with_its_name(question, earlier)) != question:
+            return replace(understand(swapped, spoken_of=spoken_of, own=own), whole=swapped)
+        units = " and ".join(whole[0].reading.units)
+        of_unit = f"{earlier.rstrip(' ?.!')} of {units}"
+        if units and (found := understand(of_unit, own=own)).routes and found.routes[0].kind == last:
+            return replace(found, whole=of_unit)
     parts = whole
     for texts in _partings(question):
         each = _ranked(texts, spoken_of, own)

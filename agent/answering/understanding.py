@@ -28,6 +28,12 @@ _SHORTEST_TYPO, _ALIKE = 5, 0.85
 """Letters of a word that may be misspelt, and how like another it has to be."""
 _WORD_QUOTED = re.compile(r"(?<!\w)[\"'`“‘]([^\W\d]+(?:[ -][^\W\d]+)?|[Dd][+-])[\"'`”’](?!\w)")
 """A word or two in quotes is a word that is asked about, no prompt."""
+_MEANT = re.compile(
+    r"(?P<before>\b(?:what (?:does|do)|what is meant by|define|explain)\s+)[\"“](?P<said>[^\"“”]+)[\"”]"
+    r"(?P<after>(?:\s+(?:mean|stand for))?\s*\??\s*)$",
+    re.IGNORECASE,
+)
+"""Words of an answer, in quotes, whose meaning is asked."""
 _POLITE = re.compile(r",?\s*\b(?:please|pls|plz|thanks|thank you|thx)\b[,!]*", re.IGNORECASE)
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/−×÷]\s*\d+\s*=?")
 _ARROW = re.compile(r"(?<!\w)([01])\s*(?:→|->|to)\s*[01](?!\w)")
@@ -150,7 +156,8 @@ def read(question: str, known: Collection[str] = (), own: Mapping[str, str] = NO
 
     `own`: words of the question that name a column or a condition on the run's own table, each with what they name.
     """
-    text = _WORD_QUOTED.sub(r" \1 ", " ".join(question.replace("’", "'").split()))
+    text = " ".join(question.replace("’", "'").split())
+    text = _WORD_QUOTED.sub(r" \1 ", _MEANT.sub(r"\g<before>\g<said>\g<after>", text))
     found: dict[str, list[str]] = {}
     for name, pattern in _NAMES:
         for spelt, printed in _SPELT_OUT if name == "U" else ():

@@ -138,7 +138,10 @@ def approval(granted: bool, interactive: bool) -> Approve:
         return agreed if granted else nobody
 
     def ask(price: Price) -> bool:
-        question = f"{price.ablations}, {price.time(lambda seconds: f'{seconds:,.0f} s')}. Go on? [y/N] "
+        seconds = price.time(lambda seconds: f"{seconds:,.0f} s")
+        question = (
+            f"{price.ablations}, {seconds}; rules and controls of what is found come after it. Go on? [y/N] "
+        )
         sys.stderr.write(question)
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")

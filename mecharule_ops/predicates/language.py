@@ -15,6 +15,7 @@ joined by `and` / `or` into rules can be taken apart again.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from mecharule_ops.types import Columns
 
 MAX_CHARACTERS = 500
 MAX_NODES = 120
+_ASSIGNS = re.compile(r"(?<![=<>!])=(?!=)")
 _INTEGER_LIMIT = 2.0**53
 
 _ARITHMETIC: Mapping[type[ast.operator], np.ufunc] = {
@@ -132,7 +134,8 @@ def _read(text: str) -> ast.expr:
             tree = ast.parse(text.strip(), mode="eval").body
     # The parser reports nesting that is too deep as RecursionError or MemoryError.
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        refuse("one expression", clip(text))
+        hint = " (equal is ==, a text stands in quotes)" if _ASSIGNS.search(text) else ""
+        refuse(f"one expression{hint}", clip(text))
     nodes = sum(1 for _ in ast.walk(tree))
     if nodes > MAX_NODES:
         refuse(f"at most {MAX_NODES} syntax nodes", f"{nodes}: {clip(text)}")

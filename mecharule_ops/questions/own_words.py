@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from mecharule_ops.plain_text import last_line, what_differs
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
 from mecharule_ops.tasks.base import Task
@@ -15,9 +16,19 @@ from mecharule_ops.tasks.rival_families import MOST_VALUES
 
 LEAST_LETTERS = 3
 """Of a column's name or value that a question is taken to name."""
-_NARROWS = r"(?:on|for|in|among|about|of|than|and|or|flips?|breaks?|why|more)\s+(?:the\s+)?"
+_NARROWS = (
+    r"(?:on|for|in|among|about|of|than|and|or|flips?|breaks?|does|handles?|why|more|many|which|what|these|"
+    r"those)\s+(?:the\s+)?"
+)
 """Before a word that a question may use otherwise: that it is a value."""
 _DENIED = r"(?:\b(?:not|except|but|without|non)|n't)[\s-]+(?:(?:an?|the|on|in|it)\s+)*"
+_BECOMES = re.compile(
+    r"\b(?:does|did|would|will)\s+(?:the\s+)?(?P<said>\w[\w' -]*?)\s+"
+    r"(?:turn\s+into|become|change\s+(?:in)?to|end\s+up)\b",
+    re.IGNORECASE,
+)
+"""What is asked to be told of one prompt."""
+_QUOTES = "\"'“‘`"
 _WORD = re.compile(r"(?<![\w.])[^\W\d][\w-]{2,}(?![\w]|\.\w)")
 
 
@@ -61,6 +72,10 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
     found = dict[str, str]()
     for name, values in few_valued(run).items():
         named = {said: value for value in values for said in _values(question, name, value, known)}
+        if (
+            named
+        ):  # One value of the column is named, so another word that is one needs no such word before it.
+            named |= {said: value for value in values for said in _values(question, name, value, ())}
         several = len(set(named.values())) > 1
         found |= {said: name if several else f"{name} == {value!r}" for said, value in named.items()}
         for said in _columns(question, name, known):
@@ -70,6 +85,30 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
         found |= _holds(question, name, known)
     found |= _of_prompts(run, question, known, found)
     return {said: "" if _is_denied(said, question) else named for said, named in found.items()}
+
+
+def with_prompt_quoted(run: Run, question: str) -> str:
+    """The question with the prompt that it holds in quotes: whole, or as examples show it, in two words or more.
+
+    `what does fish turn into?` is of the prompt that alone holds the word; one with quotes stays as it is.
+    """
+    if any(sign in question for sign in _QUOTES if sign != "'"):
+        return question
+    prompts = [last_line(record.example.prompt) for record in run.records]
+    for text in sorted(
+        {*prompts, *(part.rstrip(":") for part in what_differs(prompts))}, key=len, reverse=True
+    ):
+        if len(text.split()) > 1 and (found := _alone(text, question)):
+            return f'{question[: found.start()]}"{text}"{question[found.end() :]}'
+    asked = _BECOMES.search(question)
+    held = asked and {prompt for prompt in prompts if _alone(asked["said"], prompt)}
+    if asked is None or not held or len(held) > 1:
+        return question
+    return f'{question[: asked.start("said")]}"{held.pop()}"{question[asked.end("said") :]}'
+
+
+def _alone(words: str, text: str) -> re.Match[str] | None:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE)
 
 
 def _is_denied(said: str, question: str) -> bool:
@@ -97,12 +136,13 @@ def _of_prompts(run: Run, question: str, known: Collection[str], named: Collecti
     held = {word for said in named for word in said.split()}
     for match in _WORD.finditer(question):
         said = match[0]
+        is_quoted = question[: match.start()].endswith(tuple(_QUOTES))
         is_name = said[:1].isupper() and match.start() > 0
-        if said.lower() in known or said in held:
+        if (said.lower() in known and not is_quoted) or said in held:
             continue
         condition = f"has_word({PROMPT}, {said!r})"
         holds = fires(run, condition)
-        narrows = is_name or re.search(_NARROWS + r"['\"“]?$", question[: match.start()], re.IGNORECASE)
+        narrows = is_name or is_quoted or re.search(_NARROWS + "$", question[: match.start()], re.IGNORECASE)
         if narrows and holds.any() and not holds.all():
             found[said] = condition
         elif is_name and not holds.any():

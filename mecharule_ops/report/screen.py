@@ -18,7 +18,7 @@ from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import found_line, sure_line, when_line
 from mecharule_ops.saying.control_facts import brief_rank
 from mecharule_ops.saying.glossary import explained
-from mecharule_ops.saying.rules import short
+from mecharule_ops.saying.rules import NO_RULE, UNSCORED, short
 from mecharule_ops.saying.searches import is_risk, missed_words, search_titles
 from mecharule_ops.saying.unit_rules import told_rule
 from mecharule_ops.thresholds import ALPHA, SLICE, reaches
@@ -92,8 +92,9 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
 
 def _doubt(outcome: SearchOutcome) -> str:
     """What `at least` is over, where a row may say it."""
-    units = plural(outcome.bounded, "unit")
-    return f"; at least: of all such records, over {units} at once" if outcome.bounded else ""
+    units, rows = plural(outcome.bounded, "unit"), outcome.tau_agonists
+    doubted = any(agonist.estimate.stronger[1].n < SLICE for agonist in rows)
+    return f"; at least: of all such records, over {units} at once" if outcome.bounded and doubted else ""
 
 
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
@@ -135,7 +136,7 @@ def _rule(unit: Unit) -> str:
     if rule is None:
         return "rule not sought"
     if rule.held_out is None or not rule.shown:
-        return "no rule predicts"
+        return UNSCORED if rule.unscored else NO_RULE
     return f"rule MCC {short(rule.held_out.mcc)}"
 
 

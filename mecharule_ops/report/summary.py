@@ -116,7 +116,12 @@ def when_line(findings: Findings) -> str:
     if sought and len(sought) < len(others):
         which = f"{len(sought):,} others of which a rule was sought"
     if shown:
-        said += f" {shown:,} of {which} {'has' if shown == 1 else 'have'} a rule."
+        some = (
+            "The other has" if len(sought) == 1 else f"{shown:,} of {which} {'has' if shown == 1 else 'have'}"
+        )
+        said += f" {some} a rule."
+    elif sought and all(rule.unscored for rule in sought):
+        said += f" Too few held-out answers to score a rule of {which if len(others) > 1 else 'the other'}."
     elif sought:
         said += f" No rule predicts the flips of {which if len(others) > 1 else 'the other'}."
     return said

@@ -54,8 +54,11 @@ from mecharule_ops.run.unit_flips import (
 from mecharule_ops.store import keys
 from mecharule_ops.types import AnchoredRule, Basis, Regime
 
-PACED = 10
-"""Every so many layers one is ablated as a whole before the search, from the last one down: their pace prices it."""
+PACED = 5
+"""Every so many layers one is ablated as a whole before the search, from the last but one down: their pace prices it.
+
+The last one comes first and is not timed: it pays once for what every later ablation finds ready.
+"""
 
 
 class PriceDeclined(UsageError):
@@ -177,8 +180,11 @@ def _cell(
         guard = check_intervention(run.subject, run.task, run.records, intervention, table)
         stage.summary = guard.sentence
     plan = search_plan(run, journal, candidates, slices)
+    *others, last = candidates.layers
+    if others:
+        whole_layers(run, journal, candidates, slices, [last])
     began, before = journal.clock(), run.cost.example_forwards
-    whole_layers(run, journal, candidates, slices, candidates.layers[::-PACED])
+    whole_layers(run, journal, candidates, slices, others[::-PACED] or [last])
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
     cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)

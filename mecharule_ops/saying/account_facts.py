@@ -12,10 +12,10 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, OneUnit
 from mecharule_ops.mechanism.links import FLIPPED, TokenPush, Written
 from mecharule_ops.numbers import k_of_n, of_n, percent, signed
-from mecharule_ops.rules.families import Family
+from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.saying.chain_lines import NAMED_FROM, hold_words, of_group, quoted
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import briefly, short, worded
+from mecharule_ops.saying.rules import UNSCORED, briefly, short, worded
 from mecharule_ops.saying.unit_rules import when_told
 from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
 
@@ -154,7 +154,7 @@ def brief_account(account: Account) -> str:
         "" if scored is None or scored.held_out is None else f"first order MCC {short(scored.held_out.mcc)}; "
     )
     if asked.rule is None or asked.held_out is None:
-        return f"{predicted}no input rule predicts"
+        return f"{predicted}{UNSCORED if asked.status is FamilyStatus.TOO_FEW_HELD_OUT else 'no input rule predicts'}"
     said = "input rule" if asked.prompt_only else "rule over the output"
     return f"{predicted}{said} MCC {short(asked.held_out.mcc)}: {briefly(asked.rule, asked.words)}"
 

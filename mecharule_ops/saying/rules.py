@@ -28,6 +28,8 @@ LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
 TREES = "free-form trees of the same columns"
 NOT_ANCHORED = "no rule was sought in this run"
+NO_RULE, UNSCORED = "no rule predicts", "too few for a rule"
+"""Where there is room for little: of rules that were scored, and of one that could not be."""
 
 
 def predicts(rule: AnchoredRule | None) -> MccInterval | None:
@@ -61,7 +63,8 @@ def family_words(rule: FamilyRule) -> str:
     why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
     if rule.status is FamilyStatus.NOT_APART and rule.chance is not None:
         why = f": {_failed_words(rule.held_out, rule.chance)}"
-    return f"no {kind} rule predicts{trees}{why}"
+    scored = "can be scored" if rule.status is FamilyStatus.TOO_FEW_HELD_OUT else "predicts"
+    return f"no {kind} rule {scored}{trees}{why}"
 
 
 def worded(rule: str, words: str) -> str:
@@ -91,7 +94,7 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
             return f"no rule predicts: {_failed_words(chance, rule.chance)}"
         return f"no rule predicts: the best one learned reaches MCC {chance}"
     held = rule.held_out
-    return f"no rule predicts: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
+    return f"no rule can be scored: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
 
 
 def _beginning(rule: str, words: str, run: str) -> str:
@@ -112,11 +115,9 @@ def brief_rule(rule: AnchoredRule | None) -> str:
     interval = predicts(rule)
     if rule is None:
         return NOT_ANCHORED
-    return (
-        "no rule predicts"
-        if interval is None
-        else f"MCC {short(interval.mcc)}: {briefly(rule.rule, rule.words)}"
-    )
+    if interval is not None:
+        return f"MCC {short(interval.mcc)}: {briefly(rule.rule, rule.words)}"
+    return UNSCORED if rule.held_out is not None and interval_of(rule.held_out) is None else NO_RULE
 
 
 def kind_words(rule: AnchoredRule) -> str:

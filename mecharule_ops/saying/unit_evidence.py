@@ -14,6 +14,7 @@ from mecharule_ops.saying.control_facts import (
     standing_words,
 )
 from mecharule_ops.saying.flips import both_slices
+from mecharule_ops.saying.rules import briefly, clipped, short
 from mecharule_ops.saying.unit_rules import ANCHORED, rules_of, shown_words
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
 
@@ -28,7 +29,16 @@ def strength(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
     """Its flips on both slices, in all, and its strength between its bounds."""
     estimate = unit.estimate if unit else alone(search, neuron)
     if estimate is None:
-        yield f"{neuron} was not localized and never tested alone, so its own counts are not known"
+        found = next((one for one in search.predicted if one.neuron == neuron), None)
+        counted = (
+            "no counts of its own are kept"
+            if found is None
+            else f"tested alone its strength was {found.measured:.2f}"
+        )
+        yield (
+            f"{neuron} was not localized: {counted}; `mecharule why-not {findings.run} {neuron}` says how it was ruled "
+            "out"
+        )
         return
     whole = FlipCount(
         flips=estimate.associated.flips + estimate.unrelated.flips,
@@ -108,7 +118,7 @@ def selective(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: U
 
 
 def rules(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
-    """Each rule that was learned for it, the shown ones first, with score and p."""
+    """Each rule that was learned for it, the shown ones first, with score and p; then what such a score means."""
     learned = [] if unit is None else [rule for rule in rules_of(unit) if rule.learned]
     shown = [rule for rule in learned if rule.shown]
     if not shown:
@@ -122,7 +132,11 @@ def rules(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit 
             else f"held-out MCC {held.mcc:.2f} [{held.low:.2f}, {held.high:.2f}] (n {held.n}, {held.positives} flips)"
         )
         trees = "" if rule.trees is None else f"; free-form trees reach {rule.trees.mcc:.2f}"
-        yield f"{kind}: {rule.learned}: {score}{trees}; shown: {shown_words(rule)}"
+        text = clipped(briefly(rule.learned, rule.words), findings.run)
+        yield f"{kind}: {score}{trees}; shown: {shown_words(rule)}; it holds where {text}"
+    if any(rule.held_out for rule in learned):
+        floor = short(findings.mcc_floor)
+        yield f"Of an MCC 1 is perfect and 0 no better than chance; the paper asks {floor} of a rule of high quality"
 
 
 def replacement(

@@ -47,6 +47,11 @@ class UnitRule:
     anchored: AnchoredRule | None = None
     """The paper's rule with its scores; None for any other."""
 
+    @property
+    def unscored(self) -> bool:
+        """Whether one was learned and too few held-out records flip, or do not, for an interval of its score."""
+        return self.learned is not None and self.held_out is None
+
 
 def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
     """The rule as every table lists it."""

@@ -52,11 +52,15 @@ def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"expected rows in {path}, it does not read: {reason}") from error
     if not found:
-        raise UsageError(f"expected rows in {path}, got none; the first line of a table names its columns")
+        raise UsageError(f"expected rows in {path}, got none; the columns prompt and answer are needed")
     names = [name for name in found[0] if name is not None]
     for number, row in enumerate(found, 1):
         if set(row) != set(names) or (None in row.values() and path.suffix in (".csv", ".tsv", ".txt")):
-            raise UsageError(f"expected the columns {', '.join(names)} in row {number} of {path}, got others")
+            lacks, more = [each for each in names if row.get(each) is None], [*set(row) - set(names)]
+            got = (
+                f"none for {lacks[0]}" if lacks else f"also {more[0]!r}" if None not in row else "more cells"
+            )
+            raise UsageError(f"expected the columns {', '.join(names)} in row {number} of {path}, got {got}")
         for name, cell in row.items():
             _check(cell, f"row {number}, column {name!r} of {path}")
     return found

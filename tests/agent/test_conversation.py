@@ -180,23 +180,31 @@ def test_what_the_model_gets_wrong_is_told_where_conditions_hold(copied_run: Pat
     assert "not taken into account" not in wrong + both
     with opened(str(copied_run)) as run:
         large = run.fires("min(a, b) > 200")
-        labels = run.labels
+        labels, less = run.labels, run.fires("op == '-'")
     cope = str(_ask(copied_run, "does the model cope when both numbers are above 200?").data["answer"])
     assert f"{labels[large].sum()}/{large.sum()} " in cope
     intact = str(_ask(copied_run, "the untouched network on take-aways?").data["answer"])
-    assert "of the subtractions" in intact
+    assert f"{labels[less].sum()}/{less.sum()} " in intact
 
 
 def test_a_unit_and_a_property_are_counted_where_no_row_is_likely(
     copied_run: Path, units: tuple[str, str]
 ) -> None:
-    """And a condition of a question about no unit is said to be left out, not counted for none."""
+    """And where it asks which unit, of each unit found; how they were counted is said once."""
     asked = f"if i knock out {units[0]}, how many of the subtractions does it ruin"
     data = _ask(copied_run, asked).data
     assert (data["tool"], data["arguments"]["predicate"]) == ("tabulate", "subtraction")  # type: ignore[index]
-    which = str(_ask(copied_run, "which units flip the most answers over 20?").data["answer"])
-    assert "expected neuron" not in which
-    assert "not taken into account: “answers over 20”" in which
+    for asked, condition in (
+        ("which units flip the most answers over 20?", "(expected > 20)"),
+        ("is there a channel for borrows?", "(holds(op == '-' and borrow(a, b)))"),
+        ("what unit flips even answers?", "(divisible(expected, 2))"),
+    ):
+        answer = str(_ask(copied_run, asked).data["answer"])
+        told = [line for line in answer.splitlines() if condition in line]
+        assert [line.split(" alone flips ")[0] for line in told] == [f"Ablating {unit}" for unit in units], (
+            asked
+        )
+        assert answer.count("These records chose the unit") == 1
 
 
 def test_a_refusal_shows_what_each_reading_would_be_answered(
@@ -345,3 +353,43 @@ def test_a_reading_keeps_the_direction_that_the_question_names(
     read_back = route(wording)
     assert read_back is not None
     assert (read_back.kind, read_back.units, read_back.regime) == ("why", units[:1], "0")
+
+
+def test_the_other_one_and_what_was_not_named_are_found_from_what_was_asked_before(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
+    """The other of the two strongest; another unit for the one that was taken; the last answer's unit to prove."""
+    strongest, other = units
+
+    def asked(*questions: str) -> tuple[object, object]:
+        data = [_ask(copied_run, question).data for question in questions][-1]
+        return data["tool"], data["arguments"]
+
+    for first in (f"how sure is {strongest}?", "how sure are you?"):
+        tool, given = asked(first, f"and {other}?" if "you" in first else "and the other one?")
+        assert (tool, given["neuron"]) == ("why", other)  # type: ignore[index]
+    tool, given = asked("is there a channel for carries?", f"what about {other}?")
+    assert (tool, given["neuron"], given["predicate"]) == ("tabulate", other, "carry")  # type: ignore[index]
+    tool, given = asked("which kind of unit is tested?", f"what about {other}?")
+    assert (tool, given["neuron"]) == ("why", other)  # type: ignore[index]
+    _, given = asked("what does layer 1 do as a whole?", "and the other one?")
+    assert "neuron" not in given, "of a layer another layer is meant"  # type: ignore[operator]
+    tool, given = asked(f"how many right answers does {other} turn wrong?", "can you prove that now?")
+    assert tool == "verify"
+    with opened(str(copied_run)) as run:
+        assert next(one for one in run.store.certificates(other)).id == given["what"]  # type: ignore[index]
+    answer = _ask(copied_run, "what should be done next?"), _ask(copied_run, "prove it")
+    assert "cites no ablation to run again" in str(answer[1].data["answer"])
+
+
+def test_thanks_are_no_question(copied_run: Path) -> None:
+    """After an answer too: nothing is asked again."""
+    _ask(copied_run, "what is the weakest claim here?")
+    data = _ask(copied_run, "thanks").data
+    assert (data["understood"], data["kinds"]) == (False, [])
+
+
+def test_words_of_an_answer_in_quotes_are_defined(copied_run: Path) -> None:
+    """They are no prompt, and load no model."""
+    data = _ask(copied_run, 'what does "above 99 of 99 random units" mean?').data
+    assert (data["tool"], data["arguments"]["term"]) == ("define", "random units")  # type: ignore[index]

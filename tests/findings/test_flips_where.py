@@ -60,7 +60,7 @@ def test_a_rule_is_said_with_its_counts() -> None:
 
 
 def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
-    """The interval that holds 0, or the p after correction; nothing where one is shown, or there is nothing to say."""
+    """The interval that holds 0, the p after correction, or too few for an interval; nothing where one is shown."""
     rule = account_worded(account(SHOWN), Arithmetic()).families[0]
     assert not_shown_words(rule) == ""
     low = MccInterval(mcc=0.2, low=-0.03, high=0.42, n=122, positives=92)
@@ -73,7 +73,11 @@ def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
     assert not_shown_words(chance) == f"{begins}; MCC .50 [.30, .70], p = .08, corrected for 24 rules"
     for missing in (replace(weak, where=None), replace(weak, words=""), replace(weak, words="x" * 200)):
         assert not_shown_words(missing) == ""
-    assert not_shown_words(replace(weak, held_out=None)) == not_shown_words(None) == ""
+    few = replace(rule, status=FamilyStatus.TOO_FEW_HELD_OUT, held_out=None, chance=tested)
+    begins = begins.replace("No short rule is shown", "Too few held-out answers to score a rule")
+    assert not_shown_words(few) == f"{begins} (p = .08, corrected for 24 rules)"
+    assert not_shown_words(replace(few, chance=None)) == begins
+    assert not_shown_words(None) == ""
 
 
 @pytest.mark.parametrize(

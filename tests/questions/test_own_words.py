@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from bundled_run import QUICK
@@ -13,7 +15,8 @@ from agent.answering.conversation import ask
 from agent.answering.router import known_words
 from agent.investigating.asking import reading_of
 from mecharule_ops.errors import UsageError
-from mecharule_ops.questions.own_words import few_valued, own_words, yes_or_no
+from mecharule_ops.questions.own_words import few_valued, own_words, with_prompt_quoted, yes_or_no
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
 from tools.registry import call
 
@@ -71,6 +74,44 @@ def test_a_column_a_value_and_a_word_of_prompts_are_read(path: str) -> None:
         assert own_words(run, "where doubled is false") == {"doubled is false": "not doubled"}
         assert own_words(run, "where doubled is not true") == {"doubled is not true": "not doubled"}
         assert own_words(run, "where the extent is not Huge") == {"extent": "extent", "Huge": ""}
+
+
+def test_a_word_of_the_program_is_a_value_where_it_can_be_nothing_else(path: str) -> None:
+    """Behind `how many` or `which`, in quotes, and beside another value of its column."""
+    known = {"huge", "tiny"}
+    with opened(path) as run:
+        assert own_words(run, "how many huge ones does it flip?", known) == {"huge": "extent == 'Huge'"}
+        assert own_words(run, "is it worse for huge ones, or is tiny worse?", known) == {
+            "huge": "extent",
+            "tiny": "extent",
+        }
+        first = run.records[0].example.prompt.split()[0]
+        assert own_words(run, f"does it break '{first}'?") == {}, "a number is no word"
+
+
+def test_a_prompt_in_a_question_is_put_in_quotes() -> None:
+    """Whole, or by words that it alone has where what becomes of one prompt is asked."""
+    prompts = (
+        "The opposite of hot is",
+        "The opposite of big is",
+        "The plural of hot dog is",
+        "The plural of tree is",
+    )
+    run = cast(
+        "Run",
+        SimpleNamespace(records=[SimpleNamespace(example=SimpleNamespace(prompt=each)) for each in prompts]),
+    )
+    for question, quoted in {
+        "what does the opposite of hot is turn into?": 'what does "The opposite of hot is" turn into?',
+        "what does plural of tree turn into?": 'what does "The plural of tree is" turn into?',
+        "does it flip plural of hot dog?": "does it flip plural of hot dog?",
+        "what would big become without it?": 'what would "The opposite of big is" become without it?',
+        "what does hot turn into?": "what does hot turn into?",
+        "does it flip tree?": "does it flip tree?",
+        'what does "tree" turn into?': 'what does "tree" turn into?',
+        "what is the opposite?": "what is the opposite?",
+    }.items():
+        assert with_prompt_quoted(run, question) == quoted
 
 
 def test_accuracy_is_told_by_each_value(path: str) -> None:

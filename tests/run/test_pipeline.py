@@ -213,6 +213,20 @@ def test_a_declined_price_starts_nothing(declined: Path) -> None:
         assert not run.store.has("findings")
 
 
+def test_the_price_is_of_the_pace_after_the_first_ablation(tmp_path: Path) -> None:
+    """By a clock on which the first takes 1,000 s more, once, and each example-forward two seconds."""
+    told: list[Event] = []
+    with new_run(tmp_path / "slow.mecharule", QUICK) as run:
+
+        def clock() -> float:
+            return 2.0 * run.cost.example_forwards + (1_000.0 if run.cost.group_evaluations else 0.0)
+
+        with pytest.raises(PriceDeclined):
+            analyse(run, told.append, clock=clock, approve=lambda price: False)
+    (price,) = (event for event in told if isinstance(event, Price))
+    assert price.seconds == 2.0 * price.example_forwards > 0
+
+
 def test_the_same_seed_gives_the_same_findings_whatever_the_batches(quick_run: Path, tmp_path: Path) -> None:
     """A second run, in small batches, has the same findings and asked the same of the model."""
     with new_run(tmp_path / "a.mecharule", {**QUICK, "rows": 200}) as run:

@@ -179,7 +179,7 @@ def test_new_run_is_a_form_of_every_setting_and_asks_before_it_starts(tmp_path: 
         assert set(lines) == set(backend.schema()["properties"])
         lines["tau"].query_one(Input).value = "7"
         await user.press("ctrl+s")
-        await user.sees("tau: Input should be less than 1")
+        await user.sees("expected tau to be less than 1")
         lines["tau"].query_one(Input).value = "0.3"
         lines["regimes"].query_one(Input).value = "1"
         await user.press("ctrl+s")

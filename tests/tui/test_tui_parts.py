@@ -579,8 +579,16 @@ def test_a_search_view_of_a_started_run_has_no_rows() -> None:
 
 @pytest.mark.parametrize("asks_back", [True, False])
 def test_what_may_be_asked_stands_once(asks_back: bool) -> None:
-    """Behind an answer; in one that asks back, where each question has its number, not again."""
-    data = {"answer": "  1  why?", "asks_back": asks_back, "follow_ups": ["why?"]}
+    """Behind an answer; not again in one that has the questions itself: it asks back, or lists all for `?`."""
+    answers = {"  1  why?": [], "I answer:\n  why?": [], "It flips.": ["note"]}
+    for answer, notes in answers.items():
+        turns = answer_turns(ToolResult(data={"answer": answer, "follow_ups": ["why?"]}, text=""), 0.0)
+        assert [turn.who for turn in turns if "you may ask" in turn.text] == notes
+    data = {
+        "answer": "  1  why?" if asks_back else "It flips.",
+        "asks_back": asks_back,
+        "follow_ups": ["why?"],
+    }
     turns = answer_turns(ToolResult(data=data, text=""), 0.0)
     assert [turn.who for turn in turns if "you may ask" in turn.text] == ([] if asks_back else ["note"])
-    assert sum("why?" in turn.text for turn in turns) == (1 if asks_back else 2)
+    assert sum("why?" in turn.text for turn in turns) == 1

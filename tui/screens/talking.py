@@ -140,11 +140,16 @@ def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
     An answer that asks back has its questions in itself, each with its number.
     """
     answer = str(result.data.get("answer") or result.text)
-    if result.data.get("checked"):
+    if result.data.get("checked") and result.data.get("llm") != "none (offline)":
         answer = f"{answer}\n({result.data['checked']})"
     turns = [*tool_turns(result, seconds), Entry(who="agent", text=answer)]
     offered = result.data.get("follow_ups")
-    if isinstance(offered, list) and offered and not result.data.get("asks_back"):
+    if (
+        isinstance(offered, list)
+        and offered
+        and not result.data.get("asks_back")
+        and offered[0] not in answer
+    ):
         turns.append(Entry(who="note", text=f"you may ask: {' · '.join(map(str, offered[:MOST_OFFERED]))}"))
     return turns
 
