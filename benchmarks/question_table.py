@@ -31,8 +31,8 @@ from mecharule_ops.errors import MechaRuleError
 RUN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
 HALVES = ("people", "natural", "newest", "latest", "blind", "fresh", "unseen", "calibration", "seen")
 """`unseen` and `seen` are 150 of one hand, parted once. `calibration`, by another, was read, like `seen`, while
-wordings were written. `fresh`, `blind`, `latest`, `newest`, `natural` and `people` were blind, one after the other: whoever made
-the router of that time saw none of their questions before they were first asked."""
+wordings were written. `fresh`, `blind`, `latest`, `newest`, `natural` and `people` were blind, one after the other:
+whoever made the router of that time saw none of their questions before they were first asked."""
 REFUSES = re.compile(
     r"\bdid not understand\b|\bclaim nothing\b|\A(?:\([^\n]*\)\n)?There is no answer to that\b"
 )
