@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mecharule_ops.errors import MechaRuleError, UsageError
+from mecharule_ops.errors import MechaRuleError, UsageError, did_you_mean
 from tui.session import Entry, Session, WorkStopped, narrated
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agent.investigating.investigation_loop import Investigated
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
+    from mecharule_ops.findings.records import Findings
     from mecharule_ops.store.run_directory import RunSummary
     from mecharule_ops.store.run_store import RunStore
     from tools.registry import ToolResult
@@ -104,6 +105,7 @@ class Backend:
         from agent.verbs.demo import demo
 
         told: Any = demo(session.show, session.should_stop).data
+        self.conclude(session)
         answer, verification = told["answer"], told["verification"]
         session.turns += [
             Entry(who="you", text=str(answer["question"])),
@@ -112,7 +114,6 @@ class Backend:
                 who="tool", text="verify last", detail=json.dumps(verification, indent=1, ensure_ascii=False)
             ),
         ]
-        self.conclude(session)
 
     def resume(self, run: str, session: Session) -> None:
         """An earlier run, from its checkpoint."""
@@ -141,6 +142,7 @@ class Backend:
             session.certificates = store.certificates()
             if store.has(FINDINGS):
                 session.findings = from_json(store.get(FINDINGS))
+                session.turns.append(Entry(who="agent", text=_in_short(session.findings)))
 
     def repairs(self, run: str) -> HeldRepairs:
         """The repairs that a run's file holds, latest first. Raises `StoreError`, and what its task raises."""
@@ -231,7 +233,12 @@ class Backend:
 
         name, *rest = _words(line)
         if name not in TOOLS:
-            raise UsageError(f"expected a command of: {', '.join(TOOLS)}; got /{name}")
+            from tui.commands import commands_of
+
+            known = [*TOOLS, *(command.name for command in commands_of("run"))]
+            raise UsageError(
+                f"expected a command, got /{name}{did_you_mean(name, known)}; F1 and ^P list them"
+            )
         return call(name, _given(name, rest, run), tell)
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
@@ -247,6 +254,14 @@ class Backend:
             on_text=listener.hear,
             should_stop=listener.should_stop,
         )
+
+
+def _in_short(findings: Findings) -> str:
+    """What a run found, when the strongest unit flips, how sure: what its end says first."""
+    from mecharule_ops.report.summary import found_line, sure_line, when_line
+
+    said = {"Found": found_line(findings), "When": when_line(findings), "How sure": sure_line(findings)}
+    return "\n".join(f"{part}. {sentence}" for part, sentence in said.items() if sentence)
 
 
 def _agreed(session: Session, price: str) -> None:

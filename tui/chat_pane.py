@@ -98,6 +98,11 @@ class ChatPane(Vertical):
             log = self.query_one("#log")
             self.call_after_refresh(log.scroll_to_widget, asked[-1], top=True, animate=False)
 
+    def to_last(self) -> None:
+        """Scroll to the first line of the last turn."""
+        log, lines = self.query_one("#log"), [*self.query(ChatLine)]
+        self.call_after_refresh(log.scroll_to_widget, lines[-1], top=True, animate=False)
+
     def entries(self) -> list[Entry]:
         """Every turn, in order."""
         return [line.entry for line in self.query(ChatLine)]

@@ -20,6 +20,7 @@ from mecharule_ops.events import (
     LlmMessage,
     NodeTested,
     Price,
+    QuestionAnswered,
     RuleAnchored,
     RunStarted,
     SearchFinished,
@@ -51,8 +52,15 @@ class Entry:
     is_open: bool = False
 
 
-_ON_OTHER_PANES = (RunStarted, SearchFinished, AgonistFound, RuleAnchored, CertificateWritten)
-"""Events that the chat need not tell."""
+_ON_OTHER_PANES = (
+    RunStarted,
+    SearchFinished,
+    AgonistFound,
+    RuleAnchored,
+    CertificateWritten,
+    QuestionAnswered,
+)
+"""Events that the chat need not tell; questions that were asked before stand in the run file."""
 
 
 class WorkStopped(Exception):

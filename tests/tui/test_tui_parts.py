@@ -21,6 +21,7 @@ from rich.text import Text
 from tui_story import HOSTILE, FakeBackend, big_search, found, story
 from tui_story import tested as node_tested
 
+from agent.answering.conversation import ask
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, LayerCovered, NodeTested, RuleAnchored, RunFinished, SearchStarted
@@ -30,6 +31,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.plain_text import plain as report_plain
 from mecharule_ops.report.as_text import csv_of, markdown_block
 from mecharule_ops.report.document import Table
+from mecharule_ops.report.summary import found_line, sure_line, when_line
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.run_state import RunState
@@ -537,8 +539,10 @@ def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:
 def test_slash_commands_are_parsed_as_on_the_command_line(tmp_path: Path) -> None:
     """The open run is filled in; wrong words are usage errors, not exits."""
     backend = FakeBackend(tmp_path)
-    with pytest.raises(UsageError, match="expected a command of: why"):
+    with pytest.raises(UsageError, match=r"expected a command, got /nothing; F1 and \^P list them"):
         Backend.call(backend, "nothing", "0c1f", lambda line: None)
+    with pytest.raises(UsageError, match="got /shwo; did you mean 'show'"):
+        Backend.call(backend, "shwo", "0c1f", lambda line: None)
     with pytest.raises(UsageError, match="/flip"):
         Backend.call(backend, "flip m1.2", "0c1f", lambda line: None)
     with pytest.raises(UsageError, match="closed quotes"):
@@ -592,3 +596,23 @@ def test_what_may_be_asked_stands_once(asks_back: bool) -> None:
     turns = answer_turns(ToolResult(data=data, text=""), 0.0)
     assert [turn.who for turn in turns if "you may ask" in turn.text] == ([] if asks_back else ["note"])
     assert sum("why?" in turn.text for turn in turns) == 1
+
+
+def test_a_run_that_is_read_says_first_what_was_found(
+    copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last turn, as the end of the run said it; questions asked before are no turns."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+    ask(str(copied_run), "why does m1.14 flip?")
+    session = Session()
+    Backend().read(copied_run.stem, session)
+    *before, last = session.turns
+    assert session.findings is not None
+    assert last.text == "\n".join(
+        (
+            f"Found. {found_line(session.findings)}",
+            f"When. {when_line(session.findings)}",
+            f"How sure. {sure_line(session.findings)}",
+        )
+    )
+    assert not any("why does m1.14 flip?" in turn.text for turn in before)

@@ -49,7 +49,10 @@ class RunScreen(Talking):
         session = self.session
         self.put_question(session)
         while self._turns < len(session.turns):
-            self.query_one(ChatPane).add(session.turns[self._turns])
+            turn, chat = session.turns[self._turns], self.query_one(ChatPane)
+            chat.add(turn)
+            if turn.who == "agent":
+                chat.to_last()
             self._turns += 1
         latest = (session.state, session.activity, session.findings)
         if not self.frozen and any(
