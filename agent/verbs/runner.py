@@ -112,7 +112,7 @@ def _what_it_takes(config: RunConfig) -> Iterator[str]:
         "the time before it searches (--yes agrees to any)."
     )
     for earlier in _finished_findings():
-        searched = {search.intervention.basis for search in earlier.searches}
+        searched = {search.intervention.basis for search in earlier.searches if not search.nothing_searched}
         seconds = sum(stage.seconds for stage in earlier.stages)
         if earlier.model == config.model and searched == set(config.bases) and seconds:
             yield (
