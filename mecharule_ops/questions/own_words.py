@@ -72,9 +72,7 @@ def own_words(run: Run, question: str, known: Collection[str] = ()) -> dict[str,
     found = dict[str, str]()
     for name, values in few_valued(run).items():
         named = {said: value for value in values for said in _values(question, name, value, known)}
-        if (
-            named
-        ):  # One value of the column is named, so another word that is one needs no such word before it.
+        if named:  # Beside one value another needs no such word before it.
             named |= {said: value for value in values for said in _values(question, name, value, ())}
         several = len(set(named.values())) > 1
         found |= {said: name if several else f"{name} == {value!r}" for said, value in named.items()}
@@ -94,17 +92,17 @@ def with_prompt_quoted(run: Run, question: str) -> str:
     """
     if any(sign in question for sign in _QUOTES if sign != "'"):
         return question
-    prompts = [last_line(record.example.prompt) for record in run.records]
-    for text in sorted(
-        {*prompts, *(part.rstrip(":") for part in what_differs(prompts))}, key=len, reverse=True
-    ):
+    prompts, asked = [last_line(record.example.prompt) for record in run.records], question.lower()
+    parts = {*prompts, *(part.rstrip(":") for part in what_differs(prompts))}
+    for text in sorted((part for part in parts if part.lower() in asked), key=len, reverse=True):
         if len(text.split()) > 1 and (found := _alone(text, question)):
             return f'{question[: found.start()]}"{text}"{question[found.end() :]}'
-    asked = _BECOMES.search(question)
-    held = asked and {prompt for prompt in prompts if _alone(asked["said"], prompt)}
-    if asked is None or not held or len(held) > 1:
+    of_one = _BECOMES.search(question)
+    said = of_one["said"] if of_one else ""
+    held = {prompt for prompt in prompts if said and said.lower() in prompt.lower() and _alone(said, prompt)}
+    if of_one is None or len(held) != 1:
         return question
-    return f'{question[: asked.start("said")]}"{held.pop()}"{question[asked.end("said") :]}'
+    return f'{question[: of_one.start("said")]}"{held.pop()}"{question[of_one.end("said") :]}'
 
 
 def _alone(words: str, text: str) -> re.Match[str] | None:

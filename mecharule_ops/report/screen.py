@@ -86,15 +86,15 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
         return _wrapped(f"{name}: {negative(findings, outcome)} {sentence(missed_words(findings, outcome))}")
     risk = ", a risk" if is_risk(findings, outcome) else ""
     return _wrapped(
-        f"{name}{risk}: flips on the half of the records where the unit flips more{_doubt(outcome)}"
+        f"{name}{risk}: flips on the half of the records where the unit flips more{_doubt(findings, outcome)}"
     )
 
 
-def _doubt(outcome: SearchOutcome) -> str:
-    """What `at least` is over, where a row may say it."""
-    units, rows = plural(outcome.bounded, "unit"), outcome.tau_agonists
-    doubted = any(agonist.estimate.stronger[1].n < SLICE for agonist in rows)
-    return f"; at least: of all such records, over {units} at once" if outcome.bounded and doubted else ""
+def _doubt(findings: Findings, outcome: SearchOutcome) -> str:
+    """What `at least` is over, where a row says it."""
+    found = (unit for unit in findings.units_of(outcome) if unit.is_tau_agonist)
+    said = f"; at least: of all such records, over {plural(outcome.bounded, 'unit')} at once"
+    return said if any(_least(unit) for unit in found) else ""
 
 
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
@@ -124,10 +124,14 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
 def _flips(unit: Unit) -> str:
     """`8 of 32 (25 %, at least 4.3 %)`: how low the rate may lie where the counts alone do not reach τ."""
     count = unit.estimate.stronger[1]
+    return f"{count.flips:,} of {count.n:,} ({percent(count.flips / count.n)}{_least(unit)})"
+
+
+def _least(unit: Unit) -> str:
+    count = unit.estimate.stronger[1]
     lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, unit.search.bounded) / 2)
     doubtful = unit.search.bounded and count.n < SLICE and not reaches(lower, unit.agonist.tau)
-    least = f", at least {percent(lower)}" if doubtful else ""
-    return f"{count.flips:,} of {count.n:,} ({percent(count.flips / count.n)}{least})"
+    return f", at least {percent(lower)}" if doubtful else ""
 
 
 def _rule(unit: Unit) -> str:
