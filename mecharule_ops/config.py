@@ -182,6 +182,6 @@ def make_config(**settings: object) -> RunConfig:
             ) from None
         first = error.errors(include_url=False)[0]
         name = ".".join(part for part in map(str, first["loc"]) if not part.isdigit()) or "the settings"
-        known = first["msg"].removeprefix("Input should ")
-        wanted = f"expected {name} to {known}" if known != first["msg"] else misfit(error, "config")
+        said, _, known = first["msg"].partition("Input should ")
+        wanted = misfit(error, "config") if said else f"expected {name} to {known.partition(', got ')[0]}"
         raise UsageError(f"{wanted}, got {first['input']!r}") from None

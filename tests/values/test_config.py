@@ -45,11 +45,12 @@ def test_a_model_is_all_that_is_needed() -> None:
     ],
 )
 def test_a_wrong_value_is_refused_by_name(field: str, value: object, said: str) -> None:
-    """One line: the field first, what was expected, what came."""
+    """One line: the field, what was expected of it, what came."""
     with pytest.raises(UsageError) as caught:
         make_config(model="arith-tiny", **{field: value})
     message = str(caught.value)
-    assert message.startswith(field)
+    assert message.startswith((f"{field}: ", f"expected {field} to be "))
+    assert message.count(", got ") == 1
     assert said in message
     assert "\n" not in message
     assert caught.value.exit_code == 2
