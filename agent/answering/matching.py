@@ -120,7 +120,7 @@ def ranked(
     """
     if not WORD.search(reading.text):
         return ()
-    alone = bool((spoken_of or last) and reading.term and not reading.units)
+    alone = bool((spoken_of or last) and reading.term and not reading.units and reading.place is None)
     if known is None and not alone and (row := _asked_in_its_own_words(reading)):
         return (Match(row=row, score=1.0),)
     known = known or weights()

@@ -393,3 +393,13 @@ def test_words_of_an_answer_in_quotes_are_defined(copied_run: Path) -> None:
     """They are no prompt, and load no model."""
     data = _ask(copied_run, 'what does "above 99 of 99 random units" mean?').data
     assert (data["tool"], data["arguments"]["term"]) == ("define", "random units")  # type: ignore[index]
+
+
+def test_a_unit_by_its_place_is_asked_about_in_its_own_words_after_any_answer(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
+    """`neuron` is a word of the glossary; behind `the strongest` it asks for no definition."""
+    for first in ("how accurate is the model?", "what was found?"):
+        _ask(copied_run, first)
+        data = _ask(copied_run, "why does the strongest neuron flip?").data
+        assert (data["tool"], data["arguments"]["neuron"]) == ("why", units[0])  # type: ignore[index]
