@@ -125,6 +125,8 @@ def _untried(run: Run, asked: Asked, asked_for: Property, tried: int) -> tuple[s
     if fit:
         answers = f"{tried} answers that {asked.neuron} was tried on"
         return f"None of the {answers} is one of the {asked_for.where}, so nothing is known of them", True
+    if not holds.any():
+        return f"The run has no records of that kind: {asked_for.predicate}", False
     words = run.task.words
     said = (
         f"None of the {int(holds.sum())} {asked_for.where} is answered {words.of(label)} unablated, so without "
