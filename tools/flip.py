@@ -283,8 +283,8 @@ def _first_order_words(found: PromptFinding) -> str:
     what = "answer" if found.rows[0].before.label else "text"
     says = f"the {what} {'changes' if said.changes else 'stays'}"
     return (
-        f"at token {said.position} {quoted(said.generated)} leads {quoted(said.competitor)}, which the drop helps most, "
-        f"by {said.lead:.2f} logits, and the first-order drop of that is {said.drop:.2f}: {says}; "
+        f"at token {said.position} {quoted(said.generated)} leads {quoted(said.competitor)}, which "
+        f"the drop helps most, by {said.lead:.2f} logits, and the first-order drop of that is {said.drop:.2f}: {says}; "
         f"{_verdict(said.changes == found.changed)}"
     )
 
