@@ -25,9 +25,11 @@ def weakest(given: WeakestArguments, tell: Tell) -> ToolResult:
     sound = sum(not claim.weak_points for claim in claims)
     said = "This run claims nothing of any unit, so no claim is the weakest"
     if claims:
-        said = f"{sound} of the claims about {plural(len(claims), 'τ-agonist')} {'has' if sound == 1 else 'have'} none"
+        of = f"of the claims about {plural(len(claims), 'τ-agonist')}"
         said = (
-            said if sound else f"Each of the claims about {plural(len(claims), 'τ-agonist')} has a weak point"
+            f"{sound} {of} {'has' if sound == 1 else 'have'} no weak point"
+            if sound
+            else f"Each {of} has a weak point"
         )
     data = {
         "run": findings.run,

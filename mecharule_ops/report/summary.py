@@ -112,18 +112,21 @@ def when_line(findings: Findings) -> str:
     when = when_told(first.account, first.rule, findings.run)
     said = f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}."
     sought = [rule for rule in map(_told, others) if rule is not None]
-    shown, which = sum(rule.shown for rule in sought), f"the other {len(others):,}"
+    shown, unscored = sum(rule.shown for rule in sought), sum(rule.unscored for rule in sought)
+    which = "the other" if len(others) == 1 else f"the other {len(others):,}"
     if sought and len(sought) < len(others):
-        which = f"{len(sought):,} others of which a rule was sought"
+        which = f"{plural(len(sought), 'other')} of which a rule was sought"
     if shown:
         some = (
-            "The other has" if len(sought) == 1 else f"{shown:,} of {which} {'has' if shown == 1 else 'have'}"
+            "The other has" if len(others) == 1 else f"{shown:,} of {which} {'has' if shown == 1 else 'have'}"
         )
         said += f" {some} a rule."
-    elif sought and all(rule.unscored for rule in sought):
-        said += f" Too few held-out answers to score a rule of {which if len(others) > 1 else 'the other'}."
+    elif sought and unscored == len(sought):
+        said += f" Too few held-out answers to score a rule of {which}."
+    elif unscored:
+        said += f" No rule is shown of {which}; of {unscored:,} of them too few answers are held out to score one."
     elif sought:
-        said += f" No rule predicts the flips of {which if len(others) > 1 else 'the other'}."
+        said += f" No rule predicts the flips of {which}."
     return said
 
 
