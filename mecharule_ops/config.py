@@ -183,5 +183,9 @@ def make_config(**settings: object) -> RunConfig:
         first = error.errors(include_url=False)[0]
         name = ".".join(part for part in map(str, first["loc"]) if not part.isdigit()) or "the settings"
         said, _, known = first["msg"].partition("Input should ")
-        wanted = misfit(error, "config") if said else f"expected {name} to {known.partition(', got ')[0]}"
-        raise UsageError(f"{wanted}, got {first['input']!r}") from None
+        wanted = (
+            misfit(error, "config")
+            if said or not known
+            else f"expected {name} to {known.partition(', got ')[0]}"
+        )
+        raise UsageError(f"{wanted.replace('Value error, ', '')}, got {first['input']!r}") from None

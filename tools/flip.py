@@ -292,7 +292,7 @@ def _first_order_words(found: PromptFinding) -> str:
 def _rule_words(found: PromptFinding) -> str:
     said = found.prediction
     if said is None:
-        return "The run has no rule that predicts this unit's flips"
+        return "The run shows no rule of this unit's flips"
     fires = "holds" if said.fires else "does not hold"
     return (
         f"Its rule {fires} on this prompt; {_verdict(said.fires == found.flipped)}: "

@@ -111,8 +111,8 @@ def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> Too
     return stated(
         {**asked.data, "predicate": asked_for.predicate, **data},
         [
-            fact(sentence, *sources, unit=asked.neuron)
-            for sentence in ((said, chose) if may_be_drawn else (said,))
+            fact(said, *sources, unit=asked.neuron),
+            *([fact(chose, *sources, unit=asked.neuron, kinds="property counted")] if may_be_drawn else []),
         ],
     )
 
@@ -128,11 +128,8 @@ def _untried(run: Run, asked: Asked, asked_for: Property, tried: int) -> tuple[s
     if not holds.any():
         return f"The run has no records of that kind: {asked_for.predicate}", False
     words = run.task.words
-    said = (
-        f"None of the {int(holds.sum())} {asked_for.where} is answered {words.of(label)} unablated, so without "
-        f"{asked.neuron} none can turn {words.of(not label)}"
-    )
-    return said, False
+    so = f"{words.of(label)} unablated, so without {asked.neuron} none can turn {words.of(not label)}"
+    return f"Of the {asked_for.where}, {int(holds.sum())} in this run, none is {so}", False
 
 
 def _sides(where: FlipsWhere, asked_for: Property) -> str:

@@ -11,10 +11,12 @@ from agent.answering.router import Route, Understood
 from agent.answering.understanding import MAY_STATE, read
 from agent.investigating.asking import conditions_in
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.questions.support import by_strength
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import regime_of
 from mecharule_ops.run.tabulating import Part
 from mecharule_ops.saying.properties import PROPERTIES
 from tools.arguments import NARROWED
@@ -25,13 +27,20 @@ _HELD_OUT = re.compile(
 _ALONE = r"unablated|untouched|intact|by itself|on its own|(?:with )?nothing (?:removed|switched off|ablated)"
 _UNABLATED = re.compile(rf"\b(?:{_ALONE})\b", re.IGNORECASE)
 _OF_MODEL = re.compile(rf"\b(?:model|network|{_ALONE})\b|^(?:and |so )?what if\b", re.IGNORECASE)
+_UNITS = r"(?:of (?:the|these|them)\s+)?(?:\w+\s+)?(?:unit|head|neuron|channel|agonist)s?\b"
 _WHICH_UNIT = re.compile(
-    r"\b(?:which|what)\s+(?:of (?:the|these|them)\s+)?(?:\w+\s+)?(?:unit|head|neuron|channel|agonist|one)s?\b"
-    r"|\b(?:is|are) there (?:an?|any|some|one)\s+(?:\w+\s+)?(?:unit|head|neuron|channel)s?\b|\bdo(?:es)? any\b",
+    rf"\b(?:which|what)\s+(?:{_UNITS}|(?:of them\s+)?ones?\b)"
+    rf"|\b(?:is|are) there\s+(?:(?:an?|any|some|one)\s+)?{_UNITS}|\bdo(?:es)? any\s+{_UNITS}",
     re.IGNORECASE,
 )
 """Asks not of one unit but which of them."""
+_NOT_OF_FOUND = re.compile(r"\b(?:rules?|random|not|missed)\b|n't\b", re.IGNORECASE)
+"""Words of what is not a count of the units found."""
 _MOST_UNITS = 4
+_OF_UNITS = frozenset({"strongest", "units", "not-ruled-out"})
+"""Rows about units in general, which one that names a condition is not."""
+_COUNTED_ELSEWHERE = frozenset({"strength", "examples"})
+"""Rows whose answer says the same of all records that a count says of some."""
 ABOUT_FLIPS = frozenset({"why", "unit", "tabulate", "covers", "disguise"})
 """Tools whose answer about a unit leaves a condition out."""
 
@@ -62,7 +71,7 @@ def with_condition(
         return _narrowed(run, question, found, stated), unread + (
             [] if first.kind == "accuracy" else [*by_value]
         )
-    if first.kind == "strongest" and (stated or by_value) and _WHICH_UNIT.search(question):
+    if first.kind in _OF_UNITS and (stated or by_value) and _asks_which(question):
         first, found = Route(kind="property", bare=True), replace(found, routes=())
     said_of = bool(first.units or first.bare or first.refers or first.place is not None)
     if not said_of:
@@ -92,20 +101,32 @@ def _fallback(question: str, found: Understood, own: Mapping[str, str]) -> Route
         return Route(kind="property", units=found.units[:1], given={"predicate": about}, taken=True)
     if found.units:
         return Route(kind="property", units=found.units)
-    if any(own.values()) and _WHICH_UNIT.search(question):
+    if any(own.values()) and _asks_which(question):
         return Route(kind="property", bare=True, taken=True)
     of_model = (about or any(own.values())) and _OF_MODEL.search(question)
     return Route(kind="accuracy", given={"topic": "accuracy"}, taken=True) if of_model else None
 
 
-def of_each_unit(findings: Findings, question: str, found: Understood) -> Understood:
-    """The question with a route a unit found, strongest first, where it asks which of them flips what it names."""
+def _asks_which(question: str) -> bool:
+    return _WHICH_UNIT.search(question) is not None and not _NOT_OF_FOUND.search(question)
+
+
+def of_each_unit(findings: Findings, question: str, found: Understood) -> tuple[Understood, list[str]]:
+    """The question with a route a unit found, strongest first, where it asks which of them flips what it names.
+
+    Beside it how many more there are, which are not counted.
+    """
     named = [each for each in found.routes if each.kind == "property"]
-    if len(named) != 1 or not named[0].bare or not _WHICH_UNIT.search(question):
-        return found
-    units = [str(each.neuron) for each in by_strength(findings, noun=named[0].noun) if each.is_tau_agonist]
-    each = tuple(replace(named[0], units=(unit,), bare=False, taken=False) for unit in units[:_MOST_UNITS])
-    return replace(found, routes=each or found.routes)
+    if not named and (about := read(question).about):
+        named = [Route(kind="property", bare=True, noun=found.routes[0].noun, given={"predicate": about})]
+    if len(named) != 1 or not named[0].bare or not _asks_which(question):
+        return found, []
+    (asked,) = named
+    strong = by_strength(findings, regime_of(asked.regime), asked.noun)
+    units = [str(each.neuron) for each in strong if each.is_tau_agonist]
+    each = tuple(replace(asked, units=(unit,), bare=False, taken=False) for unit in units[:_MOST_UNITS])
+    more = len(units) - len(each)
+    return replace(found, routes=each or found.routes), [plural(more, "weaker unit")] if more else []
 
 
 def _counted(found: Understood, first: Route, given: Mapping[str, str], *, is_own: bool) -> Understood:
@@ -113,13 +134,14 @@ def _counted(found: Understood, first: Route, given: Mapping[str, str], *, is_ow
     asked = [each for each in found.routes if "predicate" in each.given]
     if not asked:
         counted = replace(first, kind="property", given=dict(given), taken=False)
-        kept = found.routes if is_own and first.kind != "strength" else ()
+        kept = (each for each in found.routes if is_own and each.kind not in _COUNTED_ELSEWHERE)
         return replace(found, routes=(counted, *kept))
     known = PROPERTIES.get(str(asked[0].given["predicate"]))
     if known:
         given = {**given, "predicate": _all_of([known.predicate, given["predicate"]])}
     narrower = tuple(replace(each, given={**each.given, **given}, taken=False) for each in asked)
-    return replace(found, routes=(*narrower, *(each for each in found.routes if each not in asked)))
+    kept = (each for each in found.routes if each not in asked and each.kind not in _COUNTED_ELSEWHERE)
+    return replace(found, routes=(*narrower, *kept))
 
 
 def _all_of(conditions: Iterable[str]) -> str:

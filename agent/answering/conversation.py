@@ -15,7 +15,7 @@ from agent.answering.offers import FIRST, MOST, Offers, offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import AskedTool, Topic, asked_for, kind_meant, remember, topic_of
 from agent.answering.router import Route, Understood, known_words, understand, unknown_words
-from agent.answering.understanding import MAY_STATE
+from agent.answering.understanding import MAY_STATE, PROPERTY_WORD
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
@@ -240,10 +240,12 @@ def _read(run: Run, question: str, topic: Topic) -> tuple[Understood, list[str]]
         found, unread = with_condition(run, question, found, own)
     else:
         unread = []
-    if any(route.bare and route.kind == "property" for route in found.routes):
+    kinds = {route.kind for route in found.routes if route.bare or route.kind == "strongest"}
+    if "property" in kinds or ("strongest" in kinds and PROPERTY_WORD.search(question.lower())):
         from agent.answering.conditions import of_each_unit
 
-        found = of_each_unit(findings_of(run), question, found)
+        found, more = of_each_unit(findings_of(run), question, found)
+        unread = [*unread, *more]
     return found, unread
 
 
@@ -253,21 +255,25 @@ def _parts_of(
     """(what was understood, its parts answered, what is spoken of since), without a part that says nothing new.
 
     Where two readings have one answer nothing is to be said of how the question was taken; both are of what was spoken
-    of before.
+    of before. Where one thing is counted of each of several units all are spoken of since, and how it was counted is
+    said of the last.
     """
     answered, routes, said, before = list[Answered](), list[Route](), set[str](), topic
+    is_each = {each.kind for each in found.routes} == {"property"}
     for route in found.routes:
         part = answer(route, before if route.taken else topic)
         facts = tuple(each for each in part.facts if each.said not in said)
-        if found.routes[-1].kind == route.kind == "property" and route is not found.routes[-1]:
-            facts = facts[:1]  # How they were counted is said once, of the last.
+        if is_each and route is not found.routes[-1]:
+            facts = tuple(each for each in facts if "counted" not in each.kinds)
         if answered and not facts:
             routes = [replace(each, taken=False) for each in routes]
             continue
         answered.append(replace(part, facts=facts))
         routes.append(route)
         said |= {each.said for each in facts}
+        earlier = topic.units if is_each and len(answered) > 1 else ()
         topic = _next_topic(topic, answered[-1])
+        topic = replace(topic, units=tuple(dict.fromkeys([*earlier, *topic.units])))
     return replace(found, routes=tuple(routes)), answered, topic
 
 

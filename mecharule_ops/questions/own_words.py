@@ -29,6 +29,10 @@ _BECOMES = re.compile(
 )
 """What is asked to be told of one prompt."""
 _QUOTES = "\"'“‘`"
+_FEWEST_WORDS = 3
+"""Of a question that holds a prompt."""
+_ANSWERS = frozenset({"yes", "no", "true", "false"})
+"""Values that a question may hold as words of its own: only with their column's name."""
 _WORD = re.compile(r"(?<![\w.])[^\W\d][\w-]{2,}(?![\w]|\.\w)")
 
 
@@ -90,9 +94,10 @@ def with_prompt_quoted(run: Run, question: str) -> str:
 
     `what does fish turn into?` is of the prompt that alone holds the word; one with quotes stays as it is.
     """
-    if any(sign in question for sign in _QUOTES if sign != "'"):
+    if len(question.split()) < _FEWEST_WORDS or any(sign in question for sign in _QUOTES if sign != "'"):
         return question
-    prompts, asked = [last_line(record.example.prompt) for record in run.records], question.lower()
+    lines, asked = (last_line(record.example.prompt) for record in run.records), question.lower()
+    prompts = [line for line in lines if '"' not in line]
     parts = {*prompts, *(part.rstrip(":") for part in what_differs(prompts))}
     for text in sorted((part for part in parts if part.lower() in asked), key=len, reverse=True):
         if len(text.split()) > 1 and (found := _alone(text, question)):
@@ -159,7 +164,7 @@ def _values(question: str, name: str, value: str | int, known: Collection[str]) 
     )
     people = "(?:i?a?ns?)?" if str(value).istitle() else "(?:e?s)?"
     pattern = rf"(?<!\w)(?P<said>{of_column})(?!\w|\.\w)"
-    if isinstance(value, str) and len(value) >= LEAST_LETTERS:
+    if isinstance(value, str) and len(value) >= LEAST_LETTERS and value.lower() not in _ANSWERS:
         before = _NARROWS if value.lower() in known else ""
         pattern = rf"(?:{pattern}|(?<!\w){before}(?P<alone>{plain}{people})(?!\w|\.\w))"
     for match in re.finditer(pattern, question, re.IGNORECASE):

@@ -57,7 +57,7 @@ from mecharule_ops.types import AnchoredRule, Basis, Regime
 PACED = 5
 """Every so many layers one is ablated as a whole before the search, from the last but one down: their pace prices it.
 
-The last one comes first and is not timed: it pays once for what every later ablation finds ready.
+The last one comes first and is not timed where there are others: it pays once for what all later ones find ready.
 """
 
 

@@ -50,25 +50,24 @@ def not_shown_words(rule: FamilyRule | AnchoredRule | None) -> str:
 
     `No short rule is shown. The best one learned, b is not 0: 84 of 98, against 3 of 4 elsewhere, of 102 held-out …`;
     empty with a shown rule or without one, where its words are long, and where a run kept no words or counts. On too
-    few held-out answers for an interval the counts stand alone, with the p of the difference.
+    few held-out answers for an interval the counts stand alone.
     """
     if rule is None or rule.where is None or not 0 < len(rule.words) <= SHORT_WORDS or _is_shown(rule):
         return ""
     held = rule.held_out
     interval = interval_of(held) if isinstance(held, RuleScore) else held
-    of, chance = rule.where.holds.n + rule.where.elsewhere.n, rule.chance
+    of = rule.where.holds.n + rule.where.elsewhere.n
     counts = (
         f"The best one learned, {rule.words}: {where_words(rule.where)} elsewhere, of {of:,} held-out answers"
     )
-    p = None if chance is None or chance.adjusted is None else p_words(chance.adjusted)
-    corrected = "" if chance is None else f"{p}, corrected for {plural(chance.rules, 'rule')}"
     if interval is None:
-        return f"Too few held-out answers to score a rule. {counts}{f' ({corrected})' if p else ''}"
+        return f"Too few held-out answers to score a rule. {counts}"
     why = f"its MCC, {interval}, may be 0"
     if interval.above_chance:
-        if p is None:
+        adjusted = None if rule.chance is None else rule.chance.adjusted
+        if rule.chance is None or adjusted is None:
             return ""
-        why = f"MCC {interval}, {corrected}"
+        why = f"MCC {interval}, {p_words(adjusted)}, corrected for {plural(rule.chance.rules, 'rule')}"
     return f"No short rule is shown. {counts}; {why}"
 
 

@@ -122,7 +122,7 @@ def rules(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit 
     learned = [] if unit is None else [rule for rule in rules_of(unit) if rule.learned]
     shown = [rule for rule in learned if rule.shown]
     if not shown:
-        yield f"{neuron} has no rule that predicts its flips"
+        yield f"{neuron} has no rule that is shown"
     for rule in [*shown, *(rule for rule in learned if not rule.shown)]:
         kind = "rule over the output (anchored)" if rule.family == ANCHORED else f"{rule.family} rule"
         held = rule.held_out

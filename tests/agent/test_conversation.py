@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.answering import conversation
+from agent.answering import conditions, conversation
 from agent.answering.conversation import Answered, answered_by, worded
 from agent.answering.offers import offers_of
 from agent.answering.questions import QUESTIONS
@@ -198,6 +198,7 @@ def test_a_unit_and_a_property_are_counted_where_no_row_is_likely(
         ("which units flip the most answers over 20?", "(expected > 20)"),
         ("is there a channel for borrows?", "(holds(op == '-' and borrow(a, b)))"),
         ("what unit flips even answers?", "(divisible(expected, 2))"),
+        ("which unit flips carries most?", "(holds(op == '+' and carry(a, b)))"),
     ):
         answer = str(_ask(copied_run, asked).data["answer"])
         told = [line for line in answer.splitlines() if condition in line]
@@ -205,6 +206,10 @@ def test_a_unit_and_a_property_are_counted_where_no_row_is_likely(
             asked
         )
         assert answer.count("These records chose the unit") == 1
+        again = _ask(copied_run, "how strong is it?").data
+        assert again["arguments"]["neuron"] == units[0], "the first of those counted"  # type: ignore[index]
+    other = str(_ask(copied_run, "does any rule predict carries?").data["answer"])
+    assert f"Ablating {units[1]}" not in other
 
 
 def test_a_refusal_shows_what_each_reading_would_be_answered(
@@ -403,3 +408,13 @@ def test_a_unit_by_its_place_is_asked_about_in_its_own_words_after_any_answer(
         _ask(copied_run, first)
         data = _ask(copied_run, "why does the strongest neuron flip?").data
         assert (data["tool"], data["arguments"]["neuron"]) == ("why", units[0])  # type: ignore[index]
+
+
+def test_of_many_units_the_strongest_are_counted_and_how_many_are_not_is_said(
+    copied_run: Path, units: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conditions, "_MOST_UNITS", 1)
+    answer = str(_ask(copied_run, "which unit flips even answers?").data["answer"])
+    assert "(not taken into account: “1 weaker unit”)" in answer
+    assert f"Ablating {units[0]}" in answer
+    assert f"Ablating {units[1]}" not in answer
