@@ -11,7 +11,7 @@ OTHER_KERNELS := MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
 COMPUTE := tests/engine tests/loading tests/mechanism tests/replacement tests/workers
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo selftest test test-slow test-kernels check bench gpu experiments notebooks faults docs format clean
+.PHONY: help install run demo selftest test test-slow test-kernels check budget bench gpu experiments notebooks faults docs format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -48,10 +48,14 @@ test-kernels: $(STAMP)  ## what computes, tested with other matrix products
 	env $(OTHER_KERNELS) $(PYTEST) $(COMPUTE)
 	$(PYTEST) $(COMPUTE) -p without_onednn
 
-check: $(STAMP)  ## lint, formatting and types
+check: $(STAMP)  ## lint, formatting, types, and the size of every room
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python benchmarks/house.py --check
+
+budget: $(STAMP)  ## lower the limits of budget.toml to what is measured
+	$(BIN)/python benchmarks/house.py --lower
 
 bench: $(STAMP)  ## time every stage; writes benchmarks/results.json and docs/speed.md
 	$(BIN)/mecharule models fetch smollm2-135m

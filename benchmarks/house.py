@@ -1,9 +1,10 @@
-"""The house in numbers: code lines and files by room, files that hold τ, names with two meanings.
+"""The house in numbers, and the ratchet that keeps it from growing.
 
-    python benchmarks/house.py [--write]
+    python benchmarks/house.py [--check | --lower | --write]
 
-A code line is one that is neither blank nor a comment nor part of a docstring. `--write` puts the table into
-docs/architecture.md.
+Without an option it prints every number. `--check` fails where one is above its limit in budget.toml (`make check`),
+`--lower` lowers each limit to what is measured and raises none (`make budget`), `--write` puts the table into
+docs/architecture.md. A code line is one that is neither blank nor a comment nor part of a docstring.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
+import sys
 import tokenize
-from collections import Counter, defaultdict
+import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,28 +24,63 @@ from pathlib import Path
 from pages import ROOT, put_between
 
 PAGE = ROOT / "docs" / "architecture.md"
+LIMITS = ROOT / "budget.toml"
 BEGIN, END = "<!-- house: begin -->", "<!-- house: end -->"
-PACKAGES = ("app.py", "agent", "tools", "tui", "prompts", "mecharule_ops")
+PRODUCT = ("app.py", "agent", "tools", "tui", "prompts", "mecharule_ops")
+BESIDE = ("tests", "benchmarks")
+SMALL = 30
+_PARSES_RULES = (
+    "mecharule_ops/codec.py",
+    "mecharule_ops/rules/algebra.py",
+    "agent/verbs/",
+    "tools/arguments.py",
+)
+"""The codec, the parser itself and the command line."""
+_ROUTER_LINES = ("agent/answering/wordings.txt", "benchmarks/wordings/*.txt", "benchmarks/follow_ups/*.txt")
+_ROUTER_WEIGHTS = "agent/answering/matching.npz"
 _NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT),
     *(tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER),
 }
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+Files = Mapping[Path, str]
+Numbers = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One row of the table."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the table: the names of its figures, what was measured at 85b89bd, the goal."""
 
     what: str
+    keys: tuple[str, ...]
     before: str
-    """At commit 655330c."""
-    now: int
     goal: str
 
 
-def product(root: Path = ROOT) -> dict[Path, str]:
-    """The text of every source file of the product, by its path from the root."""
-    files = (file for name in PACKAGES for file in _files(root / name))
+TABLE = (
+    Row("code lines of the product · files", ("product", "files"), "45,094 · 458", "≤ 27,000 · ≤ 290"),
+    Row("of tests · of benchmarks", ("tests", "benchmarks"), "29,206 · 7,013", "≤ 20,000 · ≤ 4,300"),
+    Row(
+        "hand-made data of the router (lines · kB of weights)",
+        ("router_lines", "router_kb"),
+        "44,670 · 661",
+        "0 · 0",
+    ),
+    Row("verbs · tools · settings", ("verbs", "tools", "settings"), "55 · 45 · 43", "≤ 33 · ≤ 22 · –"),
+    Row("settings shown without `--all`", ("settings_shown",), "43", "≤ 10"),
+    Row("public function names with two meanings", ("names_twice",), "86", "≤ 20"),
+    Row("private functions used once", ("private_once",), "1,001", "≤ 450"),
+    Row("share of imports in code, %", ("imports_percent",), "13", "≤ 9"),
+    Row("classes that are a rule", ("rule_classes",), "8", "2"),
+    Row("`Rule.parse` outside codec and command line", ("rule_parses",), "23", "0"),
+    Row("files of under 30 code lines", ("small_files",), "36", "–"),
+    Row("words of README and docs/", ("words",), "32,000", "≤ 13,000"),
+)
+
+
+def texts(names: Sequence[str], root: Path = ROOT) -> dict[Path, str]:
+    """Return the source files below `names`, by path from the root."""
+    files = (file for name in names for file in _files(root / name))
     return {file.relative_to(root): file.read_text(encoding="utf-8") for file in files}
 
 
@@ -50,7 +89,7 @@ def _files(place: Path) -> Sequence[Path]:
 
 
 def code_lines(source: str) -> int:
-    """Lines that hold code: no blank ones, no comments, no docstrings."""
+    """Count the lines that hold code: no blank ones, no comments, no docstrings."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in _NO_CODE:
@@ -69,68 +108,156 @@ def _docstring_lines(source: str) -> Iterator[int]:
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def holds_tau(source: str) -> bool:
-    """Whether a name of the code is `tau`."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return any(token.type == tokenize.NAME and token.string == "tau" for token in tokens)
-
-
-def twice(names: Mapping[str, Sequence[Path]]) -> int:
-    """Names that stand for two things."""
-    return sum(len(places) > 1 for places in names.values())
-
-
-def figures(files: Mapping[Path, str]) -> tuple[Figure, ...]:
-    """Every figure of the table."""
-    modules: defaultdict[str, list[Path]] = defaultdict(list)
-    classes: defaultdict[str, list[Path]] = defaultdict(list)
-    for path, source in files.items():
-        if path.stem != "__init__":
-            modules[path.stem].append(path)
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                classes[node.name].append(path)
-    lines = sum(map(code_lines, files.values()))
-    rows = (
-        ("code lines of the product", "37,714", lines, "≤ 27,000"),
-        ("files", "476", len(files), "≤ 340"),
-        ("files that hold τ", "59", sum(map(holds_tau, files.values())), "≤ 20"),
-        ("module names with two meanings", "42", twice(modules), "0"),
-        ("class names with two meanings", "36", twice(classes), "0"),
-    )
-    return tuple(Figure(what=what, before=before, now=now, goal=goal) for what, before, now, goal in rows)
-
-
-def table(rows: Sequence[Figure]) -> str:
-    """The figures as a Markdown table."""
-    lines = [f"| {row.what} | {row.before} | {row.now:,} | {row.goal} |" for row in rows]
-    return "\n".join(["| figure | at 655330c | now | goal |", "|---|---:|---:|---:|", *lines])
-
-
-def by_room(files: Mapping[Path, str]) -> Iterator[str]:
-    """A line a room: files, code lines."""
+def rooms(files: Files) -> Counter[str]:
+    """Count code lines by room; a room is a top-level file, a package, or a folder of a package."""
     lines: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
     for path, source in files.items():
-        room = "/".join(path.parts[:2]) if len(path.parts) > 2 else path.parts[0]
-        lines[room] += code_lines(source)
-        counts[room] += 1
-    for room in counts:
-        yield f"{room:30}{counts[room]:5}{lines[room]:8,}"
+        lines["/".join(path.parts[:2]) if len(path.parts) > 2 else path.parts[0]] += code_lines(source)
+    return lines
 
 
-def main() -> None:
-    """Prints rooms and table, or writes the table."""
+def of_code(files: Files) -> dict[str, int]:
+    """Take the figures that the text of the product's files gives."""
+    names: Counter[str] = Counter()
+    once = rules = parses = imports = small = 0
+    total = 0
+    for path, source in files.items():
+        tree = ast.parse(source)
+        lines = code_lines(source)
+        total += lines
+        small += path.stem != "__init__" and lines < SMALL
+        names.update(
+            node.name for node in tree.body if isinstance(node, _FUNCTION) and not node.name.startswith("_")
+        )
+        used: Counter[str] = Counter()
+        private: list[str] = []
+        for node in ast.walk(tree):
+            match node:
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    used[name] += 1
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    private += [name] if name.startswith("_") and not name.startswith("__") else []
+                case ast.ClassDef(name=name):
+                    rules += name.endswith("Rule")
+                case ast.Import() | ast.ImportFrom():
+                    imports += (node.end_lineno or node.lineno) - node.lineno + 1
+        once += sum(used[name] == 1 for name in private)
+        if not path.as_posix().startswith(_PARSES_RULES):
+            parses += len(re.findall(r"\bRule\.parse\b", source))
+    return {
+        "product": total,
+        "files": len(files),
+        "names_twice": sum(count > 1 for count in names.values()),
+        "private_once": once,
+        "imports_percent": round(100 * imports / max(total, 1)),
+        "rule_classes": rules,
+        "rule_parses": parses,
+        "small_files": small,
+    }
+
+
+def of_surface(root: Path = ROOT) -> dict[str, int]:
+    """Take the figures of what a user meets, and of the data made by hand."""
+    from agent.verbs.options import VERBS
+    from mecharule_ops.config import RunConfig
+    from tools.registry import TOOLS
+
+    settings = RunConfig.model_fields.values()
+    extra = [field.json_schema_extra for field in settings]
+    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    weights = root / _ROUTER_WEIGHTS
+    return {
+        "verbs": len({*VERBS, *TOOLS}),
+        "tools": len(TOOLS),
+        "settings": len(extra),
+        "settings_shown": sum(not (isinstance(one, dict) and one.get("all")) for one in extra),
+        "words": sum(len(page.read_text(encoding="utf-8").split()) for page in pages),
+        "router_lines": sum(
+            len(file.read_text(encoding="utf-8").splitlines())
+            for pattern in _ROUTER_LINES
+            for file in root.glob(pattern)
+        ),
+        "router_kb": weights.stat().st_size // 1000 if weights.exists() else 0,
+    }
+
+
+def measured() -> dict[str, dict[str, int]]:
+    """Measure every number of budget.toml; tests and benchmarks are a room each."""
+    product = texts(PRODUCT)
+    beside = {name: sum(map(code_lines, texts([name]).values())) for name in BESIDE}
+    return {"figures": {**of_code(product), **of_surface()}, "rooms": {**rooms(product), **beside}}
+
+
+def over(limits: Mapping[str, Mapping[str, object]], now: Mapping[str, Numbers]) -> list[str]:
+    """Return a line for each number above its limit: which, both numbers, what to do."""
+    headroom = limits.get("headroom", {})
+    factor = 1 + float(str(headroom.get("percent", 0))) / 100
+    lines = []
+    for section, numbers in now.items():
+        for name, number in numbers.items():
+            limit = limits[section].get(name)
+            if limit is None:
+                lines.append(f"{section}: {name} measures {number:,} and has no limit: add it to budget.toml")
+            elif number > (most := int(int(str(limit)) * factor)):
+                of = f" ({limit:,} and {headroom['percent']} % headroom)" if factor > 1 else ""
+                lines.append(
+                    f"{section}: {name} measures {number:,}, at most {most:,}{of}: cut and run `make budget`, or raise "
+                    f"{name} in budget.toml with the reason as a comment on its line"
+                )
+    return lines
+
+
+def lowered(text: str, now: Mapping[str, Numbers]) -> str:
+    """Lower each limit in the text of budget.toml to what is measured; drop rooms that are gone."""
+    section, lines = "", []
+    for line in text.splitlines():
+        if heading := re.fullmatch(r"\[(\w+)\]", line):
+            section = heading[1]
+        limit = re.match(r'("?)([\w./]+)\1 = (\d+)', line)
+        if limit is None or section not in now:
+            lines.append(line)
+        elif (number := now[section].get(limit[2])) is not None:
+            lowest = min(number, int(limit[3]))
+            lines.append(f"{line[: limit.start(3)]}{lowest}{line[limit.end(3) :]}")
+    return "\n".join(lines) + "\n"
+
+
+def table(now: Mapping[str, Numbers]) -> str:
+    """Return the figures as a Markdown table."""
+    every = {**now["rooms"], **now["figures"]}
+    lines = [
+        f"| {row.what} | {row.before} | {' · '.join(f'{every[key]:,}' for key in row.keys)} | {row.goal} |"
+        for row in TABLE
+    ]
+    return "\n".join(["| figure | at 85b89bd | now | goal |", "|---|---:|---:|---:|", *lines])
+
+
+def main() -> int:
+    """Print the numbers, check them, lower the limits, or write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", action="store_true", help="into docs/architecture.md")
-    files = product()
-    text = table(figures(files))
-    if parser.parse_args().write:
-        put_between(PAGE, text, BEGIN, END)
-    print("\n".join([*by_room(files), "", text]))
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="fail where a number is above its limit")
+    what.add_argument("--lower", action="store_true", help="lower the limits to what is measured")
+    what.add_argument("--write", action="store_true", help="put the table into docs/architecture.md")
+    asked = parser.parse_args()
+    now = measured()
+    if asked.check:
+        too_much = over(tomllib.loads(LIMITS.read_text(encoding="utf-8")), now)
+        print(
+            "\n".join(too_much) or "the house is within budget.toml",
+            file=sys.stderr if too_much else sys.stdout,
+        )
+        return bool(too_much)
+    if asked.lower:
+        LIMITS.write_text(lowered(LIMITS.read_text(encoding="utf-8"), now), encoding="utf-8")
+    if asked.write:
+        put_between(PAGE, table(now), BEGIN, END)
+    for numbers in now.values():
+        print("\n".join(f"{name:30}{number:9,}" for name, number in numbers.items()) + "\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

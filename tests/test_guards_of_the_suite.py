@@ -1,10 +1,13 @@
-"""What `conftest` watches over in every test fails where it should."""
+"""What `conftest` watches over in every test fails where it should; the house stays within its budget."""
 
 from __future__ import annotations
 
 import socket
+import tomllib
 from importlib.util import find_spec
+from pathlib import Path
 
+import house
 import jaxtyping
 import numpy as np
 import pytest
@@ -53,3 +56,38 @@ def test_another_machine_cannot_be_reached() -> None:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         socket.create_connection(listening.getsockname()).close()
+
+
+def test_the_house_is_within_its_budget() -> None:
+    """No room and no figure is above its limit in budget.toml."""
+    assert house.over(tomllib.loads(house.LIMITS.read_text(encoding="utf-8")), house.measured()) == []
+
+
+def test_a_room_that_grows_is_seen() -> None:
+    """One line more, a second meaning of a name, a new room; headroom allows what it says and no more."""
+    one = {Path("agent/llm/one.py"): '"""Doc."""\n\n\ndef told(a):\n    # Why.\n    return a\n'}
+    grown = {Path("agent/llm/one.py"): one[Path("agent/llm/one.py")] + "b = 1\n"}
+    two = {**one, Path("tools/two.py"): "def told(): return Rule.parse(a)\n"}
+    assert house.rooms(one) == {"agent/llm": 2}
+    limits = {"rooms": dict(house.rooms(one)), "figures": house.of_code(one)}
+    assert house.over(limits, {"rooms": house.rooms(one), "figures": house.of_code(one)}) == []
+    (line,) = house.over(limits, {"rooms": house.rooms(grown)})
+    assert line.startswith(
+        "rooms: agent/llm measures 3, at most 2: cut and run `make budget`, or raise agent/llm"
+    )
+    said = house.over(limits, {"rooms": house.rooms(two), "figures": house.of_code(two)})
+    assert any(line.startswith("rooms: tools measures 1 and has no limit") for line in said)
+    assert any(line.startswith("figures: names_twice measures 1, at most 0") for line in said)
+    assert any(line.startswith("figures: rule_parses measures 1, at most 0") for line in said)
+    loose = {"rooms": {"tui": 100}, "headroom": {"percent": 2}}
+    assert house.over(loose, {"rooms": {"tui": 102}}) == []
+    assert len(house.over(loose, {"rooms": {"tui": 103}})) == 1
+
+
+def test_the_budget_is_lowered_and_never_raised() -> None:
+    """Comments stay; a room that is gone goes."""
+    text = '[headroom]\npercent = 2  # Why.\n\n[rooms]\n"tui" = 9  # Because.\n"tui/one" = 5\n"gone" = 4\n'
+    now = {"rooms": {"tui": 7, "tui/one": 6}}
+    assert house.lowered(text, now) == (
+        '[headroom]\npercent = 2  # Why.\n\n[rooms]\n"tui" = 7  # Because.\n"tui/one" = 5\n'
+    )
