@@ -67,7 +67,7 @@ class MechaRuleApp(WorkingApp):
     """Watch a search, read what it found, ask about it."""
 
     TITLE = "MechaRule"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("home", only=("help", "interrupt", "quit"))
 

@@ -21,11 +21,11 @@ from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import begun
+from mecharule_ops.run.opening import begun, check_fork
 from mecharule_ops.run.outlook import outlook
 from mecharule_ops.run.settled import settled
 from mecharule_ops.store import keys
-from mecharule_ops.store.run_directory import find_run, list_runs, run_path, runs_directory
+from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
@@ -168,8 +168,7 @@ def start(
     _choice(config)
     judge = _judge(config)
     _check_asked(approve)
-    with hired(wanted) as workers, begun(config) as store:
-        _remember(approve, store)
+    with hired(wanted) as workers, begun(config, agreed=approve is agreed) as store:
         run = Run(store, should_stop, judge)
         run.workers = workers
         return _finish(run, show, approve, llm_budget)
@@ -193,14 +192,15 @@ def resume(
         return done
     if wanted.any:
         _check_workers(config_of(run), wanted, show)
-    with hired(wanted) as workers, RunStore.open(path) as store:
-        if not store.find(keys.AGREED):
+    with RunStore.open(path) as store:
+        if approve is agreed:
+            store.put(keys.AGREED, [keys.EVERY])
+        elif not store.has(keys.AGREED):
             _check_asked(approve)
-            _remember(approve, store)
-        _take_over_late(store)
-        going_on = Run(store, should_stop, _judge(Run(store).config), device)
-        going_on.workers = workers
-        return _finish(going_on, show, approve, llm_budget)
+        with hired(wanted) as workers:
+            going_on = Run(store, should_stop, _judge(Run(store).config), device)
+            going_on.workers = workers
+            return _finish(going_on, show, approve, llm_budget)
 
 
 def _check_asked(approve: Approve) -> None:
@@ -210,12 +210,6 @@ def _check_asked(approve: Approve) -> None:
             "expected --yes, or --budget N to cap the price, since nobody is at the terminal to be asked for it; "
             "--dry-run says what it is at most"
         )
-
-
-def _remember(approve: Approve, store: RunStore) -> None:
-    """That every price was agreed to, if so."""
-    if approve is agreed:
-        store.put(keys.AGREED, [keys.EVERY])
 
 
 def _finished(path: Path, device: str | None) -> ToolResult | None:
@@ -243,8 +237,6 @@ def config_of(run: str) -> RunConfig:
 
 def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: Wanted = ALONE) -> ToolResult:
     """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
-    from mecharule_ops.run.opening import check_fork, take_over
-
     path = find_run(earlier, runs_directory())
     check_fork(config_of(earlier), config)
     _check_asked(approve)
@@ -252,10 +244,8 @@ def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: 
     with (
         RunStore.open(path, read_only=True) as source,
         hired(wanted) as workers,
-        begun(config, forked_from=path.stem) as store,
+        begun(config, agreed=approve is agreed, earlier=source) as store,
     ):
-        take_over(store, source)
-        _remember(approve, store)
         run = Run(store, judge=_judge(config))
         run.workers = workers
         return _finish(run, show, approve)
@@ -275,16 +265,6 @@ def _check_workers(config: RunConfig, wanted: Wanted, show: Show) -> None:
 
 def _graded_by_model(config: RunConfig) -> bool:
     return str(config.task_settings.get("grader", "")).startswith("llm:")
-
-
-def _take_over_late(store: RunStore) -> None:
-    """What a fork that was killed before it took anything over would have had, where the earlier run is still there."""
-    from mecharule_ops.run.opening import take_over
-
-    path = run_path(str(store.config.get("forked_from", "")), runs_directory())
-    if not store.names() and path.is_file():
-        with RunStore.open(path, read_only=True) as earlier:
-            take_over(store, earlier)
 
 
 def _judge(config: RunConfig) -> Judge | None:

@@ -70,8 +70,8 @@ def analyse(
     task_of(config).describe()
     if isinstance(model, str | Path):
         read_shape(resolve(config.model))
-        return _finished(begun(settled(config)), None, progress)
-    return _finished(begun(settled(config)), _subject(config.model, model, tokenizer), progress)
+        return _finished(begun(settled(config), agreed=True), None, progress)
+    return _finished(begun(settled(config), agreed=True), _subject(config.model, model, tokenizer), progress)
 
 
 def resume(run: str | Path = "last", *, progress: bool | Listener = True) -> FinishedRun:

@@ -8,7 +8,7 @@ slices and search follow anew. So another τ asks the model only what no earlier
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mecharule_ops.certificates.certificate import Certificate
@@ -55,12 +55,25 @@ def opened(
         yield found
 
 
-def begun(config: RunConfig, **more: str) -> RunStore:
-    """The file of a new run in the runs directory, held for writing; `more` is kept beside the settings."""
+def begun(config: RunConfig, *, agreed: bool = False, earlier: RunStore | None = None) -> RunStore:
+    """The file of a new run in the runs directory, held for writing.
+
+    From its first moment it holds that every price was `agreed` to, if so, and what a fork takes over from an `earlier`
+    run. So wherever it is cut it can go on, unasked.
+    """
+
+    def fill(store: RunStore) -> None:
+        if agreed:
+            store.put(keys.AGREED, [keys.EVERY])
+        if earlier is not None:
+            take_over(store, earlier)
+
     folder = runs_directory()
     run = new_run_id(folder, secrets.token_hex)
-    settings: Mapping[str, object] = {"run": run, "settings": config.model_dump(mode="json"), **more}
-    return RunStore.create(run_path(run, folder), settings)
+    settings: dict[str, object] = {"run": run, "settings": config.model_dump(mode="json")}
+    if earlier is not None:
+        settings["forked_from"] = earlier.path.stem
+    return RunStore.create(run_path(run, folder), settings, fill=fill)
 
 
 def check_fork(earlier: RunConfig, config: RunConfig) -> None:

@@ -11,8 +11,8 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -152,26 +152,41 @@ def _beside(path: Path) -> AbstractContextManager[None]:
     return system_errors(f"to write beside {path}")
 
 
-def connect_new(path: Path, settings: dict[str, str]) -> sqlite3.Connection:
-    """A fresh run file with its schema and settings, which is there whole or not at all."""
+def connect_new(
+    path: Path, settings: dict[str, str], fill: Callable[[sqlite3.Connection], None]
+) -> sqlite3.Connection:
+    """A fresh run file with its schema, settings and what `fill` writes, which is there whole or not at all."""
     unfinished = path.with_name(path.name + ".new")
-    with system_errors(f"to make {path}"):
-        for left in (unfinished, path.with_name(unfinished.name + "-journal")):
-            left.unlink(missing_ok=True)
-    with store_errors(path), closing(_connect(unfinished, "rwc")) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in filter(str.strip, _SCHEMA.split(";")):
-            connection.execute(statement)
-        connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-    with system_errors(f"to make {path}"):
-        unfinished.rename(path)
+    _remove(unfinished)
+    try:
+        with store_errors(path), closing(_connect(unfinished, "rwc")) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                connection.execute(statement)
+            connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+            fill(connection)
+            # The last change of mode and so the last rollback journal: one that a failed write left beside the finished
+            # file would have to be rolled back before anybody could read it, which a reader may not do.
+            connection.execute("PRAGMA journal_mode = WAL")
+        with system_errors(f"to make {path}"):
+            unfinished.rename(path)
+    except BaseException:
+        with suppress(StoreError):
+            _remove(unfinished)
+        raise
     connection = _connect(path, "rw")
     with store_errors(path):
         _prepare(connection)
     return connection
+
+
+def _remove(unfinished: Path) -> None:
+    with system_errors(f"to make {unfinished}"):
+        for part in ("", "-journal", "-wal", "-shm"):
+            unfinished.with_name(unfinished.name + part).unlink(missing_ok=True)
 
 
 def connect_existing(path: Path, *, read_only: bool, whole: bool = True) -> sqlite3.Connection:

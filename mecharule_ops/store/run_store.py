@@ -45,9 +45,17 @@ class RunStore(RunLog):
 
     @classmethod
     def create(
-        cls, path: Path, config: Mapping[str, object], *, clock: Callable[[], float] = time.time
+        cls,
+        path: Path,
+        config: Mapping[str, object],
+        *,
+        fill: Callable[[RunStore], None] = lambda store: None,
+        clock: Callable[[], float] = time.time,
     ) -> RunStore:
-        """A new run, held for writing. Raises `StoreError` when the file exists or cannot be made."""
+        """A new run, held for writing, which holds what `fill` puts there as soon as there is a file.
+
+        Raises `StoreError` when the file exists or cannot be made.
+        """
         settings = {"config": canonical_json(dict(config)), "created": repr(clock())}
         settings[SETTINGS_CRC] = settings_crc(settings)
         with system_errors(f"to make {path.parent}"):
@@ -56,8 +64,9 @@ class RunStore(RunLog):
         try:
             if path.exists():
                 raise StoreError(f"expected a new run, {path} exists; resume it or choose another name")
-            return cls(path, connect_new(path, settings), lock, clock)
-        except StoreError:
+            connection = connect_new(path, settings, lambda made: fill(cls(path, made, None, clock)))
+            return cls(path, connection, lock, clock)
+        except BaseException:
             lock.release()
             raise
 

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -24,10 +25,10 @@ from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Notice, Price, RunFinished
-from mecharule_ops.run.opening import begun
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis
+from tools.registry import ToolResult
 from tui.screens.home_screen import HomeScreen
 from tui.screens.run_screen import RunScreen
 
@@ -112,19 +113,65 @@ def test_a_certificate_under_anothers_id_is_refused(quick_run: Path, tmp_path: P
             store.certificate(cited.id)
 
 
-def test_a_fork_killed_before_it_took_over_does_so_when_resumed(
-    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("verb", ["run", "fork"])
+@pytest.mark.parametrize("cut", range(3))
+def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
+    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, cut: int
 ) -> None:
-    """What the earlier run has ablated is not ablated again."""
+    """Cut at its first or second write, or before any stage: no run is there, or one that asks for no yes.
+
+    A fork that is there has all that the earlier run ablated.
+    """
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
     earlier = Path(shutil.copy(quick_run, tmp_path / "aaaa.mecharule"))
-    with begun(make_config(**{**QUICK, "tau": 0.35}), forked_from="aaaa") as store:
-        path = store.path
-    with opened(path) as run:
-        runner._take_over_late(run.store)
-        assert cells(path).keys() == cells(earlier).keys()
-        runner._take_over_late(run.store)
-        assert cells(path) == cells(earlier)
+    writes = iter(range(99))
+
+    def striking(write: Callable[..., object]) -> Callable[..., object]:
+        def struck(*given: object) -> object:
+            if next(writes) == cut:
+                raise KeyboardInterrupt
+            return write(*given)
+
+        return struck
+
+    def before_any_stage(*_: object) -> ToolResult:
+        raise KeyboardInterrupt
+
+    config, show = make_config(**{**QUICK, "tau": 0.35}), print
+    began = {
+        "run": lambda: runner.start(config, show, runner.agreed),
+        "fork": lambda: runner.fork("aaaa", config, show, runner.agreed),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(RunStore, "put", striking(RunStore.put))
+        patch.setattr(RunStore, "take_over", striking(RunStore.take_over))
+        patch.setattr(runner, "_finish", before_any_stage)
+        with pytest.raises(KeyboardInterrupt):
+            began[verb]()
+    left = set(tmp_path.iterdir()) - {earlier}
+    made = [path for path in left if path.suffix == ".mecharule"]
+    assert not [path for path in left if ".new" in path.name]
+    assert len(made) == (cut >= (1 if verb == "run" else 2))
+    monkeypatch.setattr(runner, "_finish", lambda *_: ToolResult(data={}, text="went on"))
+    for path in made:
+        assert runner.resume(path.stem, show, runner.nobody).text == "went on"
+        assert verb == "run" or cells(path) == cells(earlier)
+
+
+def test_a_run_file_has_its_last_journal_mode_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change of mode under its name could leave a journal that no reader may roll back."""
+    modes = []
+    rename = Path.rename
+
+    def noted(self: Path, target: Path) -> Path:
+        modes.append(self.read_bytes()[18:20])
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", noted)
+    RunStore.create(tmp_path / "run.mecharule", {}).close()
+    assert modes == [b"\x02\x02"]
 
 
 def test_a_run_killed_before_its_pace_was_stored_goes_on(quick_run: Path, tmp_path: Path) -> None:

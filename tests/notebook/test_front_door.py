@@ -130,7 +130,8 @@ def test_a_table_of_prompts_is_a_task(kind: str, tmp_path: Path, monkeypatch: py
     table: object = pytest.importorskip("pandas").DataFrame(rows) if kind == "frame" else rows
     begins: list[RunConfig] = []
 
-    def begun(config: RunConfig) -> None:
+    def begun(config: RunConfig, *, agreed: bool) -> None:
+        assert agreed
         begins.append(config)
         raise mr.UsageError("expected no more of this test")
 
