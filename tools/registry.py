@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.saying.answer_text import answer_text
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, keyed
 from tools import arguments
 from tools.arguments import Arguments
+
+if TYPE_CHECKING:
+    from mecharule_ops.report.document import Table
 
 _Arguments = TypeVar("_Arguments", bound=Arguments)
 Tell = Callable[[str], None]
@@ -25,22 +28,46 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """`data` is short JSON with ids and no arrays of the model; `text` says the same in sentences or a table."""
+    """`data` is short JSON with ids and no arrays of the model; `text` says the same in sentences or a table.
+
+    A tool whose facts have keys gives no data of its own: they are the facts' values.
+    """
 
     data: Mapping[str, object] = field(default_factory=dict)
     text: str = ""
     exit_code: int = 0
     facts: tuple[Fact, ...] = ()
     """What an answer may say of it, each sentence with its sources."""
+    table: Table | None = None
+    """Rows that the text shows; whole, however many."""
 
     @property
     def as_json(self) -> dict[str, object]:
-        """The data, and where there are facts each with its sources: all of them, the text shows fewer."""
+        """The data, the rows of a table, and each fact with its sources: all of them, the text shows fewer."""
         told = [
-            {"said": one.said, "unit": one.unit, "sources": list(one.sources), "kinds": list(one.kinds)}
+            {
+                "key": one.key,
+                "said": one.said,
+                "unit": one.unit,
+                "part": one.part,
+                "sources": list(one.sources),
+            }
             for one in self.facts
         ]
-        return {**self.data, "facts": told} if told else dict(self.data)
+        rows = (
+            [dict(zip(self.table.header, row, strict=True)) for row in self.table.rows] if self.table else []
+        )
+        return {
+            **self.data,
+            **keyed(self.facts),
+            **({"rows": rows} if self.table else {}),
+            **({"facts": told} if told else {}),
+        }
+
+
+def of_facts(facts: Sequence[Fact], *, exit_code: int = 0) -> ToolResult:
+    """A result whose text is its facts, a line each, and whose data are their values."""
+    return ToolResult(text=answer_text(facts), facts=tuple(facts), exit_code=exit_code)
 
 
 def stated(
@@ -56,7 +83,12 @@ def stated(
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its name, what it may be told, and whether it may run the model or change a file."""
+    """A tool: its name, what it may be told, and whether it may run the model or change a file.
+
+    One that is `over` an open run is a function `NAME(run, given, tell)` of its module, with, where it ablates,
+    `NAME_price(run, given)`: the ablated completions that it takes, 0 where all is stored. The registry opens the run
+    once, says the price, asks, and opens it for writing only where something is to be kept.
+    """
 
     name: str
     arguments: type[Arguments]
@@ -64,16 +96,51 @@ class Tool:
     """False for tools that only read what is stored."""
     home: str = ""
     """The module that holds it among others; empty for one of its own name."""
+    over: bool = False
+    writes: bool = False
+    """Whether it keeps something in the run even where it costs nothing."""
 
     @property
     def help(self) -> str:
         """The line that describes it."""
         return " ".join((self.arguments.__doc__ or "").split())
 
+    @property
+    def function(self) -> str:
+        """The name of its function."""
+        return self.name.replace("-", "_")
+
+    @property
+    def module(self) -> Any:
+        """The module that holds it, imported now."""
+        return import_module(f"tools.{self.home or self.function}")
+
+    @property
+    def has_price(self) -> bool:
+        """Whether a call may cost ablations."""
+        return "estimate" in self.arguments.model_fields
+
     def call(self, given: Arguments, tell: Tell) -> ToolResult:
         """Its result, by the function of its name."""
-        function = self.name.replace("-", "_")
-        return getattr(import_module(f"tools.{self.home or function}"), function)(given, tell)
+        function = getattr(self.module, self.function)
+        return self._over_run(function, given, tell) if self.over else function(given, tell)
+
+    def _over_run(self, function: Any, given: Any, tell: Tell) -> ToolResult:
+        from mecharule_ops.run.opening import opened
+        from tools._ablations import accepted, price_words
+
+        price = getattr(self.module, f"{self.function}_price") if self.has_price else None
+        with opened(given.run) as run:
+            quoted = price_words(run, price(run, given)) if price else None
+            if quoted is not None and given.estimate:
+                return quoted.stated(run.id)
+            costs = quoted is not None and bool(quoted.example_forwards)
+            if not costs and not self.writes:
+                return function(run, given, tell)
+        if quoted is not None and costs:
+            accepted(quoted, given.yes, tell)
+        with opened(given.run, write=True, tell=tell) as run:
+            return function(run, given, tell)
 
 
 TOOLS: Mapping[str, Tool] = {

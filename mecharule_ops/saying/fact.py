@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+FactValue = str | int | float | bool | None | Sequence["FactValue"] | Mapping[str, "FactValue"]
+"""What JSON holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +22,10 @@ class Fact:
     """The kinds of question that it answers; empty where it belongs to every answer of its tool."""
     part: str = ""
     """The part of an answer that it opens, such as `When`; empty where it speaks for itself."""
+    key: str = ""
+    """What it states, such as `unit.m1.14.flips.associated`: the same from run to run; a tool's data are by key."""
+    value: FactValue = None
+    """What it states of that: a number, a count, an interval, a text, or several by name."""
 
     @property
     def said(self) -> str:
@@ -41,7 +48,33 @@ def run_ids(sources: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id.removeprefix("run:") for id in sources if id.startswith("run:")))
 
 
-def fact(sentence: str, *sources: str, unit: object = None, kinds: str = "", part: str = "") -> Fact:
+def fact(
+    sentence: str,
+    *sources: str,
+    unit: object = None,
+    kinds: str = "",
+    part: str = "",
+    key: str = "",
+    value: FactValue = None,
+) -> Fact:
     """A fact from its sources, about a unit where one is named; `kinds` are words with spaces between them."""
     about = None if unit is None else str(unit)
-    return Fact(sentence=sentence, unit=about, sources=sources, kinds=tuple(kinds.split()), part=part)
+    return Fact(
+        sentence=sentence,
+        unit=about,
+        sources=sources,
+        kinds=tuple(kinds.split()),
+        part=part,
+        key=key,
+        value=value,
+    )
+
+
+def keyed(facts: Iterable[Fact]) -> dict[str, FactValue]:
+    """The values of facts by their keys: a tool's data. A key that two facts hold is a defect."""
+    data: dict[str, FactValue] = {}
+    for one in facts:
+        if one.key:
+            assert one.key not in data, f"two facts of the key {one.key}"
+            data[one.key] = one.value
+    return data
