@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
 from mecharule_ops.run.live_run import Run
-from tools.registry import Tell, ToolResult
+from tools.result import Tell, ToolResult
 
 A_MINUTE = 60.0
 

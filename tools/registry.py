@@ -1,84 +1,26 @@
-"""The one table of tools, the one way to call them, and what every one gives back: data, text, an exit code.
+"""The one table of tools and the one way to call them: the run opened once, the price said, the person asked.
 
 A tool's module is imported when it is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.saying.answer_text import answer_text
-from mecharule_ops.saying.fact import Fact, keyed
 from tools import arguments
 from tools.arguments import Arguments
-
-if TYPE_CHECKING:
-    from mecharule_ops.report.document import Table
+from tools.result import Tell as Tell
+from tools.result import ToolResult as ToolResult
+from tools.result import of_facts as of_facts
+from tools.result import stated as stated
 
 _Arguments = TypeVar("_Arguments", bound=Arguments)
-Tell = Callable[[str], None]
-"""Is told one line at a time what a tool is doing; narration, never data."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
-    """`data` is short JSON with ids and no arrays of the model; `text` says the same in sentences or a table.
-
-    A tool whose facts have keys gives no data of its own: they are the facts' values.
-    """
-
-    data: Mapping[str, object] = field(default_factory=dict)
-    text: str = ""
-    exit_code: int = 0
-    facts: tuple[Fact, ...] = ()
-    """What an answer may say of it, each sentence with its sources."""
-    table: Table | None = None
-    """Rows that the text shows; whole, however many."""
-
-    @property
-    def as_json(self) -> dict[str, object]:
-        """The data, the rows of a table, and each fact with its sources: all of them, the text shows fewer."""
-        told = [
-            {
-                "key": one.key,
-                "said": one.said,
-                "unit": one.unit,
-                "part": one.part,
-                "sources": list(one.sources),
-            }
-            for one in self.facts
-        ]
-        rows = (
-            [dict(zip(self.table.header, row, strict=True)) for row in self.table.rows] if self.table else []
-        )
-        return {
-            **self.data,
-            **keyed(self.facts),
-            **({"rows": rows} if self.table else {}),
-            **({"facts": told} if told else {}),
-        }
-
-
-def of_facts(facts: Sequence[Fact], *, exit_code: int = 0) -> ToolResult:
-    """A result whose text is its facts, a line each, and whose data are their values."""
-    return ToolResult(text=answer_text(facts), facts=tuple(facts), exit_code=exit_code)
-
-
-def stated(
-    data: Mapping[str, object],
-    facts: Sequence[Fact],
-    *,
-    asked: Sequence[Fact] = (),
-    exit_code: int = 0,
-) -> ToolResult:
-    """A result whose text is its facts, a line each; those `asked` for answer questions alone."""
-    return ToolResult(data=data, text=answer_text(facts), exit_code=exit_code, facts=(*facts, *asked))
 
 
 @dataclass(frozen=True, slots=True)
