@@ -219,19 +219,6 @@ def _repair(asked: RepairArguments, options: argparse.Namespace) -> int:
     return _print(options, repair_run(asked, _tell))
 
 
-def _serve(asked: verbs.ServeOptions, options: argparse.Namespace) -> int:
-    from tui.serving import LOOPBACK, serve
-
-    def ready(address: str) -> None:
-        if options.json:
-            print(json.dumps({"ok": True, "address": address}), flush=True)
-        _tell(f"open {address} in a browser; ^C ends the server, and the work of every open page")
-        if asked.host not in LOOPBACK:
-            _tell("warning: whoever reaches this address can read the runs here and start new ones")
-
-    return serve(asked.host, asked.port, ready)
-
-
 def _print(options: argparse.Namespace, result: Any) -> int:
     print(json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else result.text)
     return result.exit_code
@@ -243,7 +230,6 @@ HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "fork": _fork,
     "demo": _demo,
     "replay": _replay,
-    "serve": _serve,
     "refine": _refine,
     "investigate": _investigate,
     "repair": _repair,

@@ -31,7 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "look through a run": (
         *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
-        *("about", "define", "replay", "export", "serve"),
+        *("about", "define", "replay", "export"),
     ),
     "work step by step": (
         *("score", "extract", "slices", "candidates", "localise", "refine", "fork", "experiment"),
@@ -39,6 +39,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "tasks, models, machine": ("tasks", "models", "data", "plan", "doctor", "spec"),
 }
 """Every verb once, as `--help` lists them."""
+GONE: Mapping[str, str] = {
+    "serve": "`mecharule` alone opens the terminal app, over ssh too",
+}
+"""Verbs that are gone, and what to use in their place; for this release."""
 OF_THE_STRONGEST = frozenset({"why", "account", "path", "anchor", "control", "covers", "disguise", "unit"})
 """Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
 _TAKEN = {"run": "last", "neuron": "the strongest found"}
@@ -73,6 +77,8 @@ class Parser(argparse.ArgumentParser):
         }
         if wrong := _INVALID.match(message):
             known = list(named[wrong[1].split("/")[0]].choices or ())
+            if wrong[1] == "VERB" and wrong[2] in GONE:
+                raise UsageError(f"`{wrong[2]}` is gone: {GONE[wrong[2]]}")
             what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
             message = f"expected {what}, got {wrong[2]!r}{did_you_mean(wrong[2], known)}"
         elif missing := _MISSING.match(message):
@@ -101,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
         verb = verbs.add_parser(name, description=_does(arguments))
         verb.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
         verb.set_defaults(output=None, display=None)
-        if name in VERBS and name != "serve":
+        if name in VERBS:
             _add_display(verb)
         for flags, settings in options_of(arguments):
             if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):

@@ -16,8 +16,6 @@ from pydantic import ConfigDict, Field
 from mecharule_ops.bases import Basis
 from tools.arguments import Arguments
 
-LAST_PORT = 65_535
-
 
 def key_value(text: str) -> tuple[str, Any]:
     """A setting and its value, JSON where it reads as that. Raises `ArgumentTypeError`."""
@@ -37,12 +35,6 @@ def _regimes(text: str) -> tuple[int, ...]:
     if text not in known:
         raise ArgumentTypeError(f"expected 1, 0 or both, got {text!r}")
     return known[text]
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > LAST_PORT:
-        raise ArgumentTypeError(f"expected a port from 0 to {LAST_PORT}, got {text!r}")
-    return int(text)
 
 
 def _count(text: str) -> int:
@@ -184,15 +176,6 @@ class ReplayOptions(_Verb):
     """1 is as it happened, 10 ten times as fast, 0 at once"""
 
 
-class ServeOptions(_Verb):
-    """the terminal app in a browser, on this machine only unless told otherwise"""
-
-    host: str = "127.0.0.1"
-    """address to listen on (default 127.0.0.1)"""
-    port: Annotated[int, _port] = Field(8000, title="PORT")
-    """0 takes any free one (default 8000)"""
-
-
 class RefineOptions(_Verb):
     """seek better rules for units without one; held-out records decide once"""
 
@@ -285,7 +268,6 @@ VERBS: Mapping[str, type[Arguments]] = {
     "fork": ForkOptions,
     "demo": DemoOptions,
     "replay": ReplayOptions,
-    "serve": ServeOptions,
     "refine": RefineOptions,
     "investigate": InvestigateOptions,
     "experiment": ExperimentOptions,

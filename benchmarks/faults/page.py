@@ -40,10 +40,6 @@ ROWS: Mapping[str, Row] = {
     "fuzzing": Row(title="invented texts", goal="0 escapes, 0 hangs over 1 s, 0 tracebacks"),
     "limits": Row(title="regexes on long texts, expressions at their limits", goal="time and memory bounded"),
     "certificates": Row(title="forged certificates", goal="100 % detected"),
-    "serving": Row(
-        title="mecharule serve and strangers",
-        goal="refused or served; the app ends with its page; nothing left running",
-    ),
     "screen": Row(title="random keys in the terminal app", goal="no crash, no key lost, memory flat"),
     "soak": Row(title="asking, searching and resuming in one process", goal="memory and file handles flat"),
 }

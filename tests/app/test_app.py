@@ -10,7 +10,7 @@ import pytest
 from command_process import Commands, Done
 
 import app
-from agent.verbs.command_line import GROUPS, Parser
+from agent.verbs.command_line import GONE, GROUPS, Parser
 from agent.verbs.options import VERBS
 from mecharule_ops.errors import UsageError
 from mecharule_ops.store.keys import Artefact
@@ -207,6 +207,13 @@ def test_what_is_mistyped_or_left_out_is_answered_with_the_way_out(
 ) -> None:
     """Exit 2: what was expected, what came, what to do."""
     _refused(commands.main(*arguments), 2, *words)
+
+
+def test_a_verb_that_is_gone_says_what_to_use(commands: Commands) -> None:
+    """One line, exit 2, whatever follows the name; no such verb is left."""
+    for name, instead in GONE.items():
+        _refused(commands.main(name, "last", "--port", "0"), 2, f"mecharule: `{name}` is gone: {instead}")
+    assert not GONE.keys() & {*VERBS, *TOOLS}
 
 
 def test_help_lists_every_verb_once(commands: Commands) -> None:
