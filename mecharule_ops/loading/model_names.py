@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ModelUnavailable, UsageError, did_you_mean
 from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
+from mecharule_ops.loading.gguf_files import stem_of
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape, unreadable
 
@@ -76,7 +77,7 @@ def load(
     dtype: str = "float32",
     told: Callable[[str], None] = lambda reason: None,
 ) -> Subject:
-    """The model of that name, directory or hub id; `told` hears where it goes, and why.
+    """The model of that name, directory or hub id; `told` hears where it goes and why, and what else to know.
 
     A name of `models()` never downloads; a hub id does. Raises `ModelUnavailable` for an unknown name, a
     directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach, and as
@@ -91,7 +92,10 @@ def load(
 
     tokenizer = _load_tokenizer(directory)
     hf = load_weights(directory, where)
-    return Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
+    subject = Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
+    for note in subject.text_notes:
+        told(note)
+    return subject
 
 
 def on_this_machine(name: str) -> Path:
@@ -131,7 +135,7 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
         return from_gguf(path)
     if path.is_dir():
         packed = sorted(path.glob("*.gguf"))
-        if len(packed) == 1 and not (path / "config.json").is_file():
+        if len(set(map(stem_of, packed))) == 1 and not (path / "config.json").is_file():
             return from_gguf(packed[0])
         return path
     if _HUB_ID.match(name):

@@ -18,6 +18,7 @@ Pickled files are read by transformers alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,14 @@ from mecharule_ops.loading.wiring import wiring_for
 
 _STORED = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 
+_CONSTANT = re.compile(r"(masked_bias|inv_freq|\.(attn|attention)\.bias)$")
+"""What older files of GPT-2, GPT-J and GPT-NeoX, and of rotary models, hold beside weights: masks and frequencies."""
+
 
 def load_weights(directory: Path, where: Placement) -> PreTrainedModel:
     """The model of a directory where it was placed, in evaluation mode: the processor never holds one not for it.
 
-    Raises `ModelUnavailable` for weights that do not read, and where some are missing.
+    Raises `ModelUnavailable` for weights that do not read, where some are missing, and where blocks hold others.
     """
     logging.disable_progress_bar()
     dtype = getattr(torch, where.dtype)
@@ -60,17 +64,29 @@ def load_weights(directory: Path, where: Placement) -> PreTrainedModel:
         model, report = _from_files(directory, files, dtype, asked) if files else _pickled(directory, asked)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelUnavailable(unreadable("weights", directory, error)) from error
-    # Transformers fills missing weights with random numbers and goes on.
-    if report["missing_keys"]:
-        missing = sorted(report["missing_keys"])
-        raise ModelUnavailable(
-            f"expected every weight of the model in {directory}, {len(missing)} are missing, "
-            f"such as {missing[0]}; copy the whole model"
-        )
+    stem = wiring_for(model.config.model_type).layers.rpartition(".")[2]
+    inside = re.compile(rf"(^|\.){stem}\.\d")
+    foreign = {
+        name for name in report["unexpected_keys"] if inside.search(name) and not _CONSTANT.search(name)
+    }
+    check_complete(directory, report["missing_keys"], foreign)
     if where.blocks:
         remove_hook_from_submodules(model)
         carrying(model, wiring_for(model.config.model_type), cards)
     return model.eval()
+
+
+def check_complete(source: Path, missing: Set[str], foreign: Set[str]) -> None:
+    """Raises `ModelUnavailable` where weights of the model are not the file's, or weights of the file not the model's.
+
+    Transformers fills the first with random numbers, leaves the others out, and goes on.
+    """
+    for names, fault in ((missing, "are missing"), (foreign, "have no place in it")):
+        if names:
+            raise ModelUnavailable(
+                f"expected every weight of the model in {source}, {len(names)} {fault}, such as {min(names)}; "
+                "copy the whole model"
+            )
 
 
 def _cards(directory: Path, where: Placement) -> dict[str, str]:

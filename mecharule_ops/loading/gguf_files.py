@@ -1,0 +1,225 @@
+"""A GGUF file, or the parts that one was split into, as a float32 directory that gives the same logits bit for bit.
+
+What would make another model of it is refused by name: a part that is not here, a weight that the file lacks (which
+transformers fills with random numbers), one that the architecture does not take, positions that are scaled. Text is
+split as `tokenizer.ggml.pre` says; a name that is not known here stays in the tokenizer's settings, to be told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.shape import first_line
+
+if TYPE_CHECKING:
+    from gguf import GGUFReader
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+UNKNOWN_SPLITTER = "unknown_splitter"
+"""The setting of a converted tokenizer that holds the name of a splitter which is not known."""
+_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})")
+_PLAIN = "gpt-2 phi-2 mpt olmo jais trillion granite-docling gigachat a.x-4.0 mellum exaone4"
+_BY_DIGIT = "smollm starcoder refact command-r codeshell exaone minerva-7b"
+_AS = {"stablelm2": "qwen2", "hunyuan": "qwen2", "chatglm-bpe": "llama-bpe", "glm4": "llama-bpe"}
+_BEGINS = "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 tekken"
+"""Splitters of tokenizers that put the beginning token in front and take a word of the vocabulary whole."""
+_SCALES = "rope_freqs.weight"
+_ERRORS = (ValueError, KeyError, IndexError, RuntimeError, NotImplementedError, OSError, AttributeError)
+
+
+def stem_of(file: Path) -> str:
+    """The name of a model without what numbers its part."""
+    found = _PART.fullmatch(file.stem)
+    return found[1] if found else file.stem
+
+
+def parts_of(file: Path) -> list[Path]:
+    """Every part of the model that `file` belongs to, in order. Raises `ModelUnavailable` where one is absent."""
+    found = _PART.fullmatch(file.stem)
+    if found is None:
+        return [file]
+    stem, _, count = found.groups()
+    parts = [file.with_name(f"{stem}-{number:05}-of-{count}.gguf") for number in range(1, int(count) + 1)]
+    absent = [part.name for part in parts if not part.is_file()]
+    if absent:
+        raise ModelUnavailable(
+            f"expected all {len(parts)} parts of the model in {file.parent}, {', '.join(absent[:2])} "
+            f"{'is' if len(absent) == 1 else 'are'} missing; copy every part there"
+        )
+    return parts
+
+
+def read_headers(parts: Sequence[Path]) -> list[GGUFReader]:
+    """The parts' headers; no weight is read. Raises `ModelUnavailable` for a file that is none or not that part."""
+    from gguf import GGUFReader
+
+    readers = []
+    for number, part in enumerate(parts):
+        try:
+            reader = GGUFReader(part)
+        except _ERRORS as error:
+            raise ModelUnavailable(f"expected a GGUF file, got {part} ({error}); copy it again") from error
+        number_inside, count = (int(_field(reader, f"split.{key}", 0)) for key in ("no", "count"))
+        if count > 1 and (number_inside, count) != (number, len(parts)):
+            raise ModelUnavailable(
+                f"expected {_whole(parts, number)} in {part}, got part {number_inside + 1} of {count}; put all parts "
+                f"into one folder, named …-00001-of-{count:05}.gguf and so on"
+            )
+        readers.append(reader)
+    if _field(readers[0], "general.architecture", None) is None:
+        raise ModelUnavailable(
+            f"expected a GGUF file that names its architecture, {parts[0]} does not, like every part of a split model "
+            "but the first; name the first part, with the others beside it"
+        )
+    return readers
+
+
+def _whole(parts: Sequence[Path], number: int) -> str:
+    return "a whole model" if len(parts) == 1 else f"part {number + 1} of {len(parts)}"
+
+
+def _field(reader: GGUFReader, name: str, default: Any) -> Any:
+    field = reader.fields.get(name)
+    return default if field is None else field.contents()
+
+
+def convert_gguf(parts: Sequence[Path], built: Path) -> None:
+    """The directory `built` of a model in these files. Raises `ModelUnavailable` where it would be another model."""
+    readers = read_headers(parts)
+    try:
+        whole = parts[0] if len(parts) == 1 else _merged(readers, built.with_suffix(".gguf"))
+        _convert(whole, parts[0], readers, built)
+    except _ERRORS as error:
+        raise ModelUnavailable(
+            f"expected a GGUF file that transformers can convert, got {parts[0]} ({first_line(error)}); "
+            "name a Hugging Face directory of the model"
+        ) from error
+
+
+def _merged(readers: Sequence[GGUFReader], into: Path) -> Path:
+    """One file of all parts."""
+    from gguf import GGUFValueType, GGUFWriter
+
+    writer = GGUFWriter(into, _field(readers[0], "general.architecture", ""))
+    for field in readers[0].fields.values():
+        if re.match(r"GGUF\.|split\.|general\.(architecture|alignment)$", field.name):
+            continue
+        inner = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
+        writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=inner)
+    for reader in readers:
+        for tensor in reader.tensors:
+            writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return into
+
+
+def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Path) -> None:
+    """`file` holds what the parts that `readers` read hold; `source` is its name in messages."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    from mecharule_ops.loading.weights import check_complete
+
+    logging.disable_progress_bar()
+    # The reader draws a bar of its own, which nothing switches off.
+    with contextlib.redirect_stderr(io.StringIO()):
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            file.parent, gguf_file=file.name, dtype=torch.float32, output_loading_info=True
+        )
+    packed, report = loaded
+    scales = {
+        tensor.name: tensor.data for reader in readers for tensor in reader.tensors if tensor.name == _SCALES
+    }
+    check_complete(source, report["missing_keys"], _not_taken(packed, readers) - scales.keys())
+    # A model that remembers its quantisation refuses to be saved.
+    settings = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
+    settings |= _positions(readers[0], settings, scales)
+    plain = type(packed)(type(packed.config)(**settings)).eval()
+    plain.load_state_dict(packed.state_dict())
+    plain.save_pretrained(built)
+    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    fit_tokenizer(tokenizer, lambda name: _field(readers[0], f"tokenizer.ggml.{name}", None))
+    tokenizer.save_pretrained(built)
+    again = AutoModelForCausalLM.from_pretrained(built, dtype=torch.float32).eval()
+    assert _same_logits(plain, again), "the converted model differs from its source"
+
+
+def _not_taken(model: PreTrainedModel, readers: Sequence[GGUFReader]) -> set[str]:
+    """Tensors of the file that transformers has no weight for, and leaves out without a word."""
+    from transformers.modeling_gguf_pytorch_utils import (
+        TENSOR_PROCESSORS,
+        TensorProcessor,
+        get_gguf_hf_weights_map,
+    )
+
+    processor = TENSOR_PROCESSORS.get(model.config.model_type, TensorProcessor)()
+    taken = get_gguf_hf_weights_map(model, processor).keys() | {"output.weight"}
+    return {tensor.name for reader in readers for tensor in reader.tensors} - taken
+
+
+def _positions(reader: GGUFReader, settings: Mapping[str, Any], scales: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of scaled rotary positions, which transformers does not read from a GGUF file.
+
+    Llama 3.1 and later keep a divisor for each frequency, which is what `longrope` takes; its further factor is 1.
+    Raises `ModelUnavailable` for positions that are scaled otherwise.
+    """
+    family = _field(reader, "general.architecture", "")
+    kind = _field(reader, f"{family}.rope.scaling.type", "none")
+    if kind != "none" and _field(reader, f"{family}.rope.scaling.factor", 1.0) != 1.0:
+        raise ModelUnavailable(
+            f"expected rotary positions that are not scaled, or by {_SCALES}, got {kind} scaling, which is not read "
+            "from a GGUF file; name a Hugging Face directory of the model"
+        )
+    if not scales:
+        return {}
+    divisors = [float(divisor) for divisor in scales[_SCALES]]
+    scaled = {
+        "rope_type": "longrope",
+        "short_factor": divisors,
+        "long_factor": divisors,
+        "attention_factor": 1.0,
+    }
+    room = {"original_max_position_embeddings": settings["max_position_embeddings"]}
+    return {"rope_parameters": settings["rope_parameters"] | scaled | room}
+
+
+def fit_tokenizer(tokenizer: PreTrainedTokenizerBase, told: Callable[[str], Any]) -> None:
+    """Has a byte-level tokenizer split text, and begin it, as `told` ("pre", …) says of the model that it is for."""
+    from tokenizers import pre_tokenizers
+    from transformers.integrations.gguf.gguf_tokenizer_mapping import (
+        GGUF_PRE_TOKENIZER_SPLITS,
+        set_split_regex,
+    )
+
+    if told("model") != "gpt2":
+        return
+    name, backend = str(told("pre")), tokenizer.backend_tokenizer
+    if name in _BY_DIGIT.split():
+        digits = pre_tokenizers.Digits(individual_digits=True)
+        backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
+    elif name in _AS:
+        set_split_regex(tokenizer, {"pre_tokenizer_type": _AS[name]})
+    elif name not in {*_PLAIN.split(), *GGUF_PRE_TOKENIZER_SPLITS}:
+        tokenizer.init_kwargs[UNKNOWN_SPLITTER] = name
+    if name in _BEGINS.split():
+        backend.model.ignore_merges = True
+        if told("add_bos_token") is None and tokenizer.bos_token is not None:
+            tokenizer.add_bos_token = True
+
+
+def _same_logits(left: PreTrainedModel, right: PreTrainedModel) -> bool:
+    import torch
+
+    ids = torch.arange(1, 33)[None]
+    with torch.no_grad():
+        return torch.allclose(left(ids).logits, right(ids).logits, rtol=0, atol=0, equal_nan=True)

@@ -1,0 +1,155 @@
+"""GGUF files become the model that they hold, or are refused by name; nothing else is kept."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_gguf import laid_out, write_gguf, write_parts
+from tiny_models import tiny_model
+
+from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.model_names import load
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MECHARULE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def same_weights(subject: Subject) -> bool:
+    theirs = tiny_model("llama")[0].state_dict()
+    ours = subject.hf.state_dict()
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_a_whole_file_is_the_model_that_it_was_made_of(tmp_path: Path) -> None:
+    assert same_weights(load(str(write_gguf(tmp_path / "tiny.gguf", laid_out()))))
+
+
+@pytest.mark.parametrize("lost", [("blk.1.",), ("blk.2.ffn_down",), ("token_embd",), ("output_norm",)])
+def test_a_file_without_some_weights_is_refused_and_not_kept(
+    lost: tuple[str, ...], tmp_path: Path, cache: Path
+) -> None:
+    """Transformers fills them with random numbers, other ones each time."""
+    held = {name: tensor for name, tensor in laid_out().items() if not name.startswith(lost)}
+    with pytest.raises(ModelUnavailable, match=r"every weight of the model in .*tiny\.gguf, \d+ are missing"):
+        load(str(write_gguf(tmp_path / "tiny.gguf", held)))
+    assert list((cache / "models").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("blk.0.attn_q.bias", 32), ("output_norm.bias", 32), ("blk.3.attn_norm.weight", 32)]
+)
+def test_a_file_with_weights_that_the_architecture_does_not_take_is_refused(
+    name: str, size: int, tmp_path: Path
+) -> None:
+    """Transformers leaves them out."""
+    weights = laid_out() | {name: np.ones(size, np.float32)}
+    with pytest.raises(ModelUnavailable, match=f"1 have no place in it, such as {name}"):
+        load(str(write_gguf(tmp_path / "tiny.gguf", weights)))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_parts_beside_each_other_are_one_model(count: int, tmp_path: Path, cache: Path) -> None:
+    """Whichever is named, or their folder; one conversion."""
+    parts = write_parts(tmp_path, count)
+    for name in (*parts, tmp_path):
+        assert same_weights(load(str(name)))
+    assert len(list((cache / "models").iterdir())) == 1
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_part_without_the_others_is_refused_by_their_name(kept: int, tmp_path: Path) -> None:
+    parts = write_parts(tmp_path)
+    parts[1 - kept].unlink()
+    for name in (parts[kept], tmp_path):
+        with pytest.raises(ModelUnavailable, match=f"{parts[1 - kept].name} is missing"):
+            load(str(name))
+
+
+def test_a_part_under_another_name_is_refused(tmp_path: Path) -> None:
+    """The second names no architecture, and was read as a model of seven billion; two that changed places are seen."""
+    first, second = write_parts(tmp_path)
+    for part, number in ((first, 1), (second, 2)):
+        with pytest.raises(ModelUnavailable, match=rf"a whole model in .*one\.gguf, got part {number} of 2"):
+            load(str(shutil.copy(part, tmp_path / "one.gguf")))
+    (tmp_path / "one.gguf").unlink()
+    kept = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(kept)
+    with pytest.raises(ModelUnavailable, match=r"part 1 of 2 in .*, got part 2 of 2"):
+        load(str(first))
+
+
+def test_a_file_that_names_no_architecture_is_refused(tmp_path: Path) -> None:
+    """As the parts of an older splitter, which say nothing of themselves."""
+    file = write_gguf(tmp_path / "x.gguf", laid_out(), part=(1, 0))
+    with pytest.raises(ModelUnavailable, match="names its architecture"):
+        load(str(file))
+
+
+def test_divisors_of_rotary_frequencies_are_taken_over(tmp_path: Path) -> None:
+    """As Llama 3.1 and later need them; transformers leaves them out. Frequencies are divided one by one."""
+    divisors = np.array([1.0, 1.5, 4.0, 8.0], np.float32)
+    scaled = load(str(write_gguf(tmp_path / "a.gguf", laid_out() | {"rope_freqs.weight": divisors})))
+    plain = load(str(write_gguf(tmp_path / "b.gguf", laid_out())))
+    ours, theirs = (subject.hf.model.rotary_emb.inv_freq for subject in (scaled, plain))
+    assert torch.allclose(ours, theirs / torch.from_numpy(divisors), rtol=1e-6)
+    ids = torch.arange(3, 30)[None]
+    with torch.no_grad():
+        plain.hf.model.rotary_emb.inv_freq = ours
+        assert torch.equal(scaled.hf(ids).logits, plain.hf(ids).logits)
+
+
+def test_positions_scaled_otherwise_are_refused(tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "a.gguf", laid_out(), scaling="yarn")
+    with pytest.raises(ModelUnavailable, match="got yarn scaling"):
+        load(str(file))
+
+
+def test_weights_that_are_no_numbers_convert_as_they_are(tmp_path: Path) -> None:
+    """What becomes of them is said where the model first computes."""
+    weights = laid_out()
+    weights["blk.1.ffn_up.weight"][0, 0] = np.nan
+    assert not same_weights(load(str(write_gguf(tmp_path / "tiny.gguf", weights))))
+
+
+@pytest.mark.parametrize(
+    ("pre", "tokens"),
+    [("gpt-2", ["12", "12"]), ("smollm", ["1", "2", "1", "2"]), ("starcoder", ["1", "2", "1", "2"])],
+)
+def test_text_is_split_as_the_file_says(pre: str, tokens: list[str], tmp_path: Path) -> None:
+    """Of every splitter that it does not know transformers makes GPT-2's, which joins digits."""
+    subject = load(str(write_gguf(tmp_path / "tiny.gguf", laid_out(), pre=pre)))
+    assert subject.tokenizer.convert_ids_to_tokens(subject.encode(["1212"])[0]) == tokens
+
+
+@pytest.mark.parametrize(("pre", "like"), [("stablelm2", "qwen2"), ("glm4", "llama-bpe")])
+def test_two_names_of_one_splitter_split_alike(pre: str, like: str, tmp_path: Path) -> None:
+    one, other = (
+        load(str(write_gguf(tmp_path / f"{name}.gguf", laid_out(), pre=name))).tokenizer.backend_tokenizer
+        for name in (pre, like)
+    )
+    text = "it's 1234  a\n\n b"
+    assert one.pre_tokenizer.pre_tokenize_str(text) == other.pre_tokenizer.pre_tokenize_str(text)
+
+
+def test_an_unknown_splitter_is_said_at_every_load(tmp_path: Path) -> None:
+    told: list[str] = []
+    file = write_gguf(tmp_path / "tiny.gguf", laid_out(), pre="of-tomorrow")
+    for _ in range(2):
+        load(str(file), told=told.append)
+    assert sum("'of-tomorrow'" in line for line in told) == 2
+
+
+@pytest.mark.parametrize(("pre", "begins"), [("llama-bpe", True), ("qwen2", False)])
+def test_a_prompt_begins_as_the_family_has_it(pre: str, begins: bool, tmp_path: Path) -> None:
+    """Llama 3 puts its beginning token in front whether the file says so or not."""
+    subject = load(str(write_gguf(tmp_path / "tiny.gguf", laid_out(), pre=pre)))
+    assert (subject.encode(["1"])[0][0] == 1) == begins

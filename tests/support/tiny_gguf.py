@@ -1,0 +1,99 @@
+"""A tiny random Llama as a GGUF file: its weights as llama.cpp lays them out, with a byte-level tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import gguf
+import numpy as np
+from tiny_models import CHARACTERS, tiny_model
+from torch import Tensor
+
+SPELT = ["<pad>", "<s>", "Ċ", "Ġ", *CHARACTERS[4:-2], "12", "t"]
+"""The characters' tokens as a byte-level vocabulary spells them, and `12`, which is merged from two digits."""
+_ARCHITECTURE = gguf.MODEL_ARCH.LLAMA
+
+
+def laid_out(seed: int = 0) -> dict[str, np.ndarray]:
+    """Every weight of `tiny_model("llama", seed)` under its name in a GGUF file."""
+    model, _ = tiny_model("llama", seed)
+    names = gguf.get_tensor_name_map(_ARCHITECTURE, 3)
+    heads = {"q_proj": 4, "k_proj": 2}
+    found = {}
+    for name, tensor in model.state_dict().items():
+        kind = name.split(".")[-2]
+        whole = _permuted(tensor, heads[kind]) if kind in heads else tensor
+        found[f"{names.get_name(name.removesuffix('.weight'))}.weight"] = whole.numpy()
+    return found
+
+
+def _permuted(weight: Tensor, heads: int) -> Tensor:
+    """Rows of a head in the order in which llama.cpp rotates them: pairs beside each other."""
+    return weight.unflatten(0, (heads, 2, -1)).transpose(1, 2).flatten(0, 2)
+
+
+def write_gguf(
+    path: Path,
+    weights: Mapping[str, np.ndarray],
+    *,
+    pre: str = "gpt-2",
+    flags: Collection[str] = (),
+    part: tuple[int, int] | None = None,
+    scaling: str | None = None,
+) -> Path:
+    """`path`, a file with these weights.
+
+    `flags` such as `add_bos_token` are true in it, `part` is (number from 0, parts), and positions are scaled by 4.
+    """
+    writer = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[_ARCHITECTURE])
+    if part is not None:
+        writer.add_uint16("split.no", part[0])
+        writer.add_uint16("split.count", part[1])
+    if part is not None and part[0] > 0:
+        # Later parts hold nothing but where they belong.
+        del writer.kv_data[0]["general.architecture"]
+    else:
+        _describe(writer, pre, flags)
+        if scaling is not None:
+            writer.add_string("llama.rope.scaling.type", scaling)
+            writer.add_float32("llama.rope.scaling.factor", 4.0)
+    for name, tensor in weights.items():
+        writer.add_tensor(name, tensor)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def write_parts(folder: Path, count: int = 2) -> list[Path]:
+    """The model in `folder`, split into so many files as llama.cpp names them."""
+    weights = list(laid_out().items())
+    parts = [dict(weights[number::count]) for number in range(count)]
+    return [
+        write_gguf(folder / f"tiny-{number + 1:05}-of-{count:05}.gguf", held, part=(number, count))
+        for number, held in enumerate(parts)
+    ]
+
+
+def _describe(writer: gguf.GGUFWriter, pre: str, flags: Collection[str]) -> None:
+    writer.add_context_length(64)
+    writer.add_embedding_length(32)
+    writer.add_block_count(3)
+    writer.add_feed_forward_length(48)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_rope_dimension_count(8)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_vocab_size(len(SPELT))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(SPELT)
+    writer.add_token_types([3, 3, *[1] * (len(SPELT) - 2)])
+    writer.add_token_merges(["1 2"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    for flag in flags:
+        writer.add_bool(f"tokenizer.ggml.{flag}", True)
