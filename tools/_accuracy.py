@@ -99,6 +99,8 @@ def _warnings(
             f"about {expected:.0f} of the {len(task.questions):,} answers are right, too few to search for what breaks "
             f"them: bring {wanted:,} rows or more"
         )
+    if begun := subject.begun([record.example.prompt for record in records]):
+        yield f"{plural(begun, 'prompt')} begin with the token that the tokenizer puts in front anyway: it is read once"
     if silent := sum(not record.completion.strip() for record in records):
         yield f"{silent} of {len(records)} texts are empty: the model ends the line at once; try few-shot lines"
     if task.max_new_tokens > 1:

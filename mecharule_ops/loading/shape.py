@@ -131,18 +131,21 @@ def read_shape(directory: Path) -> ModelShape:
 def read_tokenizer(directory: Path) -> Tokenizer | None:
     """The plain tokenizer of a model; None where the model has one that only its own loader reads.
 
-    Raises `ModelUnavailable` when there is none, or it does not read.
+    It neither pads nor cuts, whatever its file says. Raises `ModelUnavailable` when there is none, or it does not read.
     """
     from tokenizers import Tokenizer
 
     path = directory / "tokenizer.json"
     if path.is_file():
         try:
-            return Tokenizer.from_file(str(path))
+            tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # The library raises plain `Exception`.
             raise ModelUnavailable(
                 f"expected a tokenizer in {path}, got: {first_line(error)}; copy the whole model again"
             ) from error
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
     if any((directory / name).is_file() for name in _OTHER_TOKENIZERS):
         return None
     raise ModelUnavailable(

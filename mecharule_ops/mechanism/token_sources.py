@@ -42,9 +42,11 @@ def token_name(subject: Subject, token: int) -> str:
 def prompt_offsets(subject: Subject, prompt: str) -> Offsets:
     """First character and the one behind the last of each prompt token; equal for a special one."""
     tokenizer = subject.tokenizer
+    (tokens,) = subject.encode([prompt])
     if tokenizer.is_fast:
-        return [tuple(pair) for pair in tokenizer(prompt, return_offsets_mapping=True)["offset_mapping"]]
-    return decoded_offsets(subject, subject.encode([prompt])[0])
+        own = tokenizer(prompt, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        return [(0, 0)] * (len(tokens) - len(own)) + [tuple(pair) for pair in own]
+    return decoded_offsets(subject, tokens)
 
 
 def decoded_offsets(subject: Subject, tokens: Sequence[int]) -> Offsets:

@@ -63,6 +63,8 @@ def _behaviour(run: Run, stage: Stage) -> None:
     if more := _more_examples(run, behaviour):
         behaviour += behaviour_on(run.task, run.subject, more, on_progress=stage.progress)
         said = f"; {len(more):,} of them beyond the {len(examples):,} asked for, to fill the slices"
+    if begun := run.subject.begun([record.example.prompt for record in behaviour.records]):
+        said += f"; {begun:,} prompts begin with the token that the tokenizer puts in front anyway: it is read once"
     right, n = int(behaviour.labels.sum()), len(behaviour.records)
     run.store.put(
         keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%}){said}"
