@@ -1,7 +1,7 @@
 """Typed JSON of frozen dataclasses: what is read back equals what was written, and nothing else is read.
 
-Fields may be str, int, float, bool, `X | None`, a union of those scalars, an enum (by its value), what is
-`Printed` (as it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is
+Fields may be str, int, float, bool, `X | None`, a union of those scalars or of dataclasses, an enum (by its value),
+what is `Printed` (as it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is
 written as a finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as
 0.0, so equal values have equal text. A field marked `ADDED` is left out while it holds its default, so that a
 text written before the field existed has the same hash today.
@@ -192,7 +192,12 @@ def _instance(cls: type, value: Any) -> Any:
 
 def _union_converters(members: tuple[Any, ...]) -> tuple[_Convert, _Convert]:
     inner = tuple(member for member in members if member is not NoneType)
-    write, read = _converters(inner[0]) if len(inner) == 1 else (_one_of(inner), _one_of(inner))
+    if len(inner) == 1:
+        write, read = _converters(inner[0])
+    elif all(map(is_dataclass, inner)):
+        write, read = encode, _record_of(inner)
+    else:
+        write, read = _one_of(inner), _one_of(inner)
     if len(inner) == len(members):
         return write, read
     return (lambda value: None if value is None else write(value)), (
@@ -207,6 +212,17 @@ def _one_of(members: tuple[type, ...]) -> _Convert:
         return value
 
     return checked
+
+
+def _record_of(members: tuple[type, ...]) -> _Convert:
+    """Reads the first of several dataclasses whose fields are those of the object."""
+
+    def read(data: Any) -> Any:
+        names = data.keys() if isinstance(data, dict) else ()
+        fits = (one for one in members if all(name in names for name, _, _, needed in _plan(one) if needed))
+        return decode(next(fits, members[0]), data)
+
+    return read
 
 
 def _each(convert: _Convert, accepted: tuple[type, ...], build: _Convert) -> _Convert:

@@ -10,12 +10,12 @@ from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, findings_of, opened
-from mecharule_ops.run.registered_claims import claim_of, claims_decided, direction_of, entered, words_of
+from mecharule_ops.run.registered_claims import claims_decided, claims_of, entered
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at
 from mecharule_ops.saying.claims import counts_words, figures_words
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.looks import looks_words
-from mecharule_ops.store.ledger import Hypothesis, Ledger, Prediction
+from mecharule_ops.store.ledger import Claim, Hypothesis, Ledger
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Neuron, Regime
 from tools._ablations import accepted, price_words
@@ -32,30 +32,36 @@ def register(given: RegisterArguments, tell: Tell) -> ToolResult:
     with opened(given.run, write=True, tell=tell) as run:
         asked = Asked.of(run, given)
         condition = condition_of(run, given.predicate)
-        words = rule_in_words(condition, run.task)
-        claim = claim_of(str(asked.neuron), asked.regime, condition, words, given.threshold)
-        entry = entered(_ledger(run), claim)
+        claim = Claim(
+            unit=str(asked.neuron),
+            regime=asked.regime,
+            rule=condition,
+            threshold=given.threshold,
+            by="register",
+        )
+        sentence = claim.sentence(rule_in_words(condition, run.task))
+        entry = entered(_ledger(run), claim, sentence)
         looked = [
             look["by"]
             for look in looks_at(run, str(asked.neuron), asked.regime)
             if look["condition"] == condition
         ]
-        facts = _registered(run, asked, entry, looked)
+        facts = _registered(run, asked, entry, sentence, looked)
     return stated({**asked.data, **_data(entry), "looked_at_before_by": looked}, facts)
 
 
-def _registered(run: Run, asked: Asked, entry: Hypothesis, looked: list[str]) -> list[Fact]:
-    claim, unit = entry.prediction, str(asked.neuron)
+def _registered(run: Run, asked: Asked, entry: Hypothesis, sentence: str, looked: list[str]) -> list[Fact]:
+    needed = entry.prediction.threshold
     said = [
-        f"Claim {entry.id}: {claim.statement.removesuffix('.')}, by a difference of {claim.threshold:.2f} at least",
-        *([_verdict(entry)] if entry.outcome is not None else []),
+        f"Claim {entry.id}: {sentence.removesuffix('.')}, by a difference of {needed:.2f} at least",
+        *([_verdict(run, entry)] if entry.outcome is not None else []),
     ]
     if entry.outcome is None and looked:
         said.append(
             f"Held-out flips were read for this condition before it was registered ({', '.join(looked)}), so what is "
             "decided on them is no prediction"
         )
-    said.append(looks_words(run, unit, asked.regime))
+    said.append(looks_words(run, str(asked.neuron), asked.regime))
     if entry.outcome is None:
         said.append(f"`mecharule decide {run.id} {entry.id}` decides it, once")
     return asked.facts(said)
@@ -80,10 +86,10 @@ def decide(given: DecideArguments, tell: Tell) -> ToolResult:
         accepted(price, given.yes, tell)
     with opened(given.run, write=True, tell=tell) as run:
         settled = [Ledger(run.store).settled(entry.prediction) or entry for entry in entries]
-        new = [entry.prediction for entry in settled if entry.outcome is None]
-        decided = _decided(run, unit, regime, list(dict.fromkeys(new)))
+        new = dict.fromkeys(_claim(run, entry) for entry in settled if entry.outcome is None)
+        decided = _decided(run, unit, regime, list(new))
         done = [entry if entry.outcome is not None else decided[entry.id] for entry in settled]
-        facts = [fact(_verdict(entry), f"run:{identifier}", unit=unit) for entry in done]
+        facts = [fact(_verdict(run, entry), f"run:{identifier}", unit=unit) for entry in done]
         facts.append(fact(looks_words(run, str(unit), regime), f"run:{identifier}", unit=unit))
     data = {
         "run": identifier,
@@ -95,19 +101,15 @@ def decide(given: DecideArguments, tell: Tell) -> ToolResult:
     return stated({**data, "claims": [_data(entry) for entry in done]}, facts)
 
 
-def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Prediction]) -> dict[str, Hypothesis]:
+def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Claim]) -> dict[str, Hypothesis]:
     """By the id of what was claimed; of one claim at two thresholds the first is decided and read back for both."""
     if not claims:
         return {}
     ledger = _ledger(run)
-    about = (str(unit), regime)
-    family = sum(
-        entry.outcome is None and (entry.prediction.subject, direction_of(entry.prediction)) == about
-        for entry in ledger.entries()
-    )
+    family = sum(entry.outcome is None for _, entry in claims_of(run, unit, regime))
     places = drawn(run, regime, Part.HELD_OUT)
     flips = run.flips([(unit,)], places, regime)[0]
-    holds = np.array([fires(run, claim.condition)[places] for claim in claims])
+    holds = np.array([fires(run, claim.rule)[places] for claim in claims])
     shares = Shares(alpha=ALPHA, family=family, compared=0.0)
     entries = claims_decided(run, ledger, claims, holds, flips, regime, shares, BY)
     return {claim.id: entry for claim, entry in zip(claims, entries, strict=True)}
@@ -115,23 +117,28 @@ def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Prediction]) -
 
 def _about(run: Run, entries: list[Hypothesis]) -> tuple[Neuron, Regime]:
     """The one unit and direction of the claims."""
-    found = {(entry.prediction.subject, direction_of(entry.prediction)) for entry in entries}
+    found = {(claim.unit, claim.regime) for claim in (_claim(run, entry) for entry in entries)}
     if len(found) > 1:
         raise UsageError("expected claims of one unit and direction, which are decided together; got several")
     ((unit, regime),) = found
-    if regime is None:
-        raise UsageError(
-            f"expected claims made by `mecharule register`, got {entries[0].id}; see `hypotheses`"
-        )
     check_direction(run.id, regime, hidden=run.config.suppress_only)
     return Neuron.parse(unit), regime
 
 
-def _verdict(entry: Hypothesis) -> str:
-    claim, outcome = entry.prediction, entry.outcome
+def _claim(run: Run, entry: Hypothesis) -> Claim:
+    """What is claimed. Raises `UsageError` for a prediction of another kind."""
+    if not isinstance(entry.prediction, Claim):
+        raise UsageError(
+            f"expected claims made by `mecharule register`, got {entry.id}; `mecharule hypotheses {run.id}` lists all"
+        )
+    return entry.prediction
+
+
+def _verdict(run: Run, entry: Hypothesis) -> str:
+    claim, outcome = _claim(run, entry), entry.outcome
     assert outcome is not None
     assert outcome.value is not None
-    counts = counts_words(claim.subject, words_of(claim), outcome.counts)
+    counts = counts_words(claim.unit, rule_in_words(claim.rule, run.task), outcome.counts)
     figures = figures_words(
         "difference", outcome.value, outcome.low, outcome.high, claim.threshold, outcome.p
     )

@@ -14,9 +14,10 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent, plural, signed, told_apart
+from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
-from mecharule_ops.run.registered_claims import claims_of, words_of
+from mecharule_ops.run.registered_claims import claims_of
 from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.account_facts import (
     BREAKS,
@@ -39,7 +40,7 @@ from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices, leaning
 from mecharule_ops.saying.searches import search_name, searched_words
 from mecharule_ops.saying.unit_rules import told_rule, told_words, when_told
-from mecharule_ops.store.ledger import Hypothesis, HypothesisState
+from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState
 from mecharule_ops.types import FlipCount
 from tools._ablations import price_words
 from tools._accounts import (
@@ -94,6 +95,7 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         certificate = _stored(run.store.certificates(str(neuron)), known)
         examples = _examples(run, known, certificate, given.show_text)
         claims = claims_of(run, neuron, asked.regime)
+        claimed = list(_claimed(run, claims))
     parts = explained(neuron, learned, chain, findings.run)
     if learned is None and known.rule is not None:
         parts[WHEN] = _anchored(findings, known, certificate)
@@ -104,14 +106,14 @@ def why(given: WhyArguments, tell: Tell) -> ToolResult:
         "account": None if learned is None else encode(learned),
         "chain": None if chain is None else encode(chain),
         "search": search,
-        "claims": [encode(claim) for claim in claims],
+        "claims": [encode(entry) for _, entry in claims],
         **_data(findings, known, certificate, given.show_text, learned),
     }
     below = () if known.is_tau_agonist else unit_evidence.strength(findings, asked.search, neuron, known)
     facts = (
         *_flips(findings, known, certificate, examples),
         *asked.facts(list(below)[1:], "why"),
-        *_explanation(parts, chain, asked.facts([*_claimed(claims)], "why when")),
+        *_explanation(parts, chain, asked.facts(claimed, "why when")),
         *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),
         *_sure(findings, known, parts),
         *_refutations(findings, known, certificate, learned),
@@ -198,16 +200,16 @@ def _all_flips(known: Unit) -> FlipCount:
     return FlipCount(flips=sum(count.flips for count in counts), n=sum(count.n for count in counts))
 
 
-def _claimed(claims: Sequence[Hypothesis]) -> Iterator[str]:
+def _claimed(run: Run, claims: Sequence[tuple[Claim, Hypothesis]]) -> Iterator[str]:
     """The first registered predictions of when it flips that were shown, and what became of all."""
-    shown = [claim for claim in claims if claim.state == HypothesisState.SUPPORTED]
-    for claim in shown[:MOST_CLAIMS]:
-        assert claim.outcome is not None
-        told = counts_words(claim.prediction.subject, words_of(claim.prediction), claim.outcome.counts)
-        p = "" if claim.outcome.p is None else f", corrected p {claim.outcome.p:.2g}"
+    shown = [(claim, entry) for claim, entry in claims if entry.state == HypothesisState.SUPPORTED]
+    for claim, entry in shown[:MOST_CLAIMS]:
+        assert entry.outcome is not None
+        told = counts_words(claim.unit, rule_in_words(claim.rule, run.task), entry.outcome.counts)
+        p = "" if entry.outcome.p is None else f", corrected p {entry.outcome.p:.2g}"
         yield f"{told[:1].upper()}{told[1:]} (a registered prediction, shown{p})"
     if shown:
-        open_ = sum(claim.state == HypothesisState.OPEN for claim in claims)
+        open_ = sum(entry.state == HypothesisState.OPEN for _, entry in claims)
         others = {"not decided": open_, "not shown": len(claims) - len(shown) - open_}
         rest = "".join(f", {number:,} {how}" for how, number in others.items() if number)
         yield f"Of {plural(len(claims), 'registered prediction')} of when it flips: {len(shown):,} shown{rest}"

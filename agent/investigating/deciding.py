@@ -21,9 +21,9 @@ from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
 from mecharule_ops.rules.matthews import mcc_of_counts
 from mecharule_ops.rules.rivals import Duel, duel
-from mecharule_ops.run.registered_claims import claim_of, claims_decided, concluded, entered
+from mecharule_ops.run.registered_claims import claims_decided, concluded, entered
 from mecharule_ops.run.tabulating import Part, count_look, drawn, fires
-from mecharule_ops.store.ledger import Hypothesis, HypothesisState, Prediction, TestOutcome
+from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState, Prediction, TestOutcome
 from mecharule_ops.types import Neuron, Regime
 
 WEAKER, BY = "weaker", "investigate"
@@ -33,14 +33,22 @@ PAIR_TEST = (
 )
 
 
-def prediction_of(rival: Rival) -> Prediction:
-    """A rival as the ledger keeps it."""
-    regime = Regime(rival["regime"])
-    if "+" not in rival["unit"]:
-        return claim_of(rival["unit"], regime, rival["condition"], rival["words"], rival["threshold"])
+def claim_of(rival: Rival) -> Claim:
+    """What a rival about one unit claims."""
+    return Claim(
+        unit=rival["unit"],
+        regime=Regime(rival["regime"]),
+        rule=rival["condition"],
+        threshold=rival["threshold"],
+        by=rival["by"],
+    )
+
+
+def pair_prediction(rival: Rival) -> Prediction:
+    """What a rival about two units together predicts."""
     return Prediction(
         subject=rival["unit"],
-        statement=f"{rival['unit']} {rival['condition']} ({regime.arrow}).",
+        statement=f"{rival['unit']} {rival['condition']} ({Regime(rival['regime']).arrow}).",
         condition=rival["condition"],
         test=PAIR_TEST,
         threshold=rival["threshold"],
@@ -52,8 +60,11 @@ def registered(context: InvestigationRuntime, rival: Rival, others: Sequence[Riv
 
     Where it was decided before, with the threshold of that time.
     """
-    entry = entered(context.ledger, prediction_of(rival))
-    if "+" not in rival["unit"]:
+    if "+" in rival["unit"]:
+        entry = entered(context.ledger, pair_prediction(rival))
+    else:
+        claim = claim_of(rival)
+        entry = entered(context.ledger, claim, claim.sentence(rival["words"]))
         for other in others:
             entered(context.ledger, comparison_of(context.run, rival, other).prediction)
     return {**rival, "hypothesis": entry.id, "threshold": entry.prediction.threshold}
@@ -77,7 +88,7 @@ def decided(
     shares = Shares(alpha=ALPHA / units, family=family)
     changed: list[Rival] = [{**rival, "beside": [*rival["beside"]]} for rival in rivals]
     if step["kind"] == "table":
-        claims = [prediction_of(rival) for rival in rivals]
+        claims = [claim_of(rival) for rival in rivals]
         holds = np.array([fires(run, rival["condition"])[places] for rival in rivals])
         entries = claims_decided(run, context.ledger, claims, holds, flips, regime, shares, BY)
         changed = [
@@ -202,6 +213,6 @@ def _pair(context: InvestigationRuntime, step: Step, rivals: Sequence[Rival], al
             high=bound.upper,
             p=min(1.0, found.p_value * 2 * ALPHA / alpha),
         )
-        entry = concluded(context.ledger, prediction_of(rival), outcome)
+        entry = concluded(context.ledger, pair_prediction(rival), outcome)
         changed.append({**_with_verdict(rival, entry, bound.n), "mcc_held_out": None})
     return changed

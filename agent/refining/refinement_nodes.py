@@ -235,7 +235,7 @@ def _decided(case: UnitCase, prediction: Prediction, context: RefinementRuntime)
     entry = context.ledger.register(prediction)
     if entry.outcome is not None:
         return entry
-    return context.ledger.decide(entry.id, lambda registered: held_out_test(case, registered))
+    return context.ledger.decide(entry.id, lambda registered: held_out_test(case, prediction))
 
 
 def held_out_test(case: UnitCase, prediction: Prediction) -> TestOutcome:

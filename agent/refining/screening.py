@@ -35,7 +35,7 @@ def screened(case: UnitCase, statement: str, condition: str, context: Refinement
     entry = context.ledger.register(prediction)
     if entry.outcome is not None:
         return entry
-    return context.ledger.decide(entry.id, lambda registered: _train_test(case, registered))
+    return context.ledger.decide(entry.id, lambda registered: _train_test(case, prediction))
 
 
 def train_interval(case: UnitCase, condition: str) -> MccInterval | None:

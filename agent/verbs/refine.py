@@ -168,8 +168,9 @@ def _looks(entries: Sequence[Hypothesis], reports: Sequence[UnitReport]) -> list
 
 def _hypothesis_data(entry: Hypothesis) -> dict[str, object]:
     told = encode(entry.prediction)
+    told.pop("subject", None)
     outcome = dict.fromkeys(("value", "n", "positives")) if entry.outcome is None else encode(entry.outcome)
-    return {"id": entry.id, "unit": told.pop("subject"), **told, "state": entry.state, **outcome}
+    return {"id": entry.id, "unit": entry.prediction.subject, **told, "state": entry.state, **outcome}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

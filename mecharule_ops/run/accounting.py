@@ -188,7 +188,7 @@ def prediction_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
     )
 
 
-def _prediction_outcome(score: PredictionScore, prediction: Prediction) -> TestOutcome:
+def _prediction_outcome(score: PredictionScore, prediction: object) -> TestOutcome:
     """The held-out score and how many answers changed; no value where too few records of one side leave no interval."""
     found = score.held_out
     return TestOutcome(

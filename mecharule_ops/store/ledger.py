@@ -1,15 +1,16 @@
 """The hypothesis ledger: what was predicted, how it will be decided, and only then what came out.
 
-A hypothesis is stored in the run file before its test runs. From then on its statement, condition, test and
-threshold cannot be changed: each entry carries the hash of its prediction, and one that no longer matches is an
-error, not a result. It is decided once.
+A hypothesis is stored in the run file before its test runs. From then on what it predicts, its test and threshold
+cannot be changed: each entry carries the hash of its prediction, and one that no longer matches is an error, not a
+result. It is decided once. That a unit flips more often where a rule holds is a `Claim`, whose sentences are made from
+its fields; any other hypothesis is a `Prediction` in words.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from mecharule_ops.codec import ADDED, canonical_json, decode, encode
@@ -17,7 +18,14 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Regime
 
+CLAIM_TEST = (
+    "share of held-out records flipped where the condition holds, less that elsewhere; supported from the threshold "
+    "on where Fisher's exact p, Holm over the unit's claims decided together, is at most the share of support in "
+    "their error; refuted where the difference's interval, whose upper ends err in as much together, ends below the "
+    "threshold"
+)
 LEAST_CLASS = 5
 """Held-out records that each side needs where the value decides; with fewer the test is underpowered."""
 
@@ -32,9 +40,20 @@ class HypothesisState(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
+class _Fixed:
     """What is fixed before the test runs."""
+
+    __slots__ = ()
+
+    @property
+    def sha256(self) -> str:
+        """Of everything that was fixed."""
+        return hashlib.sha256(canonical_json(encode(self)).encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction(_Fixed):
+    """A hypothesis in words, with what decides it."""
 
     subject: str
     """The unit it is about, such as `m4.1234`."""
@@ -48,14 +67,61 @@ class Prediction:
     """The test's value from which the hypothesis is supported."""
 
     @property
-    def sha256(self) -> str:
-        """Of everything that was fixed."""
-        return hashlib.sha256(canonical_json(encode(self)).encode("ascii")).hexdigest()
-
-    @property
     def id(self) -> str:
         """The first 8 digits of the hash: equal predictions are one."""
         return self.sha256[:8]
+
+    @property
+    def matter(self) -> Prediction:
+        """What it says of what, and by which test, whatever its threshold."""
+        return replace(self, threshold=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim(_Fixed):
+    """That a unit flips more often where a rule holds, by a difference of the threshold at least."""
+
+    unit: str
+    regime: Regime
+    rule: str
+    """As rules print."""
+    threshold: float
+    by: str
+    """Who made it: the verb, or the proposer's name."""
+
+    @property
+    def id(self) -> str:
+        """The first 8 digits of the hash of what is claimed: two who claim the same claim it once."""
+        return replace(self, by="").sha256[:8]
+
+    @property
+    def matter(self) -> Claim:
+        """What it says of what, whatever its threshold and whoever said it."""
+        return replace(self, threshold=0.0, by="")
+
+    def sentence(self, where: str) -> str:
+        """The claim, `where` its rule holds in words."""
+        return f"{self.unit} flips ({self.regime.arrow}) more often where {where}."
+
+    @property
+    def subject(self) -> str:
+        """Its unit, as other predictions name it."""
+        return self.unit
+
+    @property
+    def condition(self) -> str:
+        """Its rule, as other predictions name it."""
+        return self.rule
+
+    @property
+    def statement(self) -> str:
+        """The claim with its rule as it prints."""
+        return self.sentence(self.rule)
+
+    @property
+    def test(self) -> str:
+        """What decides, in words."""
+        return CLAIM_TEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +150,7 @@ class TestOutcome:
 class Hypothesis:
     """One entry of the ledger."""
 
-    prediction: Prediction
+    prediction: Claim | Prediction
     sha256: str
     state: str = HypothesisState.OPEN.value
     outcome: TestOutcome | None = None
@@ -121,34 +187,45 @@ class Ledger:
                 return entry
         raise UsageError(f"expected a hypothesis of the ledger, got {id!r}; register it first")
 
-    def register(self, prediction: Prediction) -> Hypothesis:
-        """The open entry of a new prediction, stored; the same prediction again is the same entry."""
+    def register(self, prediction: Claim | Prediction, statement: str = "") -> Hypothesis:
+        """The open entry of a new prediction, stored; the same prediction again is the same entry.
+
+        Told by its own statement, or another wording of it.
+        """
         if not prediction.statement.strip() or not prediction.condition.strip():
             raise UsageError(
                 "expected a statement and a condition, got an empty one; a prediction says what it predicts"
             )
         entries = self.entries()
         known = next((entry for entry in entries if entry.id == prediction.id), None)
-        self._emit(HypothesisRegistered(hypothesis=prediction.id, **asdict(prediction)))
+        self._emit(
+            HypothesisRegistered(
+                hypothesis=prediction.id,
+                subject=prediction.subject,
+                statement=statement or prediction.statement,
+                condition=prediction.condition,
+                test=prediction.test,
+                threshold=prediction.threshold,
+            )
+        )
         if known is not None:
             return known
         made = Hypothesis(prediction=prediction, sha256=prediction.sha256)
         self._write((*entries, made))
         return made
 
-    def settled(self, prediction: Prediction) -> Hypothesis | None:
+    def settled(self, prediction: Claim | Prediction) -> Hypothesis | None:
         """The decided entry that says the same of the same by the same test, whatever its threshold."""
-        same = replace(prediction, threshold=0.0)
         return next(
             (
                 entry
                 for entry in self.entries()
-                if entry.outcome is not None and replace(entry.prediction, threshold=0.0) == same
+                if entry.outcome is not None and entry.prediction.matter == prediction.matter
             ),
             None,
         )
 
-    def decide(self, id: str, test: Callable[[Prediction], TestOutcome]) -> Hypothesis:
+    def decide(self, id: str, test: Callable[[Claim | Prediction], TestOutcome]) -> Hypothesis:
         """The entry after its test, which runs now and was not run before.
 
         Raises `UsageError` when it is not registered or decided already.
@@ -175,7 +252,7 @@ class Ledger:
         self._store.put(HYPOTHESES, [encode(entry) for entry in entries])
 
 
-def _decision(prediction: Prediction, outcome: TestOutcome) -> HypothesisState:
+def _decision(prediction: Claim | Prediction, outcome: TestOutcome) -> HypothesisState:
     if outcome.value is not None and outcome.state:
         return HypothesisState(outcome.state)
     if outcome.value is None or min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:

@@ -10,8 +10,9 @@ import pytest
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.store.keys import HYPOTHESES
-from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
+from mecharule_ops.store.ledger import Claim, HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.types import Regime
 
 PREDICTION = Prediction(
     subject="m4.1234",
@@ -136,3 +137,43 @@ def test_a_test_may_decide_by_more_than_its_value(store: RunStore) -> None:
         states.append(ledger.decide(entry.id, lambda registered, outcome=outcome: outcome).state)  # type: ignore[misc]
     assert states == ["undecided", "supported", "supported", "underpowered"]
     assert [entry.state for entry in Ledger(store).entries()] == states
+
+
+CLAIM = Claim(unit="m4.1", regime=Regime.BASELINE_NEGATIVE, rule="a > b", threshold=0.2, by="register")
+
+
+def test_a_claim_is_read_back_as_its_fields(store: RunStore) -> None:
+    """Also where its rule holds the words of another direction: nothing of it is read off a sentence."""
+    rule = "has(prompt, 'm4.1 flips (1→0) more often where. ')"
+    claim = replace(CLAIM, rule=rule)
+    Ledger(store).register(claim, claim.sentence("the prompt says ' flips (1→0) more often where '"))
+    Ledger(store).register(PREDICTION)
+    kept, other = (entry.prediction for entry in Ledger(store).entries())
+    assert kept == claim
+    assert other == PREDICTION
+    (row, _) = store.get(HYPOTHESES)
+    assert row["prediction"] == {  # type: ignore[index]
+        "unit": "m4.1",
+        "regime": 0,
+        "rule": rule,
+        "threshold": 0.2,
+        "by": "register",
+    }
+
+
+def test_two_who_claim_the_same_claim_it_once(store: RunStore) -> None:
+    """In whatever words it was told; once decided it stands whoever claims it again, at whatever threshold."""
+    ledger = Ledger(store)
+    first = ledger.register(CLAIM, "It flips where a is larger.")
+    assert ledger.register(replace(CLAIM, by="offline"), "It flips for a larger a.") == first
+    ledger.decide(first.id, lambda claim: _outcome(0.5))
+    settled = ledger.settled(replace(CLAIM, by="a model", threshold=0.9))
+    assert settled is not None
+    assert settled.id == first.id
+    for other in ({"regime": Regime.BASELINE_POSITIVE}, {"rule": "a > 1"}, {"unit": "m4.2"}):
+        assert ledger.settled(replace(CLAIM, **other)) is None  # type: ignore[arg-type]
+    kept = [dict(row) for row in store.get(HYPOTHESES)]  # type: ignore[attr-defined]
+    kept[0]["prediction"] = {**kept[0]["prediction"], "by": "another"}
+    store.put(HYPOTHESES, kept)
+    with pytest.raises(ClaimNotSupported, match="it was changed"):
+        ledger.entries()

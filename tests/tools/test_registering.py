@@ -31,7 +31,7 @@ def _entered(path: Path, unit: str, predicate: str, **more: object) -> dict[str,
 def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, unit: str) -> None:
     """In the words of a rule, or its predicate: one claim. The counts are those of the held-out flips."""
     first = _entered(copied_run, unit, WORDS)
-    assert (first["state"], first["condition"]) == ("open", "digit(expected, 0) == 1")
+    assert (first["state"], first["rule"]) == ("open", "digit(expected, 0) == 1")
     assert _entered(copied_run, unit, "digit(expected, 0) == 1")["claim"] == first["claim"]
     told = call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True})
     (decided,) = told.data["claims"]
@@ -94,7 +94,7 @@ def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, unit:
     ids = [str(_entered(copied_run, unit, text)["claim"]) for text in texts]
     (chosen,) = call("decide", {**alone, "claims": ids[-1]}).data["claims"]
     with opened(copied_run, read_only=True) as run:
-        regime = next(one for one in run.regimes if f"({one.arrow})" in chosen["statement"])
+        regime = next(one for one in run.regimes if one.value == chosen["regime"])
         places = drawn(run, regime, Part.HELD_OUT)
         flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
         p = difference(fires(run, "op == '-'")[places], flips, 0.05).p
@@ -120,7 +120,7 @@ def test_why_tells_what_was_registered_and_shown_and_of_how_many(copied_run: Pat
     call("decide", {"run": str(copied_run), "claims": ",".join(claims[:2]), "yes": True})
     answer = call("why", given)
     entered = answer.data["claims"]
-    assert [one["prediction"]["condition"] for one in entered] == ["digit(expected, 0) == 1", *texts[1:]]
+    assert [one["prediction"]["rule"] for one in entered] == ["digit(expected, 0) == 1", *texts[1:]]
     assert entered[2]["state"] == "open"
     shown = [one for one in entered if one["state"] == "supported"]
     for one in shown:
