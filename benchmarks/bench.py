@@ -24,7 +24,7 @@ from loading_figures import loading
 from pages import ROOT, made_at, processor, put_between
 from search_figures import exhaustive_tiny, rules, search, whole_run
 from setting import Figure
-from worker_figures import plans, workers
+from worker_figures import workers
 
 from mecharule_ops.run.summing_up import versions
 
@@ -40,7 +40,6 @@ SECTIONS: dict[str, Section] = {
     "search-smollm2": search,
     "whole-run": whole_run,
     "workers": workers,
-    "plans": plans,
     "loading": loading,
 }
 

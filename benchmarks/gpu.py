@@ -23,7 +23,7 @@ from loading_figures import KINDS, loading
 from precision import precision
 from search_figures import CUT, exhaustive_tiny, search, wall_clock, whole_run
 from setting import SMOLLM2, Case, Figure
-from worker_figures import planned_speedups, workers
+from worker_figures import workers
 
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable, UsageError
 from mecharule_ops.loading.model_names import BUNDLED
@@ -70,7 +70,7 @@ def sections(table: Case, large: Case, quick: bool) -> dict[str, Section]:
 
 
 def a_run(case: Case, options: Sequence[str]) -> Iterator[Figure]:
-    """A whole run of a model, wall clock, and what its search would gain from more workers."""
+    """A whole run of a model, wall clock."""
     with TemporaryDirectory() as folder:
         taken = wall_clock(case, options, Path(folder))
         for listed in list_runs(Path(folder)):
@@ -78,7 +78,6 @@ def a_run(case: Case, options: Sequence[str]) -> Iterator[Figure]:
                 run = Run(store)
                 where = f"{run.placed['dtype']} on {run.placed['device']}" if run.placed else ""
                 yield Figure(f"a whole run of {case.model}", taken, "s", "", where)
-                yield from planned_speedups(run)
 
 
 def device_name(device: str) -> str:

@@ -1,4 +1,4 @@
-"""Figures of workers: what one costs over this process, what two gain, what a recorded search would gain with 64."""
+"""Figures of workers: what one costs over this process, what two gain."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ import time
 from collections.abc import Iterator
 
 import torch
-from setting import DEFAULT, SMOLLM2, Case, Figure, setting
+from setting import DEFAULT, Case, Figure, setting
 
 from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.group_questions import Answering, GroupQuestion, InTurn
-from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.replacement.table_files import arrays_of
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.waves import measured_costs, planned, recorded_waves
-from mecharule_ops.store.run_directory import list_runs, runs_directory
-from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import Basis, Intervention, Neuron, Regime
+from mecharule_ops.types import Basis, Intervention, Neuron
 from mecharule_ops.workers.assignment import Assignment
 from mecharule_ops.workers.on_ray import started
 from mecharule_ops.workers.pool import Workers
 
 HEADS = Intervention(basis=Basis.ATTN_HEAD)
-PLANNED = 64
 
 
 def workers(case: Case = DEFAULT) -> Iterator[Figure]:
@@ -90,33 +84,3 @@ def _compared(case: Case) -> Iterator[Figure]:
     if subject.device.type == "cpu" or torch.cuda.device_count() > 1:
         goal = case.goal("≥ 1.8 ×")
         yield Figure("two Ray workers over one", single / by(2), "×", goal, f"{single:.1f} s by one")
-
-
-def plans() -> Iterator[Figure]:
-    """The planned speed-up of every mlp_out search of SmolLM2 in the newest run that has one, such as `make run`."""
-    for listed in list_runs(runs_directory()):
-        try:
-            with RunStore.open(listed.path, read_only=True) as store:
-                run = Run(store)
-                fits = run.finished and run.config.model == SMOLLM2 and Basis.MLP_OUT in run.config.bases
-                if fits:
-                    yield from planned_speedups(run)
-                    return
-        except MechaRuleError:
-            continue
-
-
-def planned_speedups(run: Run) -> Iterator[Figure]:
-    """Of every finished `mlp_out` search of a run, over one worker."""
-    for regime in map(Regime, run.config.regimes):
-        waves = recorded_waves(run, Basis.MLP_OUT, regime, time.perf_counter)
-        costs = measured_costs(run, Basis.MLP_OUT, regime, time.perf_counter)
-        (found,) = planned(waves, costs, [PLANNED])
-        kind = run.recorded_plan(Basis.MLP_OUT, regime).kind.value
-        yield Figure(
-            f"planned speed-up of the {kind} search, {PLANNED} workers",
-            found.speedup,
-            "×",
-            "≥ 45 ×",
-            f"mlp_out {regime.arrow}, {len(waves)} waves, {sum(wave.pairs for wave in waves):,} example-forwards",
-        )

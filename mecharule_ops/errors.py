@@ -94,10 +94,6 @@ class StoreError(MechaRuleError):
     """A run file cannot be read, written or locked."""
 
 
-class NotStored(StoreError):
-    """A run lacks outcomes that only a model could give."""
-
-
 @contextmanager
 def system_errors(what: str) -> Iterator[None]:
     """Turns what the system refuses inside into a `StoreError`; `what` was to be done, such as `to write FILE`."""

@@ -494,12 +494,6 @@ class TasksArguments(Arguments):
     yes: Accepted = False
 
 
-class PlanArguments(OfRunArguments):
-    """how fast a run's searches would have been with more workers: recorded waves replayed at costs measured here"""
-
-    workers: str = Field("1,2,4,8,16,32,64,128,256", description="numbers of workers with commas")
-
-
 class DoctorArguments(Arguments):
     """check versions, device, models and keys, and prove on a model that an ablation is exact, and how fast"""
 

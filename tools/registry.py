@@ -129,7 +129,6 @@ TOOLS: Mapping[str, Tool] = {
         Tool("models", arguments.ModelsArguments, works=True, home="inventory"),
         Tool("data", arguments.DataArguments, works=True, home="inventory"),
         Tool("tasks", arguments.TasksArguments, works=True),
-        Tool("plan", arguments.PlanArguments, works=True),
         Tool("doctor", arguments.DoctorArguments, works=True),
         Tool("selftest", arguments.SelftestArguments, works=True),
         Tool("spec", arguments.SpecArguments, home="schemas"),

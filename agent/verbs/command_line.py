@@ -36,10 +36,11 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "work step by step": (
         *("score", "extract", "slices", "candidates", "localise", "refine", "fork", "experiment"),
     ),
-    "tasks, models, machine": ("tasks", "models", "data", "plan", "doctor", "spec"),
+    "tasks, models, machine": ("tasks", "models", "data", "doctor", "spec"),
 }
 """Every verb once, as `--help` lists them."""
 GONE: Mapping[str, str] = {
+    "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
     "serve": "`mecharule` alone opens the terminal app, over ssh too",
 }
 """Verbs that are gone, and what to use in their place; for this release."""

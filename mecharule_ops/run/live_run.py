@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.group_questions import Answering, Counted, Group, InTurn
-from mecharule_ops.errors import ModelUnavailable, NotStored
+from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.run.contents import RunContents
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
@@ -112,16 +112,6 @@ class Run(RunContents):
                 self.cost,
             )
         return self._engines[intervention]
-
-    def stored_only(self, intervention: Intervention) -> StoredEngine:
-        """An engine that asks no model: what is not stored raises `NotStored`."""
-
-        def missing() -> Answering:
-            raise NotStored(
-                f"expected a search that came to its end, run {self.id} lacks outcomes; `mecharule resume {self.id}`"
-            )
-
-        return StoredEngine(missing, self.store, self._context(intervention), self.observed.records, Cost())
 
     def observe_further(self, records: Sequence[BehaviourRecord], train: Bool[np.ndarray, " record"]) -> None:
         """Keep records beyond the run's own; `train` is True for those that may select anything."""

@@ -82,7 +82,7 @@ def test_what_is_measured_in_processes_of_its_own_runs_on_the_processor(tmp_path
     """A whole run and its plan, a run by either path, workers, and the peak of loading."""
     figures = figures_of(tmp_path / "gpu.json", "run", "whole-run", "workers", "loading")
     for start in (
-        *("a whole run of arith-tiny", "planned speed-up", "a run over the same run by the plain path"),
+        *("a whole run of arith-tiny", "a run over the same run by the plain path"),
         *("one Ray worker", "two Ray workers", "peak of loading float32 as bfloat16"),
     ):
         assert any(name.startswith(start) for name in figures), start
