@@ -65,8 +65,8 @@ gpu: $(STAMP)  ## the same on a CUDA device, and a whole run of MODEL; writes be
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(BIN)/python benchmarks/gpu.py --model $(or $(MODEL),smollm2-135m)
 
-experiments: $(STAMP)  ## the paper's experiments on the bundled model; writes docs/experiments.md
-	$(BIN)/mecharule experiment all -m arith-tiny --yes --display log --out docs > /dev/null
+experiments: $(STAMP)  ## the paper's experiments on the bundled model, or NAMES="e0 e1"; writes docs/experiments.md
+	$(BIN)/python -m benchmarks.paper $(NAMES)
 
 notebooks: $(STAMP)  ## run the notebooks of examples/ and write their outputs into them
 	$(BIN)/python benchmarks/notebooks.py

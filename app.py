@@ -142,15 +142,6 @@ def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -
     return _work(options, lambda show: investigate_task(asked, show, approve), unseen)
 
 
-def _experiment(asked: verbs.ExperimentOptions, options: argparse.Namespace) -> int:
-    from agent.verbs import experiment, runner
-
-    if asked.dry_run:
-        return _print(options, experiment.dry_run(asked))
-    approve = runner.approval(asked.yes, sys.stdin.isatty())
-    return _work(options, lambda show: experiment.experiment(asked, show, approve))
-
-
 def _replay(asked: verbs.ReplayOptions, options: argparse.Namespace) -> int:
     from tools.show import replay
 
@@ -233,7 +224,6 @@ HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "refine": _refine,
     "investigate": _investigate,
     "repair": _repair,
-    "experiment": _experiment,
     "ask": _ask,
 }
 """Every verb that is more than a tool."""

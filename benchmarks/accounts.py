@@ -156,7 +156,19 @@ def bands_of(account: Account) -> Iterator[list[str]]:
         yield [str(account.neuron), account.regime.arrow, *map(printed, counts)]
 
 
-RULES = ("unit", "regime", "family", "shown", "rule", "MCC", "low", "high", "free-form trees", "low", "high")
+RULES = (
+    "unit",
+    "regime",
+    "family",
+    "shown",
+    "rule",
+    "MCC",
+    "low",
+    "high",
+    "free-form trees",
+    "trees low",
+    "trees high",
+)
 
 
 def rules_of(account: Account) -> Iterator[list[str]]:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from pages import made_at, put_between, put_table
+from pages import TRAINED, made_at, put_between, put_table
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
 from mecharule_ops.cha.group_search import Search
@@ -30,7 +30,6 @@ from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.experiments.page import TRAINED
 from mecharule_ops.loading.model_names import BUNDLED
 from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.run.driver import NamedSearch, SearchDriver

@@ -21,10 +21,10 @@ from statistics import mean
 from typing import Any
 
 from pages import made_at, put_between, put_table
+from paper.intervals import t_interval
 
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import make_config
-from mecharule_ops.experiments.seed_intervals import t_interval
 from mecharule_ops.findings.repair_outcome import ControlKind, Repair
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.repair.material import RepairRequest, material

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
 FLOORS = (
     ("",),
-    ("experiments", "notebook", "known_answers"),
+    ("notebook", "known_answers"),
     ("report",),
     ("saying",),
     ("questions",),

@@ -1,1 +1,1 @@
-"""The command line's verbs that are no tools: run, demo, experiment, refine."""
+"""The command line's verbs that are no tools: run, demo, refine."""

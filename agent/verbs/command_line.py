@@ -33,13 +33,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
         *("about", "define", "replay", "export"),
     ),
-    "work step by step": (
-        *("score", "extract", "slices", "candidates", "localise", "refine", "fork", "experiment"),
-    ),
+    "work step by step": ("score", "extract", "slices", "candidates", "localise", "refine", "fork"),
     "tasks, models, machine": ("tasks", "models", "data", "doctor", "spec"),
 }
 """Every verb once, as `--help` lists them."""
 GONE: Mapping[str, str] = {
+    "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
     "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
     "serve": "`mecharule` alone opens the terminal app, over ssh too",
 }

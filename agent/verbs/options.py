@@ -69,7 +69,7 @@ class _OnWorkers(_Verb):
 
 
 class _Settings(_Verb):
-    """What `run`, `fork` and `experiment` can all be told; the names are those that `config_from` takes."""
+    """What `run` and `fork` can both be told; the names are those that `config_from` takes."""
 
     bases: str | None = Field(None, alias="basis", description=f"{', '.join(Basis)}, or several with commas")
     phase: str | None = None
@@ -223,31 +223,6 @@ class InvestigateOptions(_Verb):
     """with --model, any setting of the run"""
 
 
-class _Experiments(_Verb):
-    name: str
-    """e0, e1, e2, sensitivity, baselines, overlap, several with commas, or all"""
-    task: str = "arithmetic"
-    """the task (default arithmetic)"""
-    model: str = "arith-tiny"
-    """as for `run` (default arith-tiny)"""
-    seeds: Count = 5
-    """seeds 0 to N−1 (default 5)"""
-    units: str | None = Field(None, title="U,…")
-    """baselines only: ask about these units alone, without a search"""
-    again: bool = False
-    """analyse finished runs anew from their stored ablations"""
-    md: bool = False
-    """print Markdown"""
-    out: str | None = Field(None, title="FOLDER")
-    """write the page as Markdown and HTML, and its figures as SVG"""
-
-
-class ExperimentOptions(_Settings, _Experiments):
-    """one of the paper's experiments over several seeds, as tables and figures"""
-
-    positional: ClassVar[tuple[str, ...]] = ("name",)
-
-
 class AskOptions(_Verb):
     """answer a question about a finished run, every number with its source"""
 
@@ -270,7 +245,6 @@ VERBS: Mapping[str, type[Arguments]] = {
     "replay": ReplayOptions,
     "refine": RefineOptions,
     "investigate": InvestigateOptions,
-    "experiment": ExperimentOptions,
     "ask": AskOptions,
 }
 """Every verb that is more than a tool, in the order of the help."""

@@ -75,23 +75,11 @@ class Verb:
 
 
 def verbs(folder: Path) -> tuple[Verb, ...]:
-    """All six, with the files that they read."""
+    """All five, with the files that they read."""
     settings, script = folder / "settings.json", folder / "script.json"
     settings.write_text(json.dumps(SMALL))
     script.write_text(json.dumps({"replies": [SCRIPT]}))
     run = ("run", "arithmetic", "-m", "arith-tiny", "--config", str(settings), "--yes", *QUIET)
-    experiment = (
-        "experiment",
-        "e0",
-        "-m",
-        "arith-tiny",
-        "--seeds",
-        "2",
-        "--config",
-        str(settings),
-        "--yes",
-        *QUIET,
-    )
     refine = ("refine", "b00d", "--llm", f"mock:{script}", "--rounds", "2", *QUIET)
     repair = ("repair", "b00d", "--records", "450", "--tried", "3", "--units", "2", "--solution", "--yes")
     return (
@@ -105,7 +93,6 @@ def verbs(folder: Path) -> tuple[Verb, ...]:
             share=9,
         ),
         Verb(name="refine", before="finished", command=refine, again=True, share=7),
-        Verb(name="experiment", before="nothing", command=experiment, again=True, share=6),
         Verb(name="repair", before="finished", command=repair, again=True, share=7),
     )
 
@@ -247,8 +234,8 @@ def _wrong(done: Attempt, before: Cells, runs: Path) -> list[str]:
 
 
 def files(runs: Path) -> list[Path]:
-    """The runs of a folder, those of an experiment below it too."""
-    return sorted(runs.rglob("*" + SUFFIX))
+    """The runs of a folder."""
+    return sorted(runs.glob("*" + SUFFIX))
 
 
 def stored(runs: Path) -> Cells:

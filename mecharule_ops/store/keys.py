@@ -146,11 +146,6 @@ def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     return Artefact(f"attribution-{basis.value}-{regime.value}")
 
 
-def write_norms(basis: Basis) -> Artefact[np.ndarray]:
-    """Norms of what units write to the residual stream `[layer, channel]`; kept by experiments alone."""
-    return Artefact(f"write-norms-{basis.value}")
-
-
 def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """The account of one unit, encoded."""
     return Artefact(f"{_ACCOUNT}{regime.value}-{unit}")

@@ -1,0 +1,138 @@
+"""The paper's experiments, made and written down: a page of a table and three sentences, every other table as CSV.
+
+    python -m benchmarks.paper [NAME …] [--seeds N] [--model M] [--set KEY=VALUE …] [--runs FOLDER] [--into FOLDER]
+
+Runs lie in the folder `experiments` beside the other runs, or in FOLDER; finished ones are reused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from pages import TRAINED, made_at  # noqa: E402
+
+from agent.verbs.options import key_value  # noqa: E402
+from mecharule_ops.config import make_config  # noqa: E402
+from mecharule_ops.errors import MechaRuleError  # noqa: E402
+from mecharule_ops.loading.model_names import BUNDLED  # noqa: E402
+from mecharule_ops.report.as_text import csv_of  # noqa: E402
+from mecharule_ops.store.run_directory import runs_directory  # noqa: E402
+
+from .finishing import Runs, finished, units_of_model  # noqa: E402
+from .plans import plan  # noqa: E402
+from .tables import EXPERIMENTS, Rows, Shown  # noqa: E402
+
+SETTINGS = {
+    "records": 1000,
+    "refinements": 0,
+    "controls": 0,
+    "controls_for": 8,
+    "accounts_for": 0,
+    "chains_for": 0,
+    "exhaustive_up_to": 300,
+}
+"""What every experiment changes of the defaults: the paper's one Φ for all units, no random controls beside single
+units, brute force where it is cheap."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Finish the runs of the experiments asked for, write the page and its tables; an error is one line."""
+    given = _arguments(arguments)
+    folder = Path(given.runs or runs_directory() / "experiments")
+    os.environ["MECHARULE_RUNS"] = str(folder)
+    try:
+        base = make_config(task=given.task, model=given.model, **SETTINGS | dict(given.settings))
+        units = units_of_model(given.model)
+        plans = {name: plan(name, base, given.seeds, units) for name in given.names or EXPERIMENTS}
+        runs = finished(plans, folder, _tell)
+    except MechaRuleError as error:
+        _tell(f"experiments: {error}")
+        return error.exit_code
+    write(Path(given.into), runs, " ".join(["python -m benchmarks.paper", *(arguments or sys.argv[1:])]))
+    return 0
+
+
+def write(folder: Path, runs: Mapping[str, Runs], command: str) -> None:
+    """`experiments.md` and its tables as CSV, and which runs stand behind them."""
+    shown = {name: EXPERIMENTS[name](some) for name, some in runs.items()}
+    tables: dict[str, Rows] = {title: rows for one in shown.values() for title, rows in one.tables.items()}
+    tables["runs"] = [
+        {"experiment": name, "condition": label, "seed": run.config.seed, "run": run.findings.run}
+        for name, some in runs.items()
+        for label, same in some.items()
+        for run in same
+    ]
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    for title, rows in tables.items():
+        header = [*dict.fromkeys(name for row in rows for name in row)]
+        cells = [[_cell(row.get(name)) for name in header] for row in rows]
+        (folder / "tables" / f"experiments-{title}.csv").write_text(csv_of(header, cells), encoding="utf-8")
+    (folder / "experiments.md").write_text(page(shown, runs, sorted(tables), command), encoding="utf-8")
+
+
+def page(shown: Mapping[str, Shown], runs: Mapping[str, Runs], tables: Sequence[str], command: str) -> str:
+    """What was found in at most three sentences, one table, and how it was made."""
+    distinct = {run.findings.run: run for some in runs.values() for same in some.values() for run in same}
+    first = next(iter(distinct.values()))
+    minutes = sum(stage.seconds for run in distinct.values() for stage in run.findings.stages) / 60
+    versions = ", ".join(f"{name} {version}" for name, version in first.findings.versions.items())
+    lines = [(name, *line) for name, one in shown.items() for line in one.lines]
+    rows = [("experiment", "what", "found"), ("---",) * 3, *lines]
+    trained = TRAINED.replace("docs/penalty.md", "[penalty.md](penalty.md)")
+    parts = [
+        "# The paper's experiments",
+        made_at(),
+        " ".join(one.says for one in shown.values() if one.says),
+        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows),
+        "A number with brackets is a mean over seeds with its 95 % t-interval; one without is the same in every seed. "
+        "Localized: the upper bound of the strength reaches τ, as the paper counts; τ-agonist: the point estimate "
+        "does. The paper's own figures: [paper_figures.md](paper_figures.md).",
+        "## How this was made",
+        f"`{command.strip()}`: {len(distinct)} runs of {first.findings.task} on {first.findings.model} "
+        f"({first.findings.model_hash}), {first.config.records:,} records each, {minutes:.0f} minutes; {versions}. "
+        "A seed draws other records, another held-out split and other slices of the same model, and the intervals "
+        f"describe such draws.{f' {trained}' * (first.findings.model == BUNDLED)}",
+        f"Tables: {', '.join(f'[{name}](tables/experiments-{name}.csv)' for name in tables)}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(cell: object) -> str:
+    """Four significant digits; empty where there is no number."""
+    if isinstance(cell, float):
+        return "" if math.isnan(cell) else f"{cell:.4g}"
+    return "" if cell is None else str(cell)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    command = argparse.ArgumentParser(
+        prog="python -m benchmarks.paper", description=__doc__.partition("\n")[0]
+    )
+    command.add_argument(
+        "names", nargs="*", choices=[*EXPERIMENTS, []], metavar="NAME", help=", ".join(EXPERIMENTS)
+    )
+    command.add_argument("--task", default="arithmetic")
+    command.add_argument("--model", default=BUNDLED)
+    command.add_argument("--seeds", type=int, default=5, help="seeds 0 to N−1")
+    command.add_argument(
+        "--set", dest="settings", action="append", default=[], type=key_value, metavar="KEY=VALUE"
+    )
+    command.add_argument("--runs", help="folder of the runs")
+    command.add_argument("--into", default=str(ROOT / "docs"), help="folder of the page and its tables")
+    return command.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

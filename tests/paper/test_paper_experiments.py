@@ -1,0 +1,354 @@
+"""The paper's experiments: which runs they plan, what they count, which sentences the counts allow, what they reuse."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from findings_fixture import FINDINGS, POSITIVE, TAU, anchored
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paper.__main__ import write
+from paper.finishing import PaperRun, stored
+from paper.intervals import FEWEST, Interval, direction, paired, summary, t_interval, words
+from paper.plans import DRAWN, FAKE, GUIDED, MAIN, PRINTED, REFERENCE, SEARCHES, SPECTRAL, SPLITS, plan
+from paper.tables import (
+    TOP,
+    e1,
+    e2,
+    outside,
+    rank_correlation,
+    recall,
+    run_row,
+    shared_flips,
+    shared_units,
+    top_attributed,
+)
+from scipy import stats
+
+from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.counts import Dominance
+from mecharule_ops.types import AnchoredRule, Baseline, Basis, ChanceTest, Regime, Share
+
+ROOT = Path(__file__).parents[2]
+UP = Regime.BASELINE_POSITIVE
+UNITS = {Basis.MLP_OUT: 256, Basis.MLP_HIDDEN: 1024, Basis.ATTN_HEAD: 8}
+
+
+def base(**changed: object) -> RunConfig:
+    return make_config(**{"model": "arith-tiny", "exhaustive_up_to": 300, **changed})
+
+
+def planned(name: str, seeds: int = 5, **changed: object) -> dict[str, list[RunConfig]]:
+    return plan(name, base(**changed), seeds, UNITS)
+
+
+def distinct(plans: dict[str, list[RunConfig]]) -> set[str]:
+    return {config.model_dump_json() for same in plans.values() for config in same}
+
+
+def run(
+    seed: int = 0,
+    rules: Sequence[AnchoredRule] = (),
+    flips: Sequence[Sequence[int]] = (),
+    changed: RunConfig | None = None,
+) -> PaperRun:
+    """A run with one search, its rules, and the given flips of its units; no model and no file."""
+    search = replace(POSITIVE, anchored=tuple(rules), union=Share(count=30 + seed, n=100))
+    return PaperRun(
+        config=changed or base(seed=seed),
+        findings=replace(FINDINGS, searches=(search,), seed=seed, run=f"{seed:04x}"),
+        scores={UP: np.zeros((30, 9))},
+        flips={UP: np.array(flips, bool) if flips else np.zeros((0, 4), bool)},
+    )
+
+
+def good(count: int) -> list[AnchoredRule]:
+    """So many units whose rule reaches MCC .78, held out and all-fit, and one whose rule does not."""
+    reached = [anchored(f"a1.h{number}", "a > 1", 0.78, 84, 40) for number in range(count)]
+    return [*reached, anchored("a2.h0", "b", 0.3, 84, 40)]
+
+
+def split(main: Sequence[int], spectral: Sequence[int], fake: Sequence[int]) -> dict[str, list[PaperRun]]:
+    """Runs of E1 with so many good rules a seed; a random draw is as the paper's main condition."""
+    counts = {REFERENCE: main, SPECTRAL: spectral, DRAWN: main, FAKE: fake}
+    return {label: [run(seed, good(n)) for seed, n in enumerate(many)] for label, many in counts.items()}
+
+
+# --- which runs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parity", [False, True])
+@pytest.mark.parametrize(("name", "labels"), [("e1", SPLITS), ("e2", SEARCHES)])
+def test_no_two_conditions_are_one_run(name: str, labels: Sequence[str], parity: bool) -> None:
+    """Under parity too, where the slices of the base are those of the paper's main condition."""
+    found = planned(name, 2, parity=parity)
+    assert [*found] == [*labels]
+    assert len(distinct(found)) == 2 * len(labels)
+
+
+def test_experiments_share_the_runs_of_the_main_condition() -> None:
+    """E0's runs are among those of every other experiment, so they are made once."""
+    main = distinct(planned("e0", 3))
+    for name in ("e1", "e2", "sensitivity", "baselines", "overlap"):
+        assert main <= distinct(planned(name, 3)), name
+
+
+def test_sensitivity_changes_one_setting_at_a_time() -> None:
+    """Each value of the five axes, the main condition's in every axis."""
+    (main,) = planned("e0", 1)[MAIN]
+    changed = [
+        {name for name, value in config if value != getattr(main, name)}
+        for (config,) in planned("sensitivity", 1).values()
+    ]
+    assert sorted(map(len, changed)) == [0] * 5 + [1] * (len(changed) - 5)
+    assert set().union(*changed) == {"tau", "cap", "alpha", "slice_size", "task_settings"}
+
+
+def test_baselines_and_overlap_plan_every_other_condition() -> None:
+    assert {same[0].baseline for same in planned("baselines").values()} == set(Baseline)
+    assert {"mlp_hidden", "attn_head", "only +", FAKE} <= planned("overlap").keys()
+
+
+def test_e2_without_brute_force_is_refused() -> None:
+    with pytest.raises(UsageError, match="exhaustive_up_to=256"):
+        planned("e2", exhaustive_up_to=100)
+
+
+# --- what is counted -------------------------------------------------------------------------------------
+
+
+def test_counts_are_those_of_the_findings() -> None:
+    """By hand on the fixture: 4 localized, 3 of them τ-agonists, 2 good rules of 3."""
+    row = run_row(run(rules=good(2)))
+    assert (row["localized"], row["τ-agonists"], row["rule-bearing, train"]) == (4, 3, 3)
+    assert (row["HQ-T ≥ 0.70"], row["HQ-F ≥ 0.70"], row["HQ-T ≥ 0.80"]) == (2, 2, 0)
+    assert row["union 1→0"] == 0.3
+    assert math.isnan(row["union 0→1"])
+    assert row["queries of N"] == pytest.approx(104 / 270)
+
+
+def test_a_good_rule_is_shown_only_where_chance_does_not_explain_it() -> None:
+    """One of two whose p Holm does not leave is of high quality by its point estimate alone."""
+    first, *rest = good(2)
+    doubted = replace(first, chance=ChanceTest(p=0.04, adjusted=0.12, rules=3, level=0.05))
+    row = run_row(run(rules=[doubted, *rest]))
+    assert (row["HQ-T ≥ 0.70"], row["HQ-T ≥ 0.70, shown"]) == (2, 1)
+
+
+def test_recall_over_seeds_counts_distinct_units_apart() -> None:
+    """Three searches of one model: what one of them lost is not found among the distinct ones."""
+    strong = [unit for unit in POSITIVE.exhaustive.units if unit.estimate.strength >= TAU]
+    lost = next(a for a in POSITIVE.agonists if a.neuron in {unit.neuron for unit in strong})
+    other = replace(POSITIVE, agonists=tuple(each for each in POSITIVE.agonists if each is not lost))
+    (every, units), (once, _) = recall([POSITIVE, POSITIVE, other], TAU, 1.0), recall([POSITIVE], TAU, 1.0)
+    assert (every.n, units.n) == (3 * len(strong), len(strong))
+    assert (every.count, units.count) == (3 * once.count - 1, once.count - 1)
+
+
+@pytest.mark.parametrize(
+    ("main", "spectral", "fake", "said"),
+    [
+        ([1, 2, 2, 1, 1], [1, 2, 1, 2, 1], [1, 1, 2, 2, 1], ["no difference shown"] * 2),
+        ([1, 2, 2, 1, 1], [1, 2, 1, 2, 1], [9, 9, 9, 9, 8], ["no difference shown", "fewer"]),
+        ([3, 3, 3, 3, 4], [3, 4, 3, 2, 4], [0, 0, 0, 0, 0], ["no difference shown", "more"]),
+        ([9, 9], [0, 0], [0, 0], ["too few seeds to say"] * 2),
+    ],
+)
+def test_the_sentence_of_e1_follows_the_numbers(
+    main: list[int], spectral: list[int], fake: list[int], said: list[str]
+) -> None:
+    """Whatever the paired intervals allow, and nothing else."""
+    shown = e1(split(main, spectral, fake))
+    assert f"against the {SPECTRAL}, {said[0]}; against the {FAKE}, {said[1]}" in shown.says
+    assert len({row["mean"] for row in shown.tables["e1-differences"] if row["less"] == DRAWN}) == 1
+
+
+def test_where_no_rule_is_good_the_sentence_says_so() -> None:
+    """Zero against zero is no evidence of equality."""
+    assert "no unit of any condition reaches HQ-T or HQ-F" in e1(split([0] * 5, [0] * 5, [0] * 5)).says
+    assert "no unit of any" not in e1(split([1] * 5, [0] * 5, [0] * 5)).says
+
+
+def test_overtopping_is_that_of_the_largest_opened_group_of_each_layer() -> None:
+    """By hand: of 8 and 128 units at strengths .5 and .8 the latter counts; .6 alone is .75 of it; one of 0 is none."""
+
+    def group(size: int, strength: float) -> Dominance:
+        return Dominance(layer=3, size=size, group_strength=strength, best_singleton=0.6, best_small=strength)
+
+    def opened(seed: int, *groups: Dominance) -> PaperRun:
+        made = run(seed)
+        searches = (replace(made.findings.searches[0], dominance=groups),)
+        return replace(made, findings=replace(made.findings, searches=searches))
+
+    printed = [opened(0, group(8, 0.5), group(128, 0.8)), opened(1, group(64, 0.8), group(9, 0.0))]
+    (row,) = e2({GUIDED: [run()], PRINTED: printed}).tables["e2-overtopping"]
+    assert (row["units"], row["Dom(1)"], row["Dom(4)"]) == pytest.approx((96, 0.75, 1))
+
+
+def test_values_out_of_range_are_pooled() -> None:
+    """3 of 640 in each of two runs; the units without that control add nothing."""
+    assert outside([run(), run(1)]) == Share(count=6, n=1280)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9), st.integers(0, 99))
+def test_shared_flips_are_those_of_sets(rows: int, others: int, records: int, seed: int) -> None:
+    """Against Python sets of record numbers."""
+    draw = np.random.default_rng(seed)
+    first, second = draw.random((rows, records)) < 0.3, draw.random((others, records)) < 0.3
+    one, other = ({int(r) for r in np.argwhere(flips)[:, 1]} for flips in (first, second))
+    assert shared_flips(first, second) == Share(count=len(one & other), n=len(one | other))
+
+
+def test_shared_units_are_those_of_both_searches() -> None:
+    fewer = replace(POSITIVE, agonists=POSITIVE.agonists[:1])
+    assert shared_units(POSITIVE, fewer, strong=False) == Share(count=1, n=4)
+    assert shared_units(POSITIVE, None, strong=True) == Share(count=0, n=3)
+
+
+def test_the_units_of_largest_attribution_come_first() -> None:
+    """Against a sort of (−|score|, layer, channel); negative scores count by size."""
+    scores = np.random.default_rng(1).normal(size=(20, 9))
+    scores[3, 4] = -9.0
+    slow = sorted(np.ndindex(20, 9), key=lambda place: (-abs(scores[place]), place))[:TOP]
+    assert [(unit.layer, unit.channel) for unit in top_attributed(scores, POSITIVE)] == slow
+
+
+# --- intervals -------------------------------------------------------------------------------------------
+
+
+def test_the_interval_of_one_two_three() -> None:
+    """Mean 2, s = 1, t(2) at .975 is 4.3027: 2 ± 4.3027 / √3; NaN is a seed without the number, not a zero."""
+    found = t_interval([1.0, math.nan, 2.0, 3.0])
+    assert (found.mean, found.n) == (2.0, 3)
+    assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), abs=1e-6)
+    assert math.isnan(t_interval([4.0]).low)
+    assert t_interval([]).n == 0
+
+
+def test_the_interval_holds_the_mean_as_often_as_it_says() -> None:
+    """Of 2,000 samples of five normal numbers about 95 %; at half the width they would not (the check can fail)."""
+    samples = np.random.default_rng(0).normal(3.0, 2.0, (2000, 5))
+    found = [t_interval(list(sample)) for sample in samples]
+    assert 0.935 < np.mean([one.low <= 3.0 <= one.high for one in found]) < 0.965
+    assert np.mean([abs(one.mean - 3.0) <= (one.high - one.low) / 4 for one in found]) < 0.9
+
+
+def test_what_is_the_same_in_every_seed_shows_no_difference() -> None:
+    """1 − .9 five times: rounding is no spread."""
+    found = paired([1.0] * 5, [0.9, 0.9, 0.9, 0.9, 0.9 + 1e-16])
+    assert not found.varies
+    assert direction(found) == "no difference shown"
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.floats(-50, 50), st.floats(-50, 50)), min_size=3, max_size=12))
+def test_paired_differences_are_scipys(pairs: list[tuple[float, float]]) -> None:
+    """Six that hold together at 95 % need 99.17 % each."""
+    first, second = zip(*pairs, strict=True)
+    if np.std(np.subtract(first, second)) > 1e-6:
+        other = stats.ttest_rel(first, second).confidence_interval(1 - 0.05 / 6)
+        assert paired(first, second, 6)[1:3] == pytest.approx((other.low, other.high), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "n", "said"),
+    [
+        (0.1, 2.0, FEWEST, "more"),
+        (-2.0, -0.1, FEWEST, "fewer"),
+        (-0.1, 2.0, FEWEST, "no difference shown"),
+        (25.0, 25.0, FEWEST, "no difference shown"),
+        (0.1, 2.0, FEWEST - 1, "too few seeds to say"),
+    ],
+)
+def test_a_difference_is_called_one_only_without_zero_and_with_enough_seeds(
+    low: float, high: float, n: int, said: str
+) -> None:
+    assert direction(Interval((low + high) / 2, low, high, n)) == said
+
+
+def test_rank_correlation_is_spearmans_where_both_sides_vary() -> None:
+    assert rank_correlation([(1, 3), (2, 2), (3, 1)]) == pytest.approx(-1)
+    assert math.isnan(rank_correlation([(1, 3), (1, 2)]))
+    assert math.isnan(rank_correlation([]))
+
+
+def test_numbers_are_printed_with_what_is_known() -> None:
+    """Brackets only where seeds differ; counts not below 0, shares within 0 and 100 %."""
+    assert words(Interval(4.25, -1.0, 9.5, 5)) == "4.2 [0.0, 9.5]"
+    assert words(Interval(-0.04, -1.0, 0.9, 5), signed=True) == "0.0 [-1.0, 0.9]"
+    assert words(t_interval([2.0, 2.0])) == "2.0"
+    assert words(t_interval([])) == "–"
+    assert words(Interval(0.99, 0.9, 1.09, 2), percent=True) == "99 % [90, 100]"
+    assert words(t_interval([0.05]), percent=True) == "5.0 %"
+
+
+def test_a_summary_has_a_row_a_group_and_three_columns_a_number() -> None:
+    (first, second) = summary([{"k": "a", "x": 1}, {"k": "a", "x": 3}, {"k": "b", "x": 5}], "k")
+    assert [*first] == ["k", "x", "x, low", "x, high"]
+    assert (first["x"], second["x"]) == (2.0, 5.0)
+
+
+# --- the page and its tables -----------------------------------------------------------------------------
+
+
+def test_the_page_is_short_and_every_table_has_distinct_columns(tmp_path: Path) -> None:
+    """At most three sentences, one table of at most a dozen rows, all else as CSV."""
+    main = [run(seed, good(1)) for seed in range(2)]
+    runs = {
+        "e0": {MAIN: main},
+        "e1": split([1, 2], [1, 1], [0, 1]),
+        "e2": dict.fromkeys(SEARCHES, main),
+        "baselines": {each.value: main for each in Baseline},
+    }
+    write(tmp_path, runs, "a command")
+    page = (tmp_path / "experiments.md").read_text(encoding="utf-8")
+    assert page.count("\n| ") <= 2 + 12
+    assert all(f"](tables/{file.name})" in page for file in (tmp_path / "tables").iterdir())
+    assert main[0].findings.model_hash in page
+
+
+def test_every_table_of_the_docs_has_distinct_columns() -> None:
+    """Shown to fail: two columns `low` and two `high` stood in accounts-rules.csv."""
+    for file in (ROOT / "docs" / "tables").glob("*.csv"):
+        with file.open(encoding="utf-8") as text:
+            header = next(csv.reader(text))
+        assert len({*header}) == len(header), f"{file.name}: {header}"
+
+
+QUICK = {"slice_size": 20, "proposals": 0, "anchor_for": 1, "controls_for": 1, "records": 120}
+
+
+def made(folder: Path, seeds: int, **changed: object) -> subprocess.CompletedProcess[str]:
+    """E0 on the heads of the bundled model: runs of a second or two."""
+    told = {**QUICK, "regimes": "[1]", "bases": '["attn_head"]', **changed}
+    chosen = [word for name, value in told.items() for word in ("--set", f"{name}={value}")]
+    folders = ("--runs", str(folder / "runs"), "--into", str(folder / "docs"))
+    command = [sys.executable, "-m", "benchmarks.paper", "e0", "--seeds", str(seeds), *folders, *chosen]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
+
+
+def test_finished_runs_are_reused_and_what_is_wrong_is_one_line(tmp_path: Path) -> None:
+    """A second start makes the seed that is missing; a name that does not exist is exit 2."""
+    assert made(tmp_path, 1).returncode == 0
+    (first,) = stored(tmp_path / "runs").values()
+    before = first.read_bytes()
+    again = made(tmp_path, 2)
+    assert again.stderr.splitlines()[0].endswith(f"seed 0: {first}")
+    assert len(stored(tmp_path / "runs")) == 2
+    assert first.read_bytes() == before
+    assert "2 runs of arithmetic on arith-tiny" in (tmp_path / "docs" / "experiments.md").read_text()
+    wrong = made(tmp_path, 1, colour=1)
+    assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
+    assert "colour" in wrong.stderr
