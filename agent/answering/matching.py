@@ -1,6 +1,6 @@
 """How likely each row of `questions` is meant by a reading: a linear model over its words, word pairs and letters.
 
-Its weights are made from `wordings.txt` by `benchmarks/train_matching.py` and kept in `matching.npz`. Letters in groups
+Its weights, learned from `wordings.txt` and some thousand other wordings, are kept in `matching.npz`. Letters in groups
 of three to five let a misspelt or inflected word count for the one that it is like. Nothing decides which words may
 stand in a question: one that no wording holds lowers the score of every row.
 """

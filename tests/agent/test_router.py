@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from train_matching import every, fillings, packed, trained
 
 from agent.answering.following import followed
-from agent.answering.matching import WEIGHTS, ranked
+from agent.answering.matching import ranked
 from agent.answering.questions import QUESTIONS
 from agent.answering.router import PLAIN, Route, route, understand, unknown_words
 from agent.answering.understanding import read
-from agent.answering.wordings import NONE, WORDINGS
 from mecharule_ops.errors import UsageError
 from mecharule_ops.types import Neuron
 from tools.about import TOPICS
@@ -179,28 +176,6 @@ def test_typing_errors_are_read(question: str, kind: str) -> None:
     found = route(question)
     assert found is not None
     assert found.kind == kind
-
-
-def test_every_row_has_wordings_and_is_found_by_each() -> None:
-    """A wording that is taken for another row would answer another question; a tie is said."""
-    assert WORDINGS.keys() == {*QUESTIONS, NONE}
-    asked = [question for each in fillings("own") for question in each[:1]]
-    lost = [
-        (kind, words, found)
-        for kind, words in asked
-        if kind not in (found := [one.kind for one in understand(words, spoken_of=1).routes] or [NONE])
-    ]
-    assert len(lost) <= 0.1 * len(asked), lost
-
-
-def test_the_weights_are_those_of_the_wordings() -> None:
-    """Made anew they are the same but for the last bit of a byte, which kernels of another processor may round."""
-    made = packed(trained(every()))
-    with np.load(WEIGHTS) as kept:
-        assert list(kept["kinds"]) == list(made["kinds"])
-        assert np.abs(kept["weights"].astype(int) - made["weights"]).max() <= 1
-        for name in ("scale", "bias", "rarity"):
-            np.testing.assert_allclose(kept[name], made[name], rtol=1e-3, atol=1e-3)
 
 
 def test_every_kind_has_a_tool_and_a_question_that_is_offered_and_routed() -> None:
