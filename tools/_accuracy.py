@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -15,7 +15,6 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.numbers import k_of_n, plural
 from mecharule_ops.tasks.answer_columns import FOIL, TARGET
-from mecharule_ops.tasks.beginning import begins
 from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.table_check import SEARCHABLE, SHOWN
 from mecharule_ops.tasks.text import Row
@@ -28,6 +27,8 @@ TRIED = 50
 _TIMED = 4
 """Rows after which the price of the others is known."""
 _TEXT = 60
+_ANSWERS = 3
+"""Of several right answers so many are printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ def tried(task: PromptTable, model: str, yes: bool, tell: Tell) -> TableTried:
     lines = [f"{model} is right on {k_of_n(right)} rows drawn at random", *_texts(task, records)]
     data = {"model": model, "right": right.count, "of": right.n, "max_new_tokens": task.max_new_tokens}
     if task.graded_by == TARGET:
-        neither = Share(count=sum(map(_is_neither, records)), n=len(records))
+        neither = Share(count=sum(_is_neither(task, record) for record in records), n=len(records))
         lines.append(f"its text begins with neither target nor foil on {k_of_n(neither)}")
         data["neither"] = neither.count
     return TableTried(lines=tuple(lines), warnings=tuple(_warnings(task, subject, records, right)), data=data)
@@ -77,12 +78,12 @@ def _texts(task: PromptTable, records: Sequence[BehaviourRecord]) -> Iterator[st
     for record in wrong_first[:SHOWN]:
         prompt = record.example.prompt.removeprefix(task.prefix)
         cut = "…" if len(prompt) > _TEXT else ""
-        yield f"  {cut}{prompt[-_TEXT:]!r} → {record.completion!r} ({task.words.of(record.label)})"
+        wanted = " or ".join(map(repr, task.right(record.example.fields)[:_ANSWERS]))
+        yield f"  {cut}{prompt[-_TEXT:]!r} → {record.completion!r}, wanted {wanted} ({task.words.of(record.label)})"
 
 
-def _is_neither(record: BehaviourRecord) -> bool:
-    fields = record.example.fields
-    return not any(begins(record.completion, str(fields[part])) for part in (TARGET, FOIL))
+def _is_neither(task: PromptTable, record: BehaviourRecord) -> bool:
+    return not task.met(record.completion, [str(record.example.fields[part]) for part in (TARGET, FOIL)])
 
 
 def _warnings(
@@ -101,10 +102,14 @@ def _warnings(
         )
     if begun := subject.begun([record.example.prompt for record in records]):
         yield f"{plural(begun, 'prompt')} begin with the token that the tokenizer puts in front anyway: it is read once"
+    strict = replace(task, twins=False)
+    if alike := [each for each in records if each.label and not strict.label(each.example, each.completion)]:
+        yield (
+            f"{plural(len(alike), 'text')}, such as {alike[0].completion!r}, are right since typographic twins count "
+            "as equal (curly quotes, minus signs, no-break spaces); --set task.twins=false counts them as wrong"
+        )
     if silent := sum(not record.completion.strip() for record in records):
         yield f"{silent} of {len(records)} texts are empty: the model ends the line at once; try few-shot lines"
-    if task.max_new_tokens > 1:
-        yield f"the longest answer takes {task.max_new_tokens} generated tokens: a flip may be a change in any of them"
     if task.graded_by == TARGET and (same := _sharing_first(subject, task.rows())):
         yield (
             f"{plural(same, 'row')} have a target and a foil with the same first token: they part only at a later one"

@@ -11,7 +11,7 @@ from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.report.document import Table
-from mecharule_ops.run.settled import settled
+from mecharule_ops.run.settled import settled, writing
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
@@ -87,7 +87,8 @@ def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
     task = _task(given.table, given)
     if not isinstance(task, PromptTable):
         raise UsageError(f"expected a table of prompts and answers to check, got the task {given.table!r}")
-    roles, warnings = column_roles(task), list(warnings_of(task))
+    write = None if given.model is None else writing(task, given.model)
+    roles, warnings = column_roles(task), list(warnings_of(task, write))
     examples = task.examples(SHOWN, np.random.default_rng(0))
     data: dict[str, object] = {
         "table": str(task.path),

@@ -23,7 +23,7 @@ from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun, check_fork
 from mecharule_ops.run.outlook import outlook
-from mecharule_ops.run.settled import settled
+from mecharule_ops.run.settled import settled, writing
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
@@ -94,7 +94,7 @@ def plan(config: RunConfig) -> ToolResult:
     """What would run and what it costs at most, without loading a weight (`--dry-run`). Raises as `outlook`."""
     config = settled(config)
     found, task = outlook(config), task_of(config)
-    warnings = warnings_of(task) if isinstance(task, PromptTable) else ()
+    warnings = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
     data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     lines = [f"{name:18} {said}" for name, said in told(found)]
     lines += [f"could go wrong: {warning}" for warning in warnings]

@@ -30,7 +30,7 @@ from mecharule_ops.tasks.answer_columns import (
     joined,
     single_cells,
 )
-from mecharule_ops.tasks.beginning import begins, begins_with_any
+from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
 from mecharule_ops.tasks.column_types import freely_typed, typed
 from mecharule_ops.tasks.row_files import FORMATS, Cell, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
@@ -42,7 +42,9 @@ EXAMPLE_SETS = ("ioi", "agreement", "greater-than")
 _SETS = Path(__file__).with_name("example_sets")
 PROMPT = "prompt"
 _LONGEST = 64
-"""Most tokens that are generated where no tokenizer has told how many an answer takes."""
+"""Most tokens that are generated unless a setting says so."""
+Write = Callable[[str], Sequence[tuple[int, str]]]
+"""The ways in which a tokenizer writes a text: so many tokens, and what they read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +58,11 @@ class PromptTable(TextTask):
     template: str = ""
     """The prompt of a row, with its columns in braces; empty takes the column `prompt` as it stands."""
     max_new_tokens: int = 0
-    """0: as many as the longest answer takes, one more where it ends in a digit, since a number may go on."""
+    """0: as many as the longest answer takes with what tells that its last word or number has ended (`telling`)."""
     phase: Phase = Phase.LAST_PROMPT
     """From the last prompt token on, since the first generated token may be the whole answer."""
+    twins: bool = True
+    """Whether typographic twins count as equal: curly quotes, the minus sign and other hyphens, no-break spaces."""
     content: str = ""
     """Hash of the rows that a run was begun with; empty takes any."""
 
@@ -133,7 +137,11 @@ class PromptTable(TextTask):
 
     def success(self, row: Row, completion: str) -> bool:
         """Whether the completion begins with what is right."""
-        return any(begins(completion, answer) for answer in self.right(row))
+        return self.met(completion, self.right(row))
+
+    def met(self, completion: str, answers: Sequence[str]) -> bool:
+        """Whether the completion begins with one of these."""
+        return any(begins(completion, answer, self.twins) for answer in answers)
 
     def right(self, row: Row) -> tuple[str, ...]:
         """The texts of which any is right."""
@@ -142,7 +150,7 @@ class PromptTable(TextTask):
 
     def decide(self, example: Example, partial: str) -> bool | None:
         """The label once no continuation can change it."""
-        return begins_with_any(partial, self.right(example.fields))
+        return begins_with_any(partial, self.right(example.fields), self.twins)
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Pieces by the names of columns other than the prompt itself and what is right."""
@@ -159,9 +167,9 @@ class PromptTable(TextTask):
         return {**super().describe(), "task": self.kind}
 
     def tokens_for(self, length: Callable[[str], int]) -> int:
-        """How many tokens to generate, given how many an answer takes."""
+        """How many tokens to generate, given how many a text takes."""
         answers = {answer for row in self._typed_rows for answer in self.right(row)}
-        return min(_LONGEST, max(length(answer) + answer[-1:].isdigit() for answer in answers))
+        return min(_LONGEST, max(length(answer.strip() + telling(answer)) for answer in answers))
 
     @cached_property
     def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:

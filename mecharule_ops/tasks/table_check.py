@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mecharule_ops.numbers import plural
 from mecharule_ops.tasks.answer_columns import ANSWERS, FOIL, TARGET
+from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.column_types import kind_of
-from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.prompt_table import PromptTable, Write
 from mecharule_ops.tasks.text import Row, spelt
 from mecharule_ops.types import Value
 
@@ -61,10 +64,15 @@ def _uses(task: PromptTable, name: str) -> Iterator[str]:
         yield "what is right" if name == ANSWERS else "what is right, for rules"
 
 
-def warnings_of(task: PromptTable) -> tuple[str, ...]:
-    """What could go wrong, a sentence each; none where nothing was seen."""
+def warnings_of(task: PromptTable, write: Write | None = None) -> tuple[str, ...]:
+    """What could go wrong, a sentence each; none where nothing was seen. `write` is the model's tokenizer."""
     rows = task.rows()
-    return (*_of_prompts(task, rows), *_of_answers(task, rows), *_of_columns(task, rows))
+    return (
+        *_of_prompts(task, rows),
+        *_of_answers(task, rows),
+        *_unwritten(task, rows, write),
+        *_of_columns(task, rows),
+    )
 
 
 def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
@@ -103,6 +111,48 @@ def _of_answers(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
             f"{plural(wordy, 'row')} have an answer of several words: it must be met word for word, and a flip may be "
             "a change in any of them"
         )
+
+
+def _unwritten(task: PromptTable, rows: Sequence[Row], write: Write | None) -> Iterator[str]:
+    """Answers that no model can write, or that this one cannot, by the tokenizer that writes them."""
+    answers = Counter(answer.strip() for row in rows for answer in task.right(row))
+
+    def named(found: Sequence[str]) -> str:
+        return f"{plural(sum(answers[each] for each in found), 'answer')}, such as {found[0]!r},"
+
+    if ended := [each for each in answers if any(stop in each for stop in task.stop)]:
+        yield f"{named(ended)} can never be right: the text ends at {task.stop[0]!r}; keep what comes before it"
+    if listed := [each for each in answers if _is_list(each)]:
+        yield f"{named(listed)} are lists written as text: name the column answers, and write yes|y or a JSON list"
+    if isinstance(rows[0][task.graded_by], float) and (
+        whole := [each for each in answers if each.endswith(".0")]
+    ):
+        yield f"{named(whole)} are whole numbers with a decimal: a model writes {whole[0][:-2]}; save integers"
+    if write is None:
+        return
+    ways = {
+        answer: [*write(answer), *write(compared(answer, task.twins))]
+        for answer in answers
+        if answer not in ended
+    }
+    if (longest := max((min(found)[0] for found in ways.values()), default=0)) > 1:
+        yield f"the longest answer takes {longest} tokens: a flip may be a change in any of them"
+    if beyond := [each for each, found in ways.items() if min(found)[0] > task.max_new_tokens]:
+        yield (
+            f"{named(beyond)} can never be right: they take more than the {task.max_new_tokens} tokens that are "
+            "generated; --set task.max_new_tokens=N"
+        )
+    if strange := [
+        each for each, found in ways.items() if not any(task.met(text, [each]) for _, text in found)
+    ]:
+        yield f"{named(strange)} can never be right: their characters are not in the model's vocabulary"
+
+
+def _is_list(text: str) -> bool:
+    """Whether it is a list as Python prints one."""
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        return text.startswith("[") and isinstance(ast.literal_eval(text), list)
+    return False
 
 
 def _of_columns(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:

@@ -141,7 +141,7 @@ def test_a_table_of_prompts_is_a_task(kind: str, tmp_path: Path, monkeypatch: py
         mr.analyse(table, model="arith-tiny", regimes=(1,))
     (config,) = begins
     assert Path(config.task).parent == tmp_path / "tables"
-    assert config.task_settings["max_new_tokens"] == len(" uneven")
+    assert config.task_settings["max_new_tokens"] == len(" uneven's")
     task = task_of(config)
     assert [task.label(example, " uneven") for example in task.examples(9, np.random.default_rng(0))] == [
         bool(n % 2) for n in range(9)

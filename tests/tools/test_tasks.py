@@ -67,12 +67,36 @@ def test_a_model_is_tried_on_fifty_rows(commands: Commands, table: Path, runs: P
     model = str(save_text_model(runs / "moody", (" positive", " negative", "\n"), seed=0))
     done = commands.main("tasks", "check", str(table), "-m", model, "--json")
     assert done.code == 0, done.err
-    assert (done.data["of"], done.data["max_new_tokens"]) == (50, 1)
+    assert (done.data["of"], done.data["max_new_tokens"]) == (50, 3)
     assert 0 <= done.data["right"] <= 50 - done.data["neither"]
     assert not any("same first token" in line for line in done.data["warnings"])
+    assert commands.main("tasks", "check", str(table), "-m", model).out.count(", wanted 'positive' (") == 5
     wrong = commands.main("tasks", "check", str(runs / "absent.jsonl"))
     assert (wrong.code, wrong.out) == (2, "")
     assert "expected a CSV" in wrong.err
+
+
+def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: Path, tmp_path: Path) -> None:
+    """Each kind with its count and the first of its kind; a twin that a model writes is none, and is told."""
+    model = str(save_text_model(runs / "quoting", ("'", "\n"), seed=0))
+    answers = ("b\nc", "['b', 'c']", "b" * 90, "é", "b", "‘")
+    rows = [{"prompt": str(n), "answer": answers[n % len(answers)], "n": n} for n in range(60)]
+    for name, cells in (("kinds", rows), ("whole", [{**row, "answer": 2.0 + row["n"]} for row in rows])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in cells))
+    done = commands.main("tasks", "check", str(tmp_path / "kinds.jsonl"), "-m", model)
+    assert done.code == 0, done.err
+    for part in (
+        "10 answers, such as 'b\\nc', can never be right: the text ends at '\\n'",
+        "10 answers, such as \"['b', 'c']\", are lists written as text",
+        f"10 answers, such as '{'b' * 90}', can never be right: they take more than the 64 tokens",
+        "10 answers, such as 'é', can never be right: their characters are not in the model's vocabulary",
+        "are right since typographic twins count as equal",
+    ):
+        assert part in done.out, part
+    whole = call("tasks", {"action": "check", "table": str(tmp_path / "whole.jsonl")})
+    assert "60 answers, such as '2.0', are whole numbers with a decimal: a model writes 2;" in whole.text
+    planned = commands.main("run", str(tmp_path / "kinds.jsonl"), "-m", model, "--dry-run")
+    assert "could go wrong: 10 answers, such as 'é', can never be right" in planned.out
 
 
 def test_a_price_above_a_minute_needs_a_yes(table: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
