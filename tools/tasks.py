@@ -15,7 +15,7 @@ from mecharule_ops.run.settled import settled, writing
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, warnings_of
+from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
 from tools._tables import shown
 from tools.arguments import TableArguments, TasksArguments
@@ -87,6 +87,7 @@ def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
     task = _task(given.table, given)
     if not isinstance(task, PromptTable):
         raise UsageError(f"expected a table of prompts and answers to check, got the task {given.table!r}")
+    rehearse(task)
     write = None if given.model is None else writing(task, given.model)
     roles, warnings = column_roles(task), list(warnings_of(task, write))
     examples = task.examples(SHOWN, np.random.default_rng(0))

@@ -31,8 +31,9 @@ from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import warnings_of
+from mecharule_ops.tasks.table_check import rehearse, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
+from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.registry import ToolResult
 from tools.show import example_of, with_contribution
@@ -94,6 +95,8 @@ def plan(config: RunConfig) -> ToolResult:
     """What would run and what it costs at most, without loading a weight (`--dry-run`). Raises as `outlook`."""
     config = settled(config)
     found, task = outlook(config), task_of(config)
+    if isinstance(task, TextTask):
+        rehearse(task)
     warnings = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
     data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     lines = [f"{name:18} {said}" for name, said in told(found)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,7 +27,7 @@ from mecharule_ops.run.settled import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.answer_columns import ANSWERS
-from mecharule_ops.tasks.row_files import Cell
+from mecharule_ops.tasks.row_files import Cell, check_once, check_value
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.types import Basis, Value
 
@@ -139,7 +139,7 @@ def rows_of(table: object) -> list[dict[str, Cell]]:
     """The rows of a pandas data frame (its index is left out), a Hugging Face data set, or an iterable of mappings.
 
     Raises `UsageError` for another object, a table without rows, and a cell that is no text, number or truth value,
-    such as a missing one.
+    such as a missing one, and two columns of one name.
 
     >>> rows_of([{"review": "Fine.", "stars": 4}])
     [{'review': 'Fine.', 'stars': 4}]
@@ -147,10 +147,7 @@ def rows_of(table: object) -> list[dict[str, Cell]]:
     Traceback (most recent call last):
     mecharule_ops.errors.UsageError: expected text or a number in row 1, column 'review', got None; drop or fill it
     """
-    rows = [
-        {str(name): _cell(value, number, name) for name, value in row.items()}
-        for number, row in enumerate(_mappings(table), 1)
-    ]
+    rows = [_named(pairs, number) for number, pairs in enumerate(_pairs(table), 1)]
     if not rows:
         raise UsageError("expected a table with rows, got none")
     return rows
@@ -166,27 +163,33 @@ def table_file(table: object, folder: Path) -> Path:
     return write_file(file, text).resolve()
 
 
-def _mappings(table: object) -> Iterable[Mapping[object, object]]:
+def _pairs(table: object) -> Iterator[Sequence[tuple[object, object]]]:
+    """(column, value) of each row."""
     kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
     if kind == "pandas.DataFrame":
-        return table.to_dict("records")  # type: ignore[attr-defined]
+        for line in table.itertuples(index=False, name=None):  # type: ignore[attr-defined]
+            yield [*zip(table.columns, line, strict=True)]  # type: ignore[attr-defined]
+        return
     rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str | Mapping) else []
     if (not rows and kind != "builtins.list") or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(
             "expected a pandas DataFrame, one split of a Hugging Face Dataset or a list of dicts as a table, "
             f"got {kind}"
         )
-    return rows
+    yield from ([*row.items()] for row in rows)
 
 
-def _cell(value: object, row: int, column: object) -> Cell:
+def _named(pairs: Sequence[tuple[object, object]], number: int) -> dict[str, Cell]:
+    """A row. Raises `UsageError`."""
+    check_once([str(name) for name, _ in pairs], f"row {number}")
+    return {str(name): _cell(value, name, f"row {number}, column {name!r}") for name, value in pairs}
+
+
+def _cell(value: object, column: object, where: str) -> Cell:
     """The cell as JSON has it, of answers a list of such too. Raises `UsageError`."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if column == ANSWERS and isinstance(value, list | tuple):
-        return [cast(Value, _cell(each, row, "an answer")) for each in value]
-    if not isinstance(value, str | int | float) or value != value:
-        raise UsageError(
-            f"expected text or a number in row {row}, column {column!r}, got {value!r}; drop or fill it"
-        )
-    return value
+        return [cast(Value, _cell(each, "an answer", where)) for each in value]
+    check_value(value, where)
+    return cast(Value, value)

@@ -15,12 +15,15 @@ from jaxtyping import Bool, Int, Shaped
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.type_check import MAX_CONSTANT, writable
 from mecharule_ops.types import Columns
 
 LEVELS = (0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9)
 """Quantiles near which numbers are cut: the quartiles, and what lies between and beside them."""
 NEAR = 0.04
 """How far from its quantile a cut may lie, in probability."""
+_FAR = 10.0 * MAX_CONSTANT
+"""No predicate names a number so far from 0."""
 LEAST_SHARE = 0.03
 """A text gives a predicate when at least this share of the train records has it."""
 
@@ -79,9 +82,9 @@ def column_predicates(columns: Columns, train: Int[np.ndarray, " train"]) -> tup
 def round_cuts(values: np.ndarray, levels: Sequence[float] = LEVELS) -> tuple[float, ...]:
     """Distinct round numbers near the quantiles of the values that are there, ascending; none for a constant.
 
-    Where values lie on both sides of 0, it is a cut too.
+    Where values lie on both sides of 0, it is a cut too. What lies further from 0 than `_FAR` counts as that far.
     """
-    there = values[np.isfinite(values)]
+    there = values[np.isfinite(values)].clip(-_FAR, _FAR)
     if not len(there) or there.min() == there.max():
         return ()
     spans = (np.quantile(there, [max(0.0, at - NEAR), min(1.0, at + NEAR)]) for at in levels)
@@ -113,10 +116,10 @@ def _of(name: str, values: np.ndarray) -> Iterator[str]:
     elif values.dtype.kind == "U":
         distinct, counts = np.unique(values, return_counts=True)
         for value, seen in zip(distinct.tolist(), counts.tolist(), strict=True):
-            if seen >= LEAST_SHARE * len(values):
+            if seen >= LEAST_SHARE * len(values) and writable(value):
                 yield f"{name} == {value!r}"
     else:
-        for cut in round_cuts(values.astype(np.float64)):
+        for cut in filter(writable, round_cuts(values.astype(np.float64))):
             yield from (f"{name} < {_written(cut)}", f"{name} >= {_written(cut)}")
 
 

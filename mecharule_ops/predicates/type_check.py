@@ -73,6 +73,11 @@ def infer(node: ast.expr, schema: Mapping[str, type]) -> type:
     refuse("columns, constants, listed functions and operators", f"{type(node).__name__} {shown(node)}")
 
 
+def writable(value: float | str) -> bool:
+    """Whether a predicate may name this number or text, beside a column's name and within its length."""
+    return len(repr(value)) <= MAX_TEXT if isinstance(value, str) else abs(value) <= MAX_CONSTANT
+
+
 def _infer_constant(node: ast.Constant) -> type:
     value = node.value
     if isinstance(value, bool):

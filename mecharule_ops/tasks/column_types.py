@@ -11,7 +11,9 @@ from mecharule_ops.tasks.text_account import is_free
 from mecharule_ops.types import Value
 
 _TRUTHS = {"true": True, "false": False, "yes": True, "no": False}
-_EXACT: tuple[Callable[[str], Value], ...] = (int, float)
+_EXACT: tuple[Callable[[str], float], ...] = (int, float)
+_BEYOND = 2**63
+"""A whole number of 64 bits is smaller; another is a text, since no column holds it as it stands."""
 
 
 def typed(values: Sequence[Value]) -> list[Value]:
@@ -21,9 +23,9 @@ def typed(values: Sequence[Value]) -> list[Value]:
     for kind in _EXACT:
         with suppress(ValueError):
             read = [kind(str(value)) for value in values]
+            limit = _BEYOND if kind is int else math.inf
             if all(
-                str(one) == str(value) and math.isfinite(float(one))
-                for one, value in zip(read, values, strict=True)
+                str(one) == str(value) and abs(one) < limit for one, value in zip(read, values, strict=True)
             ):
                 return list(read)
     return [str(value) for value in values]
@@ -39,15 +41,16 @@ def freely_typed(values: Sequence[Value]) -> list[Value]:
         return [_TRUTHS[word] for word in words]
     with suppress(ValueError):
         numbers = [float(word) for word in words]
-        if all(map(math.isfinite, numbers)) and not any(_is_code(word) for word in words):
+        if all(map(math.isfinite, numbers)) and not any(_is_name(word) for word in words):
             return list(numbers)
     return exact
 
 
-def _is_code(word: str) -> bool:
-    """Digits that begin with 0 name something: a postal code, a number of a form."""
+def _is_name(word: str) -> bool:
+    """Digits that begin with 0, or that 64 bits do not hold, name something: a postal code, the number of a form."""
     digits = word.lstrip("+-")
-    return digits[:1] == "0" and digits[1:2].isdigit()
+    long = digits.isdecimal() and int(digits) >= _BEYOND
+    return long or (digits[:1] == "0" and digits[1:2].isdigit())
 
 
 def kind_of(values: Sequence[Value]) -> str:

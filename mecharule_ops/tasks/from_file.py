@@ -11,7 +11,7 @@ from typing import ClassVar, cast
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.column_types import typed
-from mecharule_ops.tasks.row_files import raw_rows
+from mecharule_ops.tasks.row_files import is_index, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import Phase, Value
 
@@ -37,7 +37,7 @@ class TableTask(TextTask, ABC):
 
 
 def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
-    """The rows of a file with the types that whole columns have: integers, numbers or text.
+    """The rows of a file with the types that whole columns have: integers, numbers or text; no data frame's index.
 
     Raises `UsageError` when there is no file, it does not read, or a column of `needs` is missing.
     """
@@ -47,7 +47,7 @@ def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
             f"expected a CSV, TSV, JSONL or Parquet file, got {file!r}, which is none; name one with task.file"
         )
     found = raw_rows(path)
-    names = list(found[0])
+    names = [name for name in found[0] if not is_index(name)]
     if missing := [name for name in needs if name not in names]:
         raise UsageError(
             f"expected the columns {', '.join(needs)} in {path}, got {', '.join(names)}; "

@@ -32,7 +32,7 @@ from mecharule_ops.tasks.answer_columns import (
 )
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
 from mecharule_ops.tasks.column_types import freely_typed, typed
-from mecharule_ops.tasks.row_files import FORMATS, Cell, raw_rows
+from mecharule_ops.tasks.row_files import FORMATS, Cell, is_index, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
@@ -110,12 +110,12 @@ class PromptTable(TextTask):
     @cached_property
     def graded_by(self) -> str:
         """The column that says what is right: `answer`, `answers` or `target`. Raises `UsageError`."""
-        return graded_by(list(self._raw[0]), self.path)
+        return graded_by(self._names, self.path)
 
     @property
     def solution_columns(self) -> frozenset[str]:
         """The columns that say what is right."""
-        return frozenset({ANSWER, ANSWERS, TARGET, FOIL}) & set(self._raw[0])
+        return frozenset({ANSWER, ANSWERS, TARGET, FOIL}) & set(self._names)
 
     @property
     def shown_columns(self) -> tuple[str, ...]:
@@ -179,10 +179,20 @@ class PromptTable(TextTask):
     def _raw(self) -> list[Mapping[str, Cell]]:
         return raw_rows(self.path)
 
+    @property
+    def _names(self) -> list[str]:
+        """The table's columns."""
+        return [name for name in self._raw[0] if not is_index(name)]
+
+    @property
+    def left_out(self) -> list[str]:
+        """Columns of the file that hold a data frame's row numbers."""
+        return [name for name in self._raw[0] if is_index(name)]
+
     @cached_property
     def _typed_rows(self) -> tuple[Row, ...]:
         """The rows as settings want them. Raises `UsageError`."""
-        names, where = list(self._raw[0]), self.path
+        names, where = self._names, self.path
         if missing := [name for name in self.shown_columns if name not in names]:
             cure = (
                 "name others in the template" if self.template else "or name columns with --prompt-template"

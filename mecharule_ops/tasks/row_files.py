@@ -7,12 +7,21 @@ Every refusal is one line that names the row.
 from __future__ import annotations
 
 import csv
+import io
+import itertools
+import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.types import Value
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Cell = Value | list[Value]
 SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet")
@@ -21,12 +30,9 @@ FORMATS = "CSV, TSV, JSONL or Parquet file, or the folder of a saved Hugging Fac
 _SAVED = "state.json"
 """Lies in a folder that `Dataset.save_to_disk` wrote, and names its Arrow files."""
 _SPLITS = "dataset_dict.json"
-
-
-class _Tabs(csv.excel_tab):
-    """Tabs part the cells, and a quotation mark is one."""
-
-    quoting = csv.QUOTE_NONE
+_INDEX = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
+"""The names under which a data frame's row numbers come into a file."""
+_SPACED_QUOTE = re.compile(r'[,;\t] +"')
 
 
 def is_table(name: str) -> bool:
@@ -54,6 +60,10 @@ def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
     if not found:
         raise UsageError(f"expected rows in {path}, got none; the columns prompt and answer are needed")
     names = [name for name in found[0] if name is not None]
+    if not all(map(_is_unicode, names)):
+        raise UsageError(
+            f"expected column names of Unicode text in {path}, got half a surrogate pair; rename it"
+        )
     for number, row in enumerate(found, 1):
         if set(row) != set(names) or (None in row.values() and path.suffix in (".csv", ".tsv", ".txt")):
             lacks, more = [each for each in names if row.get(each) is None], [*set(row) - set(names)]
@@ -62,16 +72,37 @@ def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
             )
             raise UsageError(f"expected the columns {', '.join(names)} in row {number} of {path}, got {got}")
         for name, cell in row.items():
-            _check(cell, f"row {number}, column {name!r} of {path}")
+            for each in cell if isinstance(cell, list) else [cell]:
+                check_value(each, f"row {number}, column {name!r} of {path}")
     return found
 
 
-def _check(cell: object, where: str) -> None:
+def is_index(name: str) -> bool:
+    """Whether a column holds a data frame's row numbers, by its name, so that it is none of the table's."""
+    return _INDEX.fullmatch(name) is not None
+
+
+def check_value(value: object, where: str) -> None:
     """Raises `UsageError` for a cell that holds nothing, or something that has no type here."""
-    cells = cell if isinstance(cell, list) else [cell]
-    for each in cells:
-        if not isinstance(each, str | int | float) or each != each:
-            raise UsageError(f"expected text or a number in {where}, got {each!r}; drop or fill it")
+    if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        raise UsageError(f"expected text or a number in {where}, got {value!r}; drop or fill it")
+    if isinstance(value, str) and not _is_unicode(value):
+        raise UsageError(
+            f"expected Unicode text in {where}, got half a surrogate pair; write the character whole"
+        )
+
+
+def check_once(names: Sequence[str], where: str) -> None:
+    """Raises `UsageError` where two columns have one name, since one of them would be lost."""
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise UsageError(
+            f"expected columns of different names in {where}, got two called {twice[0]!r}; rename one"
+        )
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether no half of a surrogate pair stands alone in it."""
+    return not re.search("[\ud800-\udfff]", text)
 
 
 def _read(path: Path) -> Iterable[Mapping[str, Cell]]:
@@ -82,34 +113,73 @@ def _read(path: Path) -> Iterable[Mapping[str, Cell]]:
         return _parquet(path)
     if path.suffix in (".jsonl", ".json"):
         return _json(path)
-    if path.suffix in (".tsv", ".txt"):
-        return _separated(path, _Tabs)
-    return _separated(path, csv.excel)
+    return _separated(path)
 
 
-def _separated(path: Path, dialect: type[csv.Dialect]) -> Iterator[Mapping[str, Cell]]:
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        yield from csv.DictReader(stream, dialect=dialect)
+def _separated(path: Path) -> Iterator[Mapping[str, Cell]]:
+    """The rows of a text; its line ends, inside cells too, are those of Python.
+
+    Raises `ValueError` or `csv.Error` where quotation marks are not used as they are in CSV: doubled inside a cell.
+    """
+    text, tabs = path.read_text(encoding="utf-8-sig"), path.suffix != ".csv"
+    header = text.partition("\n")[0]
+    cut = "\t" if tabs else next((each for each in ",;\t" if each in header), ",")
+    if tabs and not _is_quoted(text):
+        lines = csv.reader(io.StringIO(text), delimiter=cut, quoting=csv.QUOTE_NONE)
+    elif _SPACED_QUOTE.search(text) and _cells(text, cut, False) != _cells(text, cut, True):
+        raise ValueError("a quotation mark stands behind a space; write none between cells")
+    else:
+        lines = csv.reader(io.StringIO(text), delimiter=cut, strict=True)
+    names = next(lines, [])
+    check_once(names, str(path))
+    for line in filter(None, lines):
+        yield dict(itertools.zip_longest(names, line))
+
+
+def _cells(text: str, cut: str, spaced: bool) -> list[list[str]]:
+    """Each line's cells without the spaces before them, where these may be `spaced` apart or belong to the cells."""
+    lines = csv.reader(io.StringIO(text), delimiter=cut, strict=True, skipinitialspace=spaced)
+    return [[cell.lstrip() for cell in line] for line in lines]
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether quotation marks in a text of tabs are those of CSV: its header has them, or CSV would be this text."""
+    if text.startswith('"'):
+        return True
+    written = io.StringIO()
+    try:
+        lines = [*csv.reader(io.StringIO(text), csv.excel_tab, strict=True)]
+    except csv.Error:
+        return False
+    csv.writer(written, csv.excel_tab, lineterminator="\n").writerows(lines)
+    return written.getvalue().strip() == text.strip() and len(set(map(len, filter(None, lines)))) == 1
 
 
 def _json(path: Path) -> Iterator[Mapping[str, Cell]]:
     """An object a line, or one list of objects."""
-    with path.open(encoding="utf-8") as stream:
+    with path.open(encoding="utf-8-sig") as stream:
         if path.suffix == ".json" and stream.read(1) == "[":
             stream.seek(0)
-            yield from (_object(row, number) for number, row in enumerate(parse_json(stream.read()), 1))
+            rows = _parsed(stream.read(), "the list")
+            yield from (_object(row, number) for number, row in enumerate(rows, 1))
             return
         stream.seek(0)
         for number, line in enumerate(stream, 1):
             if line.strip():
-                yield _object(_parsed(line, number), number)
+                yield _object(_parsed(line, f"line {number}"), number)
 
 
-def _parsed(line: str, number: int) -> object:
+def _parsed(text: str, where: str) -> Any:
+    """The value of a JSON text. Raises `ValueError`, and `UsageError` for a key that comes twice in an object."""
+
+    def pairs(found: Sequence[tuple[str, object]]) -> dict[str, object]:
+        check_once([key for key, _ in found], where)
+        return dict(found)
+
     try:
-        return parse_json(line)
+        return parse_json(text, pairs)
     except ValueError as error:
-        raise ValueError(f"line {number} is no JSON ({error})") from error
+        raise ValueError(f"{where} is no JSON ({error})") from error
 
 
 def _object(row: object, number: int) -> Mapping[str, Cell]:
@@ -121,7 +191,13 @@ def _object(row: object, number: int) -> Mapping[str, Cell]:
 def _parquet(path: Path) -> Sequence[Mapping[str, Cell]]:
     import pyarrow.parquet
 
-    return pyarrow.parquet.read_table(path).to_pylist()
+    with pyarrow.parquet.ParquetFile(path) as file:
+        return _of_arrow(file.read(), path)
+
+
+def _of_arrow(table: pyarrow.Table, path: Path) -> list[Mapping[str, Cell]]:
+    check_once(table.column_names, str(path))
+    return table.to_pylist()
 
 
 def _saved_dataset(path: Path) -> Iterator[Mapping[str, Cell]]:
@@ -133,4 +209,4 @@ def _saved_dataset(path: Path) -> Iterator[Mapping[str, Cell]]:
         raise ValueError(f"it holds the splits {', '.join(splits)}; name one, such as {path / splits[0]}")
     for each in parse_json((path / _SAVED).read_text(encoding="utf-8"))["_data_files"]:
         with pyarrow.memory_map(str(path / each["filename"])) as source:
-            yield from pyarrow.ipc.open_stream(source).read_all().to_pylist()
+            yield from _of_arrow(pyarrow.ipc.open_stream(source).read_all(), path)

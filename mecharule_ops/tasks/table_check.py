@@ -1,26 +1,40 @@
-"""What a table of prompts says before a model has seen it: its columns and their roles, and what could go wrong."""
+"""What a table of prompts says before a model has seen it: its columns and their roles, and what could go wrong.
+
+What a run makes of the table is made here too, so that a table which passes the check does not stop a run later.
+"""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
+
+from mecharule_ops.codec import canonical_json, encode
 from mecharule_ops.numbers import plural
+from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.predicates.language import schema_of
+from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
+from mecharule_ops.predicates.table import build_table
+from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.tasks.answer_columns import ANSWERS, FOIL, TARGET
 from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.column_types import kind_of
 from mecharule_ops.tasks.prompt_table import PromptTable, Write
-from mecharule_ops.tasks.text import Row, spelt
-from mecharule_ops.types import Value
+from mecharule_ops.tasks.text import Row, TextTask, spelt
+from mecharule_ops.types import BehaviourRecord, Value
 
 SHOWN = 5
 """Prompts that are shown."""
 SEARCHABLE, FEW = 40, 200
 """Below the first number of records two slices of 14 do not fill, which a search at τ = .2 needs; below the second
 rules have wide intervals."""
+REHEARSED = 256
+"""Items on which predicates are tried before a run."""
 _SHORT = 40
 """Characters of a cell that are shown."""
 
@@ -75,6 +89,25 @@ def warnings_of(task: PromptTable, write: Write | None = None) -> tuple[str, ...
     )
 
 
+def rehearse(task: TextTask) -> None:
+    """Make of a task's items all that a run does: records, columns, predicates and the grammar's candidates.
+
+    Predicates are written from all items and evaluated on `REHEARSED`. Cost: no model call. Raises what these raise.
+    """
+    examples = task.examples(sys.maxsize, np.random.default_rng(0))
+    records = [
+        BehaviourRecord(example=each, tokens=(), completion="", parsed=task.parse(each, ""), label=False)
+        for each in examples
+    ]
+    canonical_json([encode(record) for record in records])
+    columns = task.columns(records)
+    schema, columns = schema_of(columns), {name: column[:REHEARSED] for name, column in columns.items()}
+    labels = np.arange(min(len(records), REHEARSED)) % 2 == 0
+    evaluated((*task.seed_predicates(), *task.account_predicates()), columns)
+    proposed = enumerate_candidates(columns, labels, schema, task.prompt_columns)
+    build_table(proposed, columns, labels, np.ones(len(labels), bool), prompt_columns=task.prompt_columns)
+
+
 def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
     kept = task.questions
     if len(kept) < len(rows):
@@ -85,6 +118,13 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
             f"{plural(spaced, 'prompt')} end in white space: most tokenizers join a space to the word behind it, so "
             "that a model seldom goes on as you mean; drop it"
         )
+    if quoted := sum(prompt[-1:] == prompt.strip()[:1] in ('"', "'") for prompt in kept):
+        yield (
+            f"{plural(quoted, 'prompt')} begin and end in a quotation mark, which the model reads too: save the table "
+            "as JSONL if the marks are not meant"
+        )
+    if returns := sum("\r" in prompt for prompt in kept):
+        yield f"{plural(returns, 'prompt')} hold carriage returns, the line ends of Windows; drop these"
     if len(kept) < SEARCHABLE:
         yield (
             f"{plural(len(kept), 'record')} are too few to search: bring {SEARCHABLE} or more, since a third is held "
@@ -156,10 +196,17 @@ def _is_list(text: str) -> bool:
 
 
 def _of_columns(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
+    for name in task.left_out:
+        yield f"the column {name!r} is left out: its name is that of a data frame's row numbers; name it to keep it"
     free = [name for name in rows[0] if name not in {*task.shown_columns, *task.solution_columns}]
     if not free:
         yield "there are no columns but prompt and answer: rules can only be about the words of these"
     if constant := [name for name in free if len({row[name] for row in rows}) == 1 and len(rows) > 1]:
         yield f"the same value in every row, so that no rule can use it: {', '.join(constant)}"
+    large = [
+        name for name in rows[0] if not all(isinstance(row[name], str) or writable(row[name]) for row in rows)
+    ]
+    if large:
+        yield f"numbers beyond 10^12, which no rule can name: {', '.join(large)}"
     if task.graded_by == TARGET and (same := sum(row[TARGET] == row[FOIL] for row in rows)):
         yield f"{plural(same, 'row')} have a foil equal to the target"

@@ -12,8 +12,9 @@ import hashlib
 import json
 import keyword
 import re
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
@@ -25,7 +26,7 @@ import numpy as np
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.base import drawn
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, Wording, table_words
-from mecharule_ops.tasks.text_account import text_predicates
+from mecharule_ops.tasks.text_account import is_free, text_predicates
 from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
@@ -37,6 +38,8 @@ CATEGORIES = 12
 """A text column with at most this many values gives a predicate for each."""
 _READ = ("first_word", "reply_words", "completion")
 """Columns read off the output; no item may have one of these names."""
+_LONGEST_NAME = 100
+"""Characters of a column's name: a predicate has two of them, and a value."""
 USER_MODULE = "mecharule_task_"
 """Begins the name of a module that a user wrote; the hash of its source follows."""
 
@@ -86,7 +89,11 @@ class TextTask(ABC):
             distinct = sorted(set(values), key=str)
             if isinstance(distinct[0], bool):
                 texts.append(name)
-            elif isinstance(distinct[0], str) and 1 < len(distinct) <= CATEGORIES:
+            elif (
+                isinstance(distinct[0], str)
+                and 1 < len(distinct) <= CATEGORIES
+                and not is_free(values, CATEGORIES)
+            ):
                 texts += [f"{name} == {value!r}" for value in distinct]
         return tuple(texts)
 
@@ -207,14 +214,17 @@ class TextTask(ABC):
         rows = tuple(self.rows())
         if not rows:
             raise UsageError(f"expected items of {self.name}, got none; name a file that has some")
-        if taken := sorted({spelt(name) for name in rows[0]} & set(_READ)):
-            raise UsageError(
-                f"expected other columns than {', '.join(_READ)}, got {', '.join(taken)}; rename it"
-            )
+        names = check_names(rows[0])
         first: dict[str, Row] = {}
         with self._columns_named():
             for row in rows:
-                first.setdefault(self.question(row).strip(), row)
+                question = self.question(row).strip()
+                if "prompt" in names and str(row[names["prompt"]]).strip() not in question:
+                    raise UsageError(
+                        f"expected what the model reads in {names['prompt']!r}, since rules call that prompt, got a "
+                        "column that the prompt does not show; rename it"
+                    )
+                first.setdefault(question, row)
         return tuple(first.values())
 
     @cached_property
@@ -223,7 +233,10 @@ class TextTask(ABC):
 
     @cached_property
     def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:
-        return {spelt(name): [row[name] for row in self._items] for name in self._items[0]}
+        columns = {spelt(name): [row[name] for row in self._items] for name in self._items[0]}
+        return columns | (
+            {"prompt": [self.question(row) for row in self._items]} if "prompt" in columns else {}
+        )
 
     @contextmanager
     def _columns_named(self) -> Iterator[None]:
@@ -261,9 +274,32 @@ def first_word_ended(partial: str) -> bool:
 
 
 def spelt(column: str) -> str:
-    """The column's name as a predicate can write it."""
-    name = re.sub(r"\W", "_", column)
+    """The column's name as a predicate can write it, in the form in which Python reads names."""
+    letters = unicodedata.normalize("NFKC", column)
+    name = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in letters)
     return f"{name}_" if keyword.iskeyword(name) else name if name.isidentifier() else f"_{name}"
+
+
+def check_names(columns: Iterable[str]) -> dict[str, str]:
+    """The columns by the names that rules call them.
+
+    Raises `UsageError` for two with one such name, one of what is read off the output, and one too long to write.
+    """
+    names: dict[str, str] = {}
+    for column in columns:
+        name = spelt(column)
+        if name in _READ:
+            raise UsageError(f"expected other columns than {', '.join(_READ)}, got {column}; rename it")
+        if len(name) > _LONGEST_NAME:
+            raise UsageError(
+                f"expected column names of at most {_LONGEST_NAME} characters, got {column!r}; rename it"
+            )
+        if (other := names.setdefault(name, column)) != column:
+            raise UsageError(
+                f"expected columns that rules can tell apart, got {other!r} and {column!r}, which both are {name} "
+                "there; rename one"
+            )
+    return names
 
 
 def _typed(name: str, value: object, default: object) -> object:

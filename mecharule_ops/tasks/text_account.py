@@ -14,6 +14,7 @@ import numpy as np
 
 from mecharule_ops.predicates.cuts import column_predicates, round_cuts
 from mecharule_ops.predicates.functions import words_of
+from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.types import Value
 
 _LEAST, _MOST = 0.03, 0.97
@@ -38,10 +39,11 @@ def text_predicates(columns: Mapping[str, Sequence[Value]], categories: int) -> 
 
 
 def is_free(values: Sequence[Value], categories: int) -> bool:
-    """Whether a column holds free text: more values than `categories`, and than a tenth of the items."""
+    """Whether a column holds free text: more values than `categories` and than a tenth of the items, or a long one."""
     distinct = set(values)
-    many = len(distinct) > max(categories, len(values) // 10)
-    return many and all(isinstance(value, str) for value in distinct)
+    if not all(isinstance(value, str) for value in distinct):
+        return False
+    return len(distinct) > max(categories, len(values) // 10) or not all(map(writable, distinct))
 
 
 def _of_text(name: str, texts: Sequence[str]) -> Iterator[str]:
@@ -68,6 +70,6 @@ def _of_pair(left: str, right: str) -> Iterator[str]:
 def _frequent(found: Sequence[set[str]], most: int) -> Iterator[str]:
     """Words by the number of texts that have them, the most frequent first, ties by spelling."""
     counts = Counter(word for words in found for word in words)
-    shares = {word: count / len(found) for word, count in counts.items() if word}
+    shares = {word: count / len(found) for word, count in counts.items() if word and writable(word)}
     ranked = sorted(shares, key=lambda word: (-shares[word], word))
     return (word for word in ranked[:most] if _LEAST <= shares[word] <= _MOST)

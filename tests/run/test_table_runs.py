@@ -26,7 +26,10 @@ SETTINGS = (
     *settings(anchor_for=3, accounts_for=1, further=0, chains_for=0, controls_for=2),
 )
 ROWS = [
-    {"prompt": f"{a}{b}", "answer": "y", "a": a, "late": b > "m"}
+    {
+        **{"prompt": f"{a}{b}", "answer": "y", "a": a, "late": b > "m"},
+        **{"essay": b * 220 if b < "c" else "none", "serial": 2**70 + ord(b), "ms": 1.7e12 + ord(a)},
+    }
     for a in "abcdefghijkl"
     for b in "abcdefghijklmnopqrst"
 ]

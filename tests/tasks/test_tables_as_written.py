@@ -1,0 +1,258 @@
+"""Tables whose names, quotation marks, line ends or values could be taken for others: read right, or refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.notebook.door import rows_of
+from mecharule_ops.tasks.column_types import freely_typed, typed
+from mecharule_ops.tasks.from_file import read_table
+from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.row_files import raw_rows
+from mecharule_ops.tasks.table_check import column_roles, rehearse, warnings_of
+from mecharule_ops.tasks.task_names import make_task
+from mecharule_ops.tasks.text import spelt
+from mecharule_ops.types import BehaviourRecord
+
+ROW = {"prompt": "a", "answer": "b"}
+
+
+def table_of(folder: Path, rows: Sequence[Mapping[str, object]], **settings: object) -> PromptTable:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = make_task(str(path), **settings)
+    assert isinstance(task, PromptTable)
+    return task
+
+
+def two_of_arrow(path: Path) -> None:
+    columns = [pyarrow.array([text]) for text in "abc"]
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, ["prompt", "answer", "answer"]), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("t.csv", "prompt,answer,answer\na,b,c\n"),
+        ("t.tsv", "prompt\tanswer\tanswer\na\tb\tc\n"),
+        ("t.jsonl", '{"prompt": "a", "answer": "b"}\n{"prompt": "a", "answer": "b", "answer": "c"}\n'),
+        ("t.json", '[{"prompt": "a", "answer": "b", "answer": "c"}]'),
+        ("t.parquet", two_of_arrow),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(
+    name: str, write: str | Callable[[Path], None], tmp_path: Path
+) -> None:
+    """In every format, with the name; in JSON with the line."""
+    path = tmp_path / name
+    path.write_text(write) if isinstance(write, str) else write(path)
+    with pytest.raises(UsageError, match=r"different names in .* got two called 'answer'; rename one"):
+        raw_rows(path)
+    frame = pytest.importorskip("pandas").DataFrame([["a", "b", "c"]], columns=["prompt", "answer", "answer"])
+    for table in (frame, [{1: "a", "1": "b"}]):
+        with pytest.raises(UsageError, match="different names in row 1"):
+            rows_of(table)
+
+
+def test_names_that_a_rule_would_write_alike_are_refused_with_both(tmp_path: Path) -> None:
+    """And a name is spelt in the form in which Python reads it, so that a rule finds its column."""
+    with pytest.raises(UsageError, match=r"got 'review text' and 'review_text', which both are review_text"):
+        table_of(tmp_path, [{**ROW, "review text": 1, "review_text": 2}]).describe()
+    with pytest.raises(UsageError, match="at most 100 characters"):
+        table_of(tmp_path, [{**ROW, "x" * 101: 1}]).describe()
+    names = ["x²", "ﬁne", "Ⅷ", "हिन्दी", "if", "2nd", "a b"]
+    assert [spelt(name) for name in names] == ["x2", "fine", "VIII", "हिन्दी", "if_", "_2nd", "a_b"]
+    rows = [{**ROW, "prompt": str(n), **dict.fromkeys(names, "even" if n % 2 else "odd")} for n in range(9)]
+    rehearse(table_of(tmp_path, rows))
+
+
+def test_a_data_frames_row_numbers_are_no_column_and_that_is_said(tmp_path: Path) -> None:
+    """As `to_csv` and `to_parquet` write them, once and twice; no rule can be about them."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([{**ROW, "prompt": str(n), "x": n % 3} for n in range(9)], index=range(220, 229))
+    frame.to_csv(tmp_path / "once.csv")
+    pandas.read_csv(tmp_path / "once.csv").to_csv(tmp_path / "twice.csv")
+    frame.sort_values("x").to_parquet(tmp_path / "rows.parquet")
+    for name, left in (
+        ("once.csv", [""]),
+        ("twice.csv", ["", "Unnamed: 0"]),
+        ("rows.parquet", ["__index_level_0__"]),
+    ):
+        task = make_task(str(tmp_path / name))
+        assert isinstance(task, PromptTable)
+        assert task.left_out == left
+        assert [role.name for role in column_roles(task)] == ["prompt", "answer", "x"]
+        assert task.prompt_columns == {"prompt", "answer", "x"}
+        said = [line for line in warnings_of(task) if "row numbers" in line]
+        assert len(said) == len(left)
+        assert list(read_table(str(tmp_path / name))[0]) == ["prompt", "answer", "x"]
+
+
+def test_a_column_prompt_beside_a_template_is_what_the_model_reads_or_refused(tmp_path: Path) -> None:
+    """Rules call the whole question `prompt`: one that the template shows is made of that, in every predicate."""
+    rows = [{"prompt": f"w{n}", "q": f"v{n}", "answer": "b"} for n in range(40)]
+    with pytest.raises(UsageError, match="a column that the prompt does not show; rename it"):
+        table_of(tmp_path, rows, template="Q: {q}").describe()
+    task = table_of(tmp_path, rows, template="Q: {prompt} {q}\nA:")
+    record = BehaviourRecord(
+        example=task.examples(99, np.random.default_rng(0))[0],
+        tokens=(),
+        completion="",
+        parsed={},
+        label=True,
+    )
+    texts = [text for text in task.account_predicates() if "words(prompt)" in text]
+    assert texts
+    columns = task.columns([record])
+    assert columns["prompt"].tolist() == ["Q: w0 v0\nA:"]
+    assert all(">= 4" in text for text in texts if ">=" in text)
+    numbers = table_of(tmp_path, [{"prompt": n, "answer": "b"} for n in range(40)])
+    rehearse(numbers)
+
+
+CELLS = st.text("ab,;\t\n\"' é", max_size=8)
+
+
+@given(
+    st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4),
+    st.sampled_from(((".csv", ","), (".csv", ";"), (".csv", "\t"), (".tsv", "\t"), (".txt", "\t"))),
+    st.sampled_from((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)),
+    st.sampled_from(("\n", "\r\n", "\r")),
+)
+def test_what_a_csv_writer_wrote_is_read_back(
+    rows: list[tuple[str, str]], form: tuple[str, str], quoting: int, line_end: str
+) -> None:
+    """Against Python's own writer, with each delimiter, quoting and line end, those inside cells included."""
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter=form[1], quoting=quoting, lineterminator="\n").writerows(  # type: ignore[arg-type]
+        [("prompt", "answer"), *rows]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows").with_suffix(form[0])
+        path.write_bytes(written.getvalue().replace("\n", line_end).encode())
+        assert [tuple(row.values()) for row in raw_rows(path)] == rows
+
+
+@given(st.lists(st.tuples(*[st.text("ab \"',", max_size=6)] * 2), min_size=1, max_size=3))
+def test_a_quotation_mark_in_plain_tabs_stays_one(rows: list[tuple[str, str]]) -> None:
+    """Where no writer of CSV would have written the file so."""
+    text = "".join(f"{one}\t{other}\n" for one, other in [("prompt", "answer"), *rows])
+    lines = [*csv.reader(io.StringIO(text), csv.excel_tab)]
+    again = io.StringIO()
+    csv.writer(again, csv.excel_tab, lineterminator="\n").writerows(lines)
+    meant = again.getvalue() == text and all(len(line) == 2 for line in lines)
+    expected = [tuple(line) for line in lines[1:]] if meant else rows
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.tsv")
+        path.write_text(text)
+        assert [tuple(row.values()) for row in raw_rows(path)] == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('prompt,answer\n"say \\"hi\\", then",b\n', "does not read"),
+        ('prompt,answer\n"a", "b"\n', "a quotation mark stands behind a space"),
+        ("'prompt','answer'\n'a','b'\n", "a column 'prompt'"),
+    ],
+)
+def test_quotes_of_another_dialect_are_refused(content: str, said: str, tmp_path: Path) -> None:
+    """Backslashes before marks, spaces before them, single ones."""
+    path = tmp_path / "rows.csv"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=said):
+        make_task(str(path)).describe()
+
+
+def test_marks_and_returns_around_prompts_are_said(tmp_path: Path) -> None:
+    """Where a file has them and nothing tells whether they were meant."""
+    rows = [{"prompt": f'"{n}"', "answer": "b", "x": n} for n in range(9)]
+    rows += [{"prompt": f"a\r\n{n}", "answer": "c", "x": n} for n in range(9)]
+    said = " ".join(warnings_of(table_of(tmp_path, rows)))
+    assert "9 prompts begin and end in a quotation mark" in said
+    assert "9 prompts hold carriage returns" in said
+
+
+def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path) -> None:
+    """A long category is free text, a huge number a text, one beyond 10^12 is told, half a surrogate pair refused."""
+    assert typed([2**63, 1]) == [str(2**63), "1"]
+    assert typed([2**63 - 1, -(2**63) + 1]) == [2**63 - 1, -(2**63) + 1]
+    assert freely_typed([str(10**30), "5"]) == [str(10**30), "5"]
+    assert freely_typed(["1e30", "5"]) == [1e30, 5.0]
+    rows = [
+        {
+            "prompt": str(n),
+            "answer": 2**70 + n,
+            "essay": "long " * 50 if n % 2 else "no",
+            "ms": 1_700_000_000_000 + n,
+        }
+        for n in range(60)
+    ]
+    task = table_of(tmp_path, rows)
+    rehearse(task)
+    assert {role.name: role.kind for role in column_roles(task)}["essay"] == "text"
+    assert any("beyond 10^12, which no rule can name: ms" in line for line in warnings_of(task))
+    assert not any("essay ==" in text or "ms <" in text for text in task.account_predicates())
+    for text, where in (
+        ('{"prompt": "\\ud83d", "answer": "b"}', "row 1, column 'prompt'"),
+        ('{"\\ud83d": 1}', "names"),
+    ):
+        (tmp_path / "half.jsonl").write_text(text)
+        with pytest.raises(UsageError, match=f"{where}.*half a surrogate pair"):
+            raw_rows(tmp_path / "half.jsonl")
+    (tmp_path / "half.jsonl").write_text('{"prompt": "a", "answer": "b", "x": 1e999}')
+    with pytest.raises(UsageError, match="text or a number in row 1, column 'x'"):
+        raw_rows(tmp_path / "half.jsonl")
+
+
+VALUES = st.one_of(
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.text(st.characters(codec="utf-8"), max_size=9),
+    st.sampled_from(["x" * 201, "\x85" * 120, "'\"\\" * 60, "007", "1_000", "1e400", 10**400, -(2**63), "²"]),
+)
+NAMES = st.one_of(
+    st.sampled_from(["words", "x²", "ﬁne", "in", "a b", "y" * 100]),
+    st.text(st.characters(codec="utf-8"), max_size=4),
+)
+
+
+@given(
+    st.dictionaries(
+        NAMES.filter(lambda name: name not in ("answer", "prompt")), st.lists(VALUES, min_size=1), max_size=3
+    ),
+    st.integers(1, 30),
+)
+def test_a_table_that_passes_is_rehearsed_without_a_fault(
+    columns: Mapping[str, Sequence[object]], count: int
+) -> None:
+    """Any names and values: either one line refuses the table, or arrays, predicates and records are made of it."""
+    rows = [
+        {
+            "prompt": str(n),
+            "answer": "b",
+            **{name: values[n % len(values)] for name, values in columns.items()},
+        }
+        for n in range(count)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        task = table_of(Path(folder), rows)
+        try:
+            task.describe()
+        except UsageError:
+            return
+        rehearse(task)
