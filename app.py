@@ -8,15 +8,19 @@ unavailable · 4 claim not supported or verify mismatch · 5 budget spent, parti
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.verbs import options as verbs
-from agent.verbs.command_line import parser, told
-from mecharule_ops.errors import MechaRuleError, UsageError
+from agent.verbs.command_line import parser, silence, told, write
+from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
 from tools.arguments import RepairArguments
 from tools.registry import call, typed
 
@@ -31,10 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Threads that wait by spinning make a shared machine many times slower; it must be said before torch loads.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    _open_streams()
     try:
         if not given:
             return _screens()
         options = parser().parse_args(given)
+        if sys.flags.optimize > 1:
+            raise UsageError(
+                "expected Python with docstrings, which transformers and XGBoost read, got PYTHONOPTIMIZE=2 or -OO; "
+                "leave it out, or take 1"
+            )
         if options.verb not in HANDLERS:
             return _print(options, call(options.verb, told(options, _tell), _tell))
         model = verbs.VERBS.get(options.verb, RepairArguments)
@@ -43,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = "interrupted; what was stored is kept, `mecharule resume` continues"
         return _failed(given, message, INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         return 0
     except MechaRuleError as error:
         return _failed(given, str(error), error.exit_code)
@@ -51,14 +61,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _failed(given: Sequence[str], message: str, code: int) -> int:
     if "--json" in given or "jsonl" in given or "--output=jsonl" in given:
-        print(json.dumps({"ok": False, "error": message, "exit_code": code}))
+        with suppress(StoreError):
+            write(json.dumps({"ok": False, "error": message, "exit_code": code}))
     _tell(f"mecharule: {message}")
     return code
 
 
+def _open_streams() -> None:
+    """A closed stream reads as empty and drops what is written; a sign that an encoding lacks is written as in JSON."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    codecs.register_error("as in JSON", _as_in_json)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="as in JSON")
+
+
+def _as_in_json(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+@contextmanager
+def _narrating() -> Iterator[None]:
+    """What stderr has no room for is left out: a full disk under it ends no work."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        silence(sys.stderr)
+
+
 def _tell(line: str) -> None:
     """Narration: one line on stderr."""
-    print(line, file=sys.stderr, flush=True)
+    with _narrating():
+        print(line, file=sys.stderr, flush=True)
 
 
 def _screens() -> int:
@@ -192,9 +231,10 @@ def _work(
                 if lines:
                     from mecharule_ops.store.event_json import event_to_json
 
-                    print(event_to_json(event), flush=True)
+                    write(event_to_json(event))
                 if not isinstance(event, unseen):
-                    display.show(event)
+                    with _narrating():
+                        display.show(event)
 
             result = work(show)
     finally:
@@ -211,7 +251,7 @@ def _repair(asked: RepairArguments, options: argparse.Namespace) -> int:
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
-    print(json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else result.text)
+    write(json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else result.text)
     return result.exit_code
 
 

@@ -25,6 +25,8 @@ import numpy as np
 import scipy
 from jaxtyping import Bool, Shaped
 
+from mecharule_ops.errors import UsageError
+
 _Z = 1.959963984540054
 """Of a two-sided 95 % interval."""
 
@@ -46,9 +48,9 @@ class Paired:
     """(records, fixed − broken) of each cluster; empty where records are independent."""
 
     def __post_init__(self) -> None:
-        assert 0 <= self.broken <= self.before, self
-        assert 0 <= self.fixed <= self.n - self.before, self
-        assert self.fixed + self.broken <= self.acted <= self.n, self
+        within = 0 <= self.broken <= self.before and 0 <= self.fixed <= self.n - self.before
+        if not (within and self.fixed + self.broken <= self.acted <= self.n):
+            raise UsageError(f"expected counts of the same {self.n} records before and after, got {self}")
 
     @classmethod
     def of(

@@ -1,14 +1,15 @@
-"""Text that a person or a model wrote, made fit for one line of a terminal, a table or a report; and text as a file."""
+"""Text that a person or a model wrote, fit for a line of a terminal, a table or a report; text as a file, and paths."""
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from mecharule_ops.errors import system_errors
+from mecharule_ops.errors import UsageError, system_errors
 
 _TRICKS = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Control, format (bidi, zero width), surrogate and private characters."""
@@ -73,3 +74,26 @@ def write_file(file: str | Path, text: str) -> Path:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_text(text, encoding="utf-8")
     return Path(file)
+
+
+def user_folder(
+    variable: str, usual: Callable[[str], str], environment: Mapping[str, str] = os.environ
+) -> Path:
+    """The program's folder of one kind: what the variable names, else the user's usual one. It may not exist yet.
+
+    Raises `UsageError` where that lies in the home folder of a user who has none.
+    """
+    if chosen := environment.get(variable):
+        return Path(chosen)
+    try:
+        return Path(usual("mecharule"))
+    except RuntimeError as error:
+        raise UsageError(
+            f"expected a home folder, got none: HOME is not set and the system does not know this user; set HOME, or "
+            f"{variable}, to a folder"
+        ) from error
+
+
+def typed_path(name: str) -> Path:
+    """A path as a person types it: `~` is the home folder where there is one, else a name like any other."""
+    return Path(os.path.expanduser(name))  # noqa: PTH111

@@ -196,7 +196,8 @@ class FlipCount:
     n: int
 
     def __post_init__(self) -> None:
-        assert 0 <= self.flips <= self.n, (self.flips, self.n)
+        if not 0 <= self.flips <= self.n:
+            raise UsageError(f"expected 0 to {self.n} flips, got {self.flips}")
 
     @property
     def flip_rate(self) -> float:
@@ -231,7 +232,8 @@ class Share:
     n: int
 
     def __post_init__(self) -> None:
-        assert 0 <= self.count <= self.n, (self.count, self.n)
+        if not 0 <= self.count <= self.n:
+            raise UsageError(f"expected a count from 0 to {self.n}, got {self.count}")
 
     @property
     def rate(self) -> float:

@@ -6,8 +6,11 @@ without a flag. Nothing here computes, so listing every tool loads no numerical 
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -86,6 +89,14 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     positional: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """The help is the docstring, also where Python leaves docstrings out (`PYTHONOPTIMIZE=2`)."""
+        super().__init_subclass__(**more)
+        if sys.flags.optimize > 1:
+            (written,) = ast.parse(inspect.getsource(cls)).body
+            assert isinstance(written, ast.ClassDef)
+            cls.__doc__ = ast.get_docstring(written)
 
     @classmethod
     def about(cls, run: str, given: Mapping[str, object]) -> dict[str, object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
+from mecharule_ops.plain_text import typed_path
 from mecharule_ops.repair.gate_folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
 from mecharule_ops.repair.keeping import mended_regime, new_repair, stored
 from mecharule_ops.repair.learning import GateSettings
@@ -70,7 +71,7 @@ def repair(
 def request_of(run: Run, given: RepairArguments) -> RepairRequest:
     """What the arguments ask of this run. Raises `UsageError` for a basis or requests that there are not."""
     bases = run.config.bases
-    harmless = "" if given.harmless is None else str(Path(given.harmless).expanduser())
+    harmless = "" if given.harmless is None else str(typed_path(given.harmless))
     if harmless:
         if not run.task.words.success_is_harm:
             raise UsageError(

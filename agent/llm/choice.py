@@ -29,6 +29,7 @@ from agent.llm.faults import ProviderFault
 from agent.llm.protocol import LanguageModel
 from agent.llm.retrying import MOST_TOKENS, TokenPrice
 from mecharule_ops.errors import UsageError, misfit
+from mecharule_ops.plain_text import typed_path, user_folder
 
 PROVIDERS = ("anthropic", "openai")
 LOCAL = "local"
@@ -128,7 +129,7 @@ def make_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> L
         from agent.llm.local_model import LocalModel
         from mecharule_ops.loading import gguf
 
-        return LocalModel(gguf.gguf_file() if model == gguf.NAME else Path(model).expanduser())
+        return LocalModel(gguf.gguf_file() if model == gguf.NAME else typed_path(model))
     key = environment.get(f"{provider.upper()}_API_KEY", _LOCAL_KEY)
     if provider == "anthropic":
         from agent.llm.anthropic_model import AnthropicModel
@@ -176,8 +177,7 @@ def _nothing_chosen(environment: Mapping[str, str]) -> str:
 
 
 def _config_path(environment: Mapping[str, str]) -> Path:
-    chosen = environment.get("MECHARULE_CONFIG")
-    return Path(chosen) if chosen else Path(user_config_dir("mecharule")) / "config.json"
+    return user_folder("MECHARULE_CONFIG", lambda name: f"{user_config_dir(name)}/config.json", environment)
 
 
 def _config(path: Path) -> _Config:

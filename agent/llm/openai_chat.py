@@ -6,6 +6,7 @@ that refuses either is asked without it. Reasoning that a server writes beside i
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agent.llm.faults import ReplyRefused, cut_off, cut_short
@@ -22,6 +23,7 @@ class OpenAIChatModel(OpenAIClient):
 
     def _read(self, request: Request, arguments: dict[str, Any], on_text: OnText) -> Reply:
         with self._client.chat.completions.stream(**arguments) as stream:
+            stream._raw_stream = _numbered(stream._raw_stream)
             ended = False
             for event in stream:
                 if event.type == "content.delta" and event.delta:
@@ -61,6 +63,18 @@ class OpenAIChatModel(OpenAIClient):
                 for tool in request.tools
             ]
         return arguments
+
+
+def _numbered(chunks: Iterable[Any]) -> Iterator[Any]:
+    """The chunks, each tool call with its place among the reply's: some servers leave out what the SDK goes by."""
+    ids: list[str] = []
+    for chunk in chunks:
+        for call in (call for choice in chunk.choices for call in choice.delta.tool_calls or ()):
+            if call.index is None:
+                if call.id and call.id not in ids:
+                    ids.append(call.id)
+                call.index = ids.index(call.id) if call.id else max(0, len(ids) - 1)
+        yield chunk
 
 
 def _message(turn: Turn) -> dict[str, Any]:

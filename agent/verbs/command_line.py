@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from agent.verbs.options import VERBS
 from mecharule_ops.bases import UNIT_NAME
-from mecharule_ops.errors import UsageError, did_you_mean
+from mecharule_ops.errors import StoreError, UsageError, did_you_mean
 from tools.arguments import UNIT_MEANING, Arguments
 from tools.registry import TOOLS, Tell
 from tools.schemas import options_of
@@ -52,8 +53,31 @@ _WIDTH, _NAME = 80, 16
 _ON_OUTPUT = frozenset({"verb", "json", "display", "output"})
 
 
+def write(text: str) -> None:
+    """Data: text on stdout, at once. Raises `StoreError` where it cannot be written, `BrokenPipeError` as it is."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence(sys.stdout)
+        raise StoreError(
+            f"expected to write the result to stdout, the system says: {error.strerror}; free the disk or name another "
+            "file"
+        ) from error
+
+
+def silence(stream: TextIO) -> None:
+    """From here on a stream that failed takes what is written and drops it, so that the exit does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 class Parser(argparse.ArgumentParser):
     """Reports a wrong command line as every other error is reported."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help or version, where argparse would pass over a full disk. Raises as `write`."""
+        write(message.rstrip())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Every argument must be known, options first. Raises `UsageError`."""

@@ -151,7 +151,10 @@ def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Pat
     fit_tokenizer(tokenizer, lambda name: _field(readers[0], f"tokenizer.ggml.{name}", None))
     tokenizer.save_pretrained(built)
     again = AutoModelForCausalLM.from_pretrained(built, dtype=torch.float32).eval()
-    assert _same_logits(plain, again), "the converted model differs from its source"
+    if not _same_logits(plain, again):
+        raise ModelUnavailable(
+            f"expected {source} to write the same once converted, it differs; fetch it again"
+        )
 
 
 def _not_taken(model: PreTrainedModel, readers: Sequence[GGUFReader]) -> set[str]:

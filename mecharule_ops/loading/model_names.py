@@ -17,6 +17,7 @@ from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, m
 from mecharule_ops.loading.gguf_files import stem_of
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape, unreadable
+from mecharule_ops.plain_text import typed_path
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -130,7 +131,7 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
         return directory
     if name.startswith(KNOWN):
         return _known(name)
-    path = Path(name).expanduser()
+    path = typed_path(name)
     if path.is_file() and path.suffix == ".gguf":
         return from_gguf(path)
     if path.is_dir():
@@ -163,7 +164,7 @@ def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
 
     plain = ("PreTrainedTokenizerFast", "TokenizersBackend")
     try:
-        config: dict[str, Any] = parse_json((directory / "tokenizer_config.json").read_text())
+        config: dict[str, Any] = parse_json((directory / "tokenizer_config.json").read_text("utf-8"))
         loader = PreTrainedTokenizerFast if config.get("tokenizer_class") in plain else AutoTokenizer
         return loader.from_pretrained(directory, local_files_only=True)
     except (OSError, ValueError, TypeError, AttributeError, ImportError) as error:

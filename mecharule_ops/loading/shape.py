@@ -104,8 +104,8 @@ class ModelShape:
 def read_shape(directory: Path) -> ModelShape:
     """The sizes that config and file headers give.
 
-    Raises `ModelUnavailable` for a directory that is no model, an architecture that is not supported, and weight
-    files that are missing, cut short or without a layer.
+    Raises `ModelUnavailable` for a directory that is no model, quantised weights, an architecture that is not
+    supported, and weight files that are missing, cut short or without a layer.
     """
     settings = _settings(directory)
     wiring = wiring_for(str(settings["model_type"]))
@@ -182,6 +182,12 @@ def _settings(directory: Path) -> Mapping[str, Any]:
             f"expected a Hugging Face model directory with a config.json that names its model_type, "
             f"got {directory} ({type(error).__name__}); name another directory"
         ) from error
+    if packed := settings.get("quantization_config"):
+        how = packed.get("quant_method", "unnamed") if isinstance(packed, dict) else packed
+        raise ModelUnavailable(
+            f"expected weights in float32, bfloat16 or float16, got quantised ones ({how}) in {directory}; name the "
+            "model that they were made from"
+        )
     return settings
 
 

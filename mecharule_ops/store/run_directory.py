@@ -11,6 +11,7 @@ from platformdirs import user_data_dir
 
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import RunFinished, RunStarted
+from mecharule_ops.plain_text import user_folder
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.store.run_log import RunLog
 
@@ -33,9 +34,8 @@ class RunSummary:
 
 
 def runs_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of runs: `MECHARULE_RUNS`, else the user's data folder. It may not exist yet."""
-    chosen = environment.get("MECHARULE_RUNS")
-    return Path(chosen) if chosen else Path(user_data_dir("mecharule")) / "runs"
+    """The folder of runs: `MECHARULE_RUNS`, else one in the user's data folder. Raises as `user_folder`."""
+    return user_folder("MECHARULE_RUNS", lambda name: f"{user_data_dir(name)}/runs", environment)
 
 
 def run_path(run: str, folder: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, cast
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.column_types import typed
 from mecharule_ops.tasks.row_files import is_index, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask
@@ -30,7 +31,7 @@ class TableTask(TextTask, ABC):
 
     def rows(self) -> Sequence[Row]:
         """The file's rows. Raises `UsageError` as `read_table` does."""
-        given = Path(self.file).expanduser()
+        given = typed_path(self.file)
         beside = Path(str(sys.modules[type(self).__module__].__file__)).parent / given
         chosen = beside if self.file and not given.is_file() and beside.is_file() else given
         return read_table(str(chosen) if self.file else "", self.needs)
@@ -41,7 +42,7 @@ def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
 
     Raises `UsageError` when there is no file, it does not read, or a column of `needs` is missing.
     """
-    path = Path(file).expanduser()
+    path = typed_path(file)
     if not file or not path.exists():
         raise UsageError(
             f"expected a CSV, TSV, JSONL or Parquet file, got {file!r}, which is none; name one with task.file"

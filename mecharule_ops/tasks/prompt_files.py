@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.plain_text import typed_path
 
 
 def prompt_settings(few_shot: str | None, template: str | None) -> Iterator[tuple[str, str]]:
@@ -19,7 +19,7 @@ def prompt_settings(few_shot: str | None, template: str | None) -> Iterator[tupl
 def few_shot_lines(file: str) -> str:
     """The text of the file, with a newline at its end. Raises `UsageError`."""
     try:
-        text = Path(file).expanduser().read_text(encoding="utf-8")
+        text = typed_path(file).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise UsageError(f"expected a text file of few-shot lines, got {file!r}: {error}") from error
     if not text.strip():

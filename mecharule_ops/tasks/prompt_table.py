@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.answer_columns import (
     ANSWER,
     ANSWERS,
@@ -81,7 +82,7 @@ class PromptTable(TextTask):
         """Where the table lies: as named, else of that name in this folder. Raises `UsageError` where it is not."""
         if self.file in EXAMPLE_SETS:
             return _SETS / f"{self.file}.jsonl"
-        named = Path(self.file).expanduser()
+        named = typed_path(self.file)
         for path in (named, Path(named.name)):
             if self.file and path.exists():
                 return path

