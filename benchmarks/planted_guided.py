@@ -25,8 +25,7 @@ from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.guided import GuidedSettings, guided_searches
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.run.auditing import OVERLOOKED
-from mecharule_ops.run.planning import AUDITED_AT_MOST
+from mecharule_ops.run.planning import AUDITED_AT_MOST, OVERLOOKED
 from mecharule_ops.types import (
     Basis,
     FlipCount,

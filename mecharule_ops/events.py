@@ -85,21 +85,34 @@ class Price(Event):
     least_evaluations: int = 0
     """If no group flips anything; 0 when not known."""
     least_seconds: float = 0.0
+    likely_evaluations: int = 0
+    """If groups flip what first order predicts; 0 where it was not asked."""
+    likely_seconds: float = 0.0
 
     @property
     def ablations(self) -> str:
-        """`2,160 group ablations if nothing flips, at most 18,144`, or the most alone."""
+        """`between 2,160 and 18,144 group ablations`, the one number that it is, or the most alone."""
         if not self.least_evaluations:
             return f"at most {self.evaluations:,} group ablations"
-        return f"{self.least_evaluations:,} group ablations if nothing flips, at most {self.evaluations:,}"
+        if self.least_evaluations == self.evaluations:
+            return f"{self.evaluations:,} group ablations"
+        between = f"between {self.least_evaluations:,} and {self.evaluations:,}"
+        if self.likely_evaluations:
+            return f"about {self.likely_evaluations:,} group ablations as first order predicts ({between})"
+        return f"{between} group ablations"
 
     def time(self, clock: Callable[[float], str]) -> str:
-        """`about 3:00 to 82:39`, or the most alone; `clock` writes seconds."""
+        """`about 3:00 to 82:39`, as first order predicts, or the most alone; `clock` writes seconds."""
         if math.isnan(self.seconds):
             return "in a time that was not measured"
         if not self.least_evaluations:
             return f"about {clock(self.seconds)} at most"
-        return f"about {clock(self.least_seconds)} to {clock(self.seconds)}"
+        least, likely, most = map(clock, (self.least_seconds, self.likely_seconds, self.seconds))
+        if least == most:
+            return f"about {most}"
+        return (
+            f"about {likely} ({least} to {most})" if self.likely_evaluations else f"about {least} to {most}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

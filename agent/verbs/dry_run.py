@@ -1,15 +1,20 @@
-"""What a run would need and cost at most, as lines and as data."""
+"""What a run would need and cost, as lines and as data."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from mecharule_ops.codec import encode
+from mecharule_ops.events import Price
 from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.run.outlook import Outlook, SearchOutlook
 from mecharule_ops.types import Basis
 
 
-def told(outlook: Outlook) -> list[tuple[str, str]]:
-    """(what, how much) line by line."""
+def told(outlook: Outlook, paces: Mapping[Basis, float] = MappingProxyType({})) -> list[tuple[str, str]]:
+    """(what, how much) line by line; `paces` are seconds an example-forward of the bases for which they are known."""
     shape, weights = outlook.shape, outlook.weight_bytes(4)
     size = f"{shape.n_layers} layers of width {shape.d_model:,}, {shape.n_heads} heads"
     prompt = "not measured" if outlook.longest_prompt is None else f"at most {outlook.longest_prompt} tokens"
@@ -21,7 +26,10 @@ def told(outlook: Outlook) -> list[tuple[str, str]]:
         ("prompts", prompt),
         ("memory", f"{gigabytes(weights)} of weights in float32; {gigabytes(free_memory())} free"),
         ("placed", outlook.placed),
-        *((f"{search.basis.value} {search.regime.arrow}", _at_most(search)) for search in outlook.searches),
+        *(
+            (f"{search.basis.value} {search.regime.arrow}", _price(search, paces))
+            for search in outlook.searches
+        ),
     ]
 
 
@@ -44,16 +52,34 @@ def as_data(outlook: Outlook) -> dict[str, object]:
     }
 
 
-def _at_most(search: SearchOutlook) -> str:
+def _price(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
+    pace = paces.get(search.basis, math.nan)
+    price = Price(
+        evaluations=search.evaluations,
+        example_forwards=search.example_forwards,
+        seconds=search.example_forwards * pace,
+        least_evaluations=search.least_evaluations,
+        least_seconds=search.least_forwards * pace,
+    )
     predictions = (
         f", first-order predictions before it at most {search.prediction_forwards:,} more"
         if search.prediction_forwards
         else ""
     )
-    return (
-        f"at most {search.evaluations:,} group ablations on {search.units:,} units, "
-        f"{search.example_forwards:,} example-forwards{predictions}"
+    forwards = (
+        f"{search.example_forwards:,}"
+        if search.least_forwards == search.example_forwards
+        else f"{search.least_forwards:,} to {search.example_forwards:,}"
     )
+    said = f"{price.ablations} on {search.units:,} units, {price.time(duration)}"
+    return f"{said}, {forwards} example-forwards{predictions}"
+
+
+def duration(seconds: float) -> str:
+    """`8 s`, `12 min`, `4.5 h`."""
+    if seconds < 120:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
 def count(parameters: int) -> str:

@@ -97,7 +97,7 @@ class _Settings(_Verb):
     yes: bool = False
     """accept the price without being asked"""
     dry_run: bool = False
-    """print what would run and what it costs at most, then stop"""
+    """print what would run and what it costs, then stop"""
 
     @property
     def chosen(self) -> dict[str, Any]:

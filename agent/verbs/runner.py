@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.verbs.dry_run import as_data, told
+from agent.verbs.dry_run import as_data, gigabytes, told
 from mecharule_ops.codec import parse_json
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import BudgetSpent, StoreError, UsageError
+from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import resolve
@@ -22,7 +22,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun, check_fork
-from mecharule_ops.run.outlook import outlook
+from mecharule_ops.run.outlook import Outlook, outlook
 from mecharule_ops.run.settled import settled, writing
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
@@ -34,6 +34,7 @@ from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.table_check import rehearse, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
+from mecharule_ops.types import Basis
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.registry import ToolResult
 from tools.show import example_of, with_contribution
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 Show = Callable[[Event], None]
 Approve = Callable[[Price], bool]
+CALIBRATED = 4 * 10**9
+"""Bytes of the largest weights that a dry run loads to measure a pace."""
 ALONE = Wanted()
 """No workers: this process answers itself."""
 
@@ -83,7 +86,7 @@ def config_from(
 
 def _read(file: str) -> Mapping[str, object]:
     try:
-        content = parse_json(Path(file).read_text())
+        content = parse_json(Path(file).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"expected a JSON file of settings, got {file}: {error}") from error
     if not isinstance(content, dict):
@@ -92,27 +95,47 @@ def _read(file: str) -> Mapping[str, object]:
 
 
 def plan(config: RunConfig) -> ToolResult:
-    """What would run and what it costs at most, without loading a weight (`--dry-run`). Raises as `outlook`."""
+    """What would run and what it costs (`--dry-run`); a weight is loaded for the pace alone. Raises as `outlook`."""
     config = settled(config)
     found, task = outlook(config), task_of(config)
     if isinstance(task, TextTask):
         rehearse(task)
     warnings = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
+    paces, measured = _paces(config, found)
     data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
-    lines = [f"{name:18} {said}" for name, said in told(found)]
+    lines = [f"{name:18} {said}" for name, said in told(found, paces)]
     lines += [f"could go wrong: {warning}" for warning in warnings]
-    lines += ["", *_what_it_takes(config), "", "Settings:"]
+    lines += ["", measured, *_what_it_takes(config), "", "Settings:"]
     lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
     planned = {"dry_run": True, "settings": data, "warnings": list(warnings), **as_data(found)}
+    planned["seconds_a_forward"] = dict(paces)
     return ToolResult(data=planned, text="\n".join(lines))
+
+
+def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], str]:
+    """Seconds an example-forward of each basis, measured now, and the sentence about it; none where that takes long."""
+    weights = found.weight_bytes(4)
+    if weights > CALIBRATED or _graded_by_model(config):
+        why = (
+            "a language model grades"
+            if _graded_by_model(config)
+            else f"{gigabytes(weights)} of weights to load"
+        )
+        return {}, f"The time is not measured here ({why}); the run measures its pace before it asks."
+    from mecharule_ops.run.pacing import measured_pace
+
+    try:
+        paces = measured_pace(config, time.monotonic)
+    except MechaRuleError as error:
+        return {}, f"The time is not known, since no pace could be measured: {error}"
+    return paces, "The time is by a few ablations of this model, task and units, made just now."
 
 
 def _what_it_takes(config: RunConfig) -> Iterator[str]:
     """When the time is known, and what the last run of the model and bases took, in sentences a line each."""
     yield (
-        f"Nothing was run. A group ablation is one try: some units off together, on up to {2 * config.slice_size} "
-        "prompts (an example-forward is one of them). The run itself loads the model, measures its pace, and asks with "
-        "the time before it searches (--yes agrees to any)."
+        f"A group ablation is one try: some units off together, on up to {2 * config.slice_size} prompts (an "
+        "example-forward is one of them). Nothing was searched; the run asks once more before it is (--yes agrees)."
     )
     for earlier in _finished_findings():
         searched = {search.intervention.basis for search in earlier.searches if not search.nothing_searched}

@@ -11,21 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together, unsettled
+from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.run.driver import found_event
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, flips_on
-from mecharule_ops.run.planning import audit_tests
+from mecharule_ops.run.planning import audit_settings, audit_strata, audit_tests
 from mecharule_ops.state.search_id import search_id
-from mecharule_ops.types import GroupAnswer, GroupQuery, Neuron, Verdict
-
-IN_A_GROUP = "pruned with a group"
-ALONE = "tested alone on a part of the examples"
-OVERLOOKED = 0.005
-"""Chance of overlooking a drawn τ-agonist after a guided search: 40 of 128 examples rule a quiet unit out. For the same
-money less draws fewer units, and more widens the bound once agonists are met."""
+from mecharule_ops.types import GroupAnswer, GroupQuery, Neuron
 
 
 def audited(run: Run, journal: Journal, found: Localised) -> Localised:
@@ -34,13 +28,13 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
     Cost: at most one singleton test for each unit that is drawn or was pruned with a τ-agonist that is met, less what
     is stored. Raises `AblationStopped`.
     """
-    strata = _by_prediction(found) if found.plan.predictions else _by_ending(found)
+    strata = audit_strata(found.plan, found.trees, found.candidates)
     population = sum(map(len, strata.values()))
     tests = audit_tests(run.config, population)
     if found.exhaustive or not found.complete or not tests:
         return found
     where = f"{found.basis.value} {found.regime.arrow}"
-    settings = _settings(run, found, tests, population)
+    settings = audit_settings(run.config, found.plan, tests, population)
     with journal.stage(f"audit {where}", settings.budget, "ablations") as stage:
         result = _drawn(run, found, strata, settings, stage)
         trees = {tree.layer: tree for tree in found.trees}
@@ -55,45 +49,6 @@ def audited(run: Run, journal: Journal, found: Localised) -> Localised:
         audit = SearchAudit.of(result, agonists, known=known, exact=not settings.slip)
         stage.summary = audit.summary
     return replace(found, audit=audit)
-
-
-def _settings(run: Run, found: Localised, tests: int, population: int) -> AuditSettings:
-    """What the money of so many exact tests buys; all exact where it buys them for everyone."""
-    exact = AuditSettings(
-        at_most=0,
-        n_associated=len(found.slices.associated),
-        n_unrelated=len(found.slices.unrelated),
-        tau=run.config.tau,
-        budget=tests,
-    )
-    if not found.plan.predictions or tests >= population:
-        return exact
-    early = replace(exact, slip=OVERLOOKED)
-    return replace(early, budget=min(population, early.draws_for(tests)))
-
-
-def _by_ending(found: Localised) -> dict[str, list[Neuron]]:
-    """The units whose strength on the full slices is not known, by how the search left them."""
-    strata: dict[str, list[Neuron]] = {IN_A_GROUP: [], ALONE: []}
-    for tree, candidates in zip(found.trees, found.candidates.layers, strict=True):
-        dropped = {node.channels[0] for node in tree.nodes if node.verdict is Verdict.DROPPED}
-        for neuron in unsettled(tree, candidates, found.basis, len(found.examples)):
-            strata[ALONE if neuron.channel in dropped else IN_A_GROUP].append(neuron)
-    return {name: units for name, units in strata.items() if units}
-
-
-def _by_prediction(found: Localised) -> dict[str, list[Neuron]]:
-    """The same units by what was predicted of them."""
-    some = found.plan.settings.tau / 4
-    names = "predicted to flip nothing", "predicted to flip less", f"predicted to flip {some:.0%} or more"
-    strata: dict[str, list[Neuron]] = {name: [] for name in reversed(names)}
-    layers = zip(found.trees, found.candidates.layers, found.plan.predictions, strict=True)
-    for tree, candidates, prediction in layers:
-        strength = dict(zip(candidates.channels.tolist(), prediction.strength.tolist(), strict=True))
-        for neuron in unsettled(tree, candidates, found.basis, len(found.examples)):
-            rate = strength[neuron.channel]
-            strata[names[(rate > 0) + (rate >= some)]].append(neuron)
-    return {name: units for name, units in strata.items() if units}
 
 
 def _drawn(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -301,18 +301,9 @@ class RunContents:
 
     def recorded_plan(self, basis: Basis, regime: Regime) -> SearchPlan:
         """How a search of the run was made, from what is stored: guided where first order was asked."""
-        from mecharule_ops.run.planning import SearchKind, SearchPlan
+        from mecharule_ops.run.planning import plan_of
 
-        settings, predictions = self.search_settings(regime), self.predictions(basis, regime)
-        kind, largest = SearchKind(self.config.search), self.config.largest
-        if self.config.parity:
-            return SearchPlan(settings=settings)
-        if kind is not SearchKind.GUIDED:
-            return SearchPlan(kind=kind, settings=settings)
-        if not predictions:
-            return SearchPlan(settings=replace(settings, largest=largest or 1))
-        sweeps = self.config.rest == "grouped"
-        return SearchPlan(kind=kind, settings=settings, sweep=largest, sweeps=sweeps, predictions=predictions)
+        return plan_of(self.config, self.search_settings(regime), self.predictions(basis, regime))
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""

@@ -1,4 +1,4 @@
-"""What a run would need and cost at most, from its config and the model's files; no weight is loaded."""
+"""What a run would need and cost, from its config and the model's files; no weight is loaded."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from itertools import product
 
 import numpy as np
 
+from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.model_names import on_this_machine
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
-from mecharule_ops.run.planning import PredictionPrice, SearchKind, most_evaluations, search_settings
+from mecharule_ops.run.planning import (
+    STILL_ASKED,
+    PredictionPrice,
+    SearchKind,
+    least_and_most,
+    plan_of,
+    search_settings,
+)
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Basis, Regime
+from mecharule_ops.types import Basis, Candidates, LayerCandidates, Regime
 
 PROMPTS = 256
 """Prompts of the task that are measured in tokens."""
@@ -23,16 +31,19 @@ PROMPTS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOutlook:
-    """The most that one search can ask for, its audit or exhaustive pass included."""
+    """What one search asks for, its audit, brute force and whole layers included, on slices as large as they may be."""
 
     basis: Basis
     regime: Regime
     units: int
     """Units of the basis, of which attribution keeps at most the config's cap."""
+    least_evaluations: int
+    """Group ablations if nothing flips."""
     evaluations: int
-    """Group ablations."""
+    """At most."""
+    least_forwards: int
     example_forwards: int
-    """Each on both slices, were they as large as the config allows."""
+    """At most."""
     prediction_forwards: int
     """What first order costs before a guided search, at most; 0 for another search."""
 
@@ -88,23 +99,47 @@ def _search(
     config: RunConfig, shape: ModelShape, basis: Basis, regime: Regime, new_tokens: int
 ) -> SearchOutlook:
     settings = search_settings(config, regime, config.slice_size, config.slice_size)
-    evaluations = most_evaluations(config, min(shape.units(basis), config.cap), settings)
-    if config.budget is not None:
-        evaluations = min(evaluations, config.budget)
+    examples, units = settings.full_test, min(shape.units(basis), config.cap)
+    dearest = PredictionPrice.of(examples, examples * (new_tokens - 1), units)
+    guided = config.search == SearchKind.GUIDED and not config.parity
+    # How many tokens are in reach is not known before the model wrote them: first order may be asked, or may not.
+    cheapest = PredictionPrice.of(examples, 0, units)
+    asked = {guided and each.competitors > 0 for each in (cheapest, dearest)}
+    candidates = _every_unit(shape, basis, units)
+    bounds = [
+        least_and_most(config, candidates, plan_of(config, settings, _silent(candidates) if one else ()))
+        for one in asked
+    ]
     return SearchOutlook(
         basis=basis,
         regime=regime,
         units=shape.units(basis),
-        evaluations=evaluations,
-        example_forwards=evaluations * settings.full_test,
-        prediction_forwards=_prediction_forwards(config, shape.units(basis), settings.full_test, new_tokens),
+        least_evaluations=min(least.groups for least, _ in bounds),
+        evaluations=max(most.groups for _, most in bounds),
+        least_forwards=min(least.example_forwards for least, _ in bounds),
+        example_forwards=max(most.example_forwards for _, most in bounds),
+        prediction_forwards=dearest.example_forwards or int(STILL_ASKED * units * examples)
+        if any(asked)
+        else 0,
     )
 
 
-def _prediction_forwards(config: RunConfig, units: int, examples: int, new_tokens: int) -> int:
-    if config.search != SearchKind.GUIDED or config.parity:
-        return 0
-    return PredictionPrice.of(examples, examples * (new_tokens - 1), units).example_forwards
+def _every_unit(shape: ModelShape, basis: Basis, units: int) -> Candidates:
+    """So many units of the basis, over all layers alike; which ones attribution would keep is not known."""
+    channels = np.array_split(np.arange(units), shape.n_layers)
+    return Candidates(
+        basis=basis,
+        layers=tuple(
+            LayerCandidates(layer=layer, channels=np.arange(len(part)), scores=None)
+            for layer, part in enumerate(channels)
+        ),
+    )
+
+
+def _silent(candidates: Candidates) -> list[LayerPrediction]:
+    """First order promises nothing."""
+    none = [np.zeros(len(layer.channels)) for layer in candidates.layers]
+    return [LayerPrediction(associated=rates, unrelated=rates, scores=rates) for rates in none]
 
 
 def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | None:

@@ -6,10 +6,13 @@ One search a layer, all driven together. A price says the most and the least tha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import numpy as np
+
+from mecharule_ops.cha.audit import Audit, AuditSettings, unsettled
 from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.guided import GuidedSettings, guided_searches
@@ -24,13 +27,27 @@ from mecharule_ops.events import Price
 from mecharule_ops.run.driver import NamedSearch
 from mecharule_ops.state import search_id
 from mecharule_ops.thresholds import COMPETITORS
-from mecharule_ops.types import Candidates, FlipCount, FlipEstimate, GroupAnswer, Regime
+from mecharule_ops.types import (
+    Candidates,
+    FlipCount,
+    FlipEstimate,
+    GroupAnswer,
+    GroupQuery,
+    Neuron,
+    Regime,
+    Verdict,
+)
 
 LARGEST = {Regime.BASELINE_POSITIVE: 8, Regime.BASELINE_NEGATIVE: 4}
 """Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
 ORDER = {Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, Regime.BASELINE_NEGATIVE: Order.CHANNEL}
 """How units are grouped: attribution puts those that may repair an answer side by side, where they hide one another."""
 
+IN_A_GROUP = "pruned with a group"
+ALONE = "tested alone on a part of the examples"
+OVERLOOKED = 0.005
+"""Chance of overlooking a drawn τ-agonist after a guided search: 40 of 128 examples rule a quiet unit out. For the same
+money less draws fewer units, and more widens the bound once agonists are met."""
 AUDITED_AT_MOST = 256
 """Units that an audit draws unless the config says how many."""
 _EIGHTH = 8
@@ -110,6 +127,21 @@ class SearchPlan:
         return [ChaSearch(layer, settings=self.settings, regime=regime) for layer in layers]
 
 
+def plan_of(config: RunConfig, settings: ChaSettings, predictions: Sequence[LayerPrediction]) -> SearchPlan:
+    """How a run searches: guided where first order was asked, else each unit alone, unless its groups have a size."""
+    kind = SearchKind(config.search)
+    if config.parity:
+        return SearchPlan(settings=settings)
+    if kind is not SearchKind.GUIDED:
+        return SearchPlan(kind=kind, settings=settings)
+    if not predictions:
+        return SearchPlan(settings=replace(settings, largest=config.largest or 1))
+    sweeps = config.rest == "grouped"
+    return SearchPlan(
+        kind=kind, settings=settings, sweep=config.largest, sweeps=sweeps, predictions=predictions
+    )
+
+
 def audit_tests(config: RunConfig, pruned: int) -> int:
     """Exact tests that the audit of a search may cost when so many units were pruned.
 
@@ -121,48 +153,173 @@ def audit_tests(config: RunConfig, pruned: int) -> int:
     return max(least, min(AUDITED_AT_MOST, pruned // _EIGHTH))
 
 
-def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a_forward: float) -> Price:
-    """The most that the searches of one basis and regime can cost, and the least: if no group flips anything.
+def audit_settings(config: RunConfig, plan: SearchPlan, tests: int, population: int) -> AuditSettings:
+    """What the money of so many exact tests buys an audit; all exact where it buys them for everyone."""
+    exact = AuditSettings(
+        at_most=0,
+        n_associated=plan.settings.n_associated,
+        n_unrelated=plan.settings.n_unrelated,
+        tau=config.tau,
+        budget=tests,
+    )
+    if not plan.predictions or tests >= population:
+        return exact
+    early = replace(exact, slip=OVERLOOKED)
+    return replace(early, budget=min(population, early.draws_for(tests)))
 
-    What a guided search spends on its predictions is spent before, and not in it.
-    """
-    afterwards = _afterwards(config, candidates.total)
-    evaluations = most_evaluations(config, candidates.total, plan.settings)
-    forwards = evaluations * plan.settings.full_test
-    quiet = where_nothing_flips(plan, candidates)
-    least_forwards = sum(tree.example_forwards for tree in quiet) + afterwards * plan.settings.full_test
-    return Price(
-        evaluations=evaluations,
-        example_forwards=forwards,
-        seconds=forwards * seconds_a_forward,
-        least_evaluations=sum(tree.queries for tree in quiet) + afterwards,
-        least_seconds=least_forwards * seconds_a_forward,
+
+def audit_strata(
+    plan: SearchPlan, trees: Sequence[ChaTree], candidates: Candidates
+) -> dict[str, list[Neuron]]:
+    """The units whose strength on the full slices is not known, by what was predicted, else by how the search ended."""
+    some = plan.settings.tau / 4
+    predicted = f"predicted to flip {some:.0%} or more", "predicted to flip less", "predicted to flip nothing"
+    strata: dict[str, list[Neuron]] = {
+        name: [] for name in (predicted if plan.predictions else (IN_A_GROUP, ALONE))
+    }
+    for place, (tree, layer) in enumerate(zip(trees, candidates.layers, strict=True)):
+        channels = layer.channels.tolist()
+        if plan.predictions:
+            rates = plan.predictions[place].strength.tolist()
+            name = {
+                unit: predicted[(rate < some) + (rate <= 0)]
+                for unit, rate in zip(channels, rates, strict=True)
+            }
+        else:
+            dropped = {node.channels[0] for node in tree.nodes if node.verdict is Verdict.DROPPED}
+            name = {unit: ALONE if unit in dropped else IN_A_GROUP for unit in channels}
+        for neuron in unsettled(tree, layer, candidates.basis, plan.settings.full_test):
+            strata[name[neuron.channel]].append(neuron)
+    return {name: units for name, units in strata.items() if units}
+
+
+Flips = Callable[[GroupQuery], FlipEstimate]
+"""What a group flips, without a model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """A search that was made without a model, its audit included."""
+
+    groups: int
+    """Groups that were asked, each once."""
+    example_forwards: int
+
+
+def rehearsed(config: RunConfig, candidates: Candidates, plan: SearchPlan, flips: Flips) -> Rehearsed:
+    """What searching all layers, then auditing or exhausting them and ablating each as a whole, asks for."""
+    full, asked, forwards = plan.settings.full_test, set[tuple[int, tuple[int, ...]]](), 0
+
+    def answered(question: GroupQuery) -> GroupAnswer:
+        asked.add((question.layer, tuple(map(int, question.channels))))
+        return GroupAnswer(node=question.node, estimate=flips(question))
+
+    searches = [named.search for named in plan.searches(candidates, Regime.BASELINE_POSITIVE)]
+    while pending := [(search, question) for search in searches for question in search.ask()]:
+        for search, question in pending:
+            search.tell(answered(question))
+    trees = [search.tree for search in searches]
+    forwards += sum(tree.example_forwards for tree in trees)
+    strata = audit_strata(plan, trees, candidates)
+    population = sum(map(len, strata.values()))
+    if candidates.total <= config.exhaustive_up_to:
+        asked |= {(unit.layer, (unit.channel,)) for units in strata.values() for unit in units}
+        forwards += population * full
+    elif tests := audit_tests(config, population):
+        settings = audit_settings(config, plan, tests, population)
+        audit = Audit(strata, settings=settings, rng=np.random.default_rng(config.seed))
+        while questions := audit.ask():
+            for question in questions:
+                forwards += question.examples
+                audit.tell(answered(question))
+    asked |= {(layer.layer, tuple(layer.channels.tolist())) for layer in candidates.layers}
+    forwards += len(candidates.layers) * full
+    return Rehearsed(groups=len(asked), example_forwards=forwards)
+
+
+def nothing(question: GroupQuery) -> FlipEstimate:
+    """No group flips anything."""
+    return FlipEstimate(
+        associated=FlipCount(flips=0, n=len(question.associated)),
+        unrelated=FlipCount(flips=0, n=len(question.unrelated)),
     )
 
 
-def most_evaluations(config: RunConfig, units: int, settings: ChaSettings) -> int:
-    """Group ablations that searching, then auditing or exhausting, so many units takes at most."""
-    overhead = settings.overhead
-    search = 2 * units - 1 if overhead is None else math.ceil((1 + overhead) * units)
-    return search + _afterwards(config, units)
+def as_predicted(candidates: Candidates, plan: SearchPlan) -> Flips | None:
+    """A group flips the examples that first order says one of its units flips alone; None where it was not asked."""
+    if not plan.predictions or not all(prediction.flips for prediction in plan.predictions):
+        return None
+    known = {
+        layer.layer: (layer.channels, prediction.flips)
+        for layer, prediction in zip(candidates.layers, plan.predictions, strict=True)
+    }
+
+    def flips(question: GroupQuery) -> FlipEstimate:
+        channels, sides = known[question.layer]
+        assert sides is not None
+        places = np.searchsorted(channels, question.channels)
+        parts = (
+            FlipCount(flips=int(side[list(part)][:, places].any(axis=1).sum()), n=len(part))
+            for side, part in zip(sides, (question.associated, question.unrelated), strict=True)
+        )
+        associated, unrelated = parts
+        return FlipEstimate(associated=associated, unrelated=unrelated)
+
+    return flips
+
+
+def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a_forward: float) -> Price:
+    """What the searches of one basis and regime cost, with their audit, brute force and whole layers.
+
+    Where first order was asked also as it predicts; what that took is not in it, and is spent before.
+    """
+    least, most = least_and_most(config, candidates, plan)
+    flips = as_predicted(candidates, plan)
+    likely = rehearsed(config, candidates, plan, flips) if flips else None
+    return Price(
+        evaluations=most.groups,
+        example_forwards=most.example_forwards,
+        seconds=most.example_forwards * seconds_a_forward,
+        least_evaluations=least.groups,
+        least_seconds=least.example_forwards * seconds_a_forward,
+        likely_evaluations=likely.groups if likely else 0,
+        likely_seconds=likely.example_forwards * seconds_a_forward if likely else 0.0,
+    )
+
+
+def least_and_most(
+    config: RunConfig, candidates: Candidates, plan: SearchPlan
+) -> tuple[Rehearsed, Rehearsed]:
+    """The cost where nothing flips, by the searches themselves, and a bound of it whatever flips; at most the budget.
+
+    Units that are tested alone are a group each. A tree over N units has 2N − 1 nodes; its forwards have a limit.
+    """
+    units, whole, settings = candidates.total, len(candidates.layers), plan.settings
+    grouped = plan.kind is SearchKind.CHA and settings.largest != 1
+    groups = tests = units
+    if grouped or (plan.kind is SearchKind.GUIDED and plan.sweeps):
+        groups = 2 * units - 1
+        overhead = settings.overhead
+        tests = (groups if overhead is None else math.ceil((1 + overhead) * units)) + _afterwards(
+            config, units
+        )
+    least = rehearsed(config, candidates, plan, nothing)
+    most = Rehearsed(groups=groups + whole, example_forwards=(tests + whole) * settings.full_test)
+    if config.budget is None:
+        return least, most
+    spent = Rehearsed(groups=config.budget, example_forwards=config.budget * settings.full_test)
+    return _smaller(least, spent), _smaller(most, spent)
+
+
+def _smaller(one: Rehearsed, two: Rehearsed) -> Rehearsed:
+    return Rehearsed(
+        groups=min(one.groups, two.groups), example_forwards=min(one.example_forwards, two.example_forwards)
+    )
 
 
 def _afterwards(config: RunConfig, units: int) -> int:
     """Units that are tested singly when a search has ended."""
     return units if units <= config.exhaustive_up_to else audit_tests(config, units)
-
-
-def where_nothing_flips(plan: SearchPlan, candidates: Candidates) -> list[ChaTree]:
-    """The cheapest trees that the searches of all layers can end with. No model call."""
-    searches = [named.search for named in plan.searches(candidates, Regime.BASELINE_POSITIVE)]
-    while pending := [(search, question) for search in searches for question in search.ask()]:
-        for search, question in pending:
-            nothing = FlipEstimate(
-                associated=FlipCount(flips=0, n=len(question.associated)),
-                unrelated=FlipCount(flips=0, n=len(question.unrelated)),
-            )
-            search.tell(GroupAnswer(node=question.node, estimate=nothing))
-    return [search.tree for search in searches]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,9 +113,11 @@ def test_a_person_is_asked_on_stderr(
 
 
 def test_a_plan_loads_no_model_code(tmp_path: Path) -> None:
-    """`run --dry-run --json` prints all settings as JSON, makes no file, and imports no torch."""
+    """`run --dry-run --json` prints all settings as JSON, makes no file, and imports no torch but for a pace."""
     script = (
         "import sys, app\n"
+        "from agent.verbs import runner\n"
+        "runner.CALIBRATED = 0\n"
         "code = app.main(['run', 'arithmetic', '-m', 'arith-tiny', '--dry-run', '--json', '--tau', '.3'])\n"
         "heavy = {'torch', 'transformers', 'transformer_lens', 'xgboost', 'shap', 'textual'} & set(sys.modules)\n"
         "assert (code, heavy) == (0, set()), (code, heavy)\n"
@@ -127,7 +129,26 @@ def test_a_plan_loads_no_model_code(tmp_path: Path) -> None:
     assert plan["dry_run"] is True
     assert plan["settings"]["tau"] == 0.3
     assert plan["settings"]["task_settings"]["high"] == 299
+    assert plan["seconds_a_forward"] == {}
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_says_a_time_without_an_earlier_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a few ablations made now; where none may be made it says so, and no number."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
+    config = runner.config_from(model="arith-tiny", bases="attn_head,mlp_out")
+    plan = runner.plan(config)
+    assert set(plan.data["seconds_a_forward"]) == {"attn_head", "mlp_out"}
+    assert all(pace > 0 for pace in plan.data["seconds_a_forward"].values())
+    assert "The time is by a few ablations of this model, task and units, made just now." in plan.text
+    assert "not measured" not in plan.text
+    assert not (tmp_path / "runs").exists()
+    monkeypatch.setattr(runner, "CALIBRATED", 0)
+    plan = runner.plan(config)
+    assert "in a time that was not measured" in plan.text
+    assert "of weights to load); the run measures its pace before it asks." in plan.text
 
 
 @pytest.mark.parametrize(
@@ -153,19 +174,22 @@ def test_a_wrong_task_leaves_no_run_behind(
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_dry_run_prices_every_search_and_the_memory() -> None:
-    """By hand for 2 layers of 128 and 4 heads: 5 % above singletons, an eighth audited, 128 examples each."""
+def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand for 2 layers of 128 and 4 heads: heads alone and layers, a tree over all writes; 128 examples each."""
+    monkeypatch.setattr(runner, "CALIBRATED", 0)
     config = runner.config_from(model="arith-tiny", bases="attn_head,mlp_out")
     plan = runner.plan(config)
     asked = {(one["basis"], one["regime"]): one["evaluations"] for one in plan.data["searches"]}
-    heads, writes = math.ceil(1.05 * 8) + 1, math.ceil(1.05 * 256) + 32
+    heads, writes = 8 + 2, 2 * 256 - 1 + 2
     assert asked == {
         (basis, r): n for basis, n in (("attn_head", heads), ("mlp_out", writes)) for r in (1, 0)
     }
-    assert all(one["example_forwards"] == 128 * one["evaluations"] for one in plan.data["searches"])
+    at_most = {"attn_head": 128 * heads, "mlp_out": 128 * (math.ceil(1.05 * 256) + 32 + 2)}
+    assert all(one["example_forwards"] == at_most[one["basis"]] for one in plan.data["searches"])
     assert plan.data["memory"]["weights"] == 4 * plan.data["model"]["parameters"] == 4 * 529_280
     assert plan.data["memory"]["free"] > 0
-    assert "at most 301 group ablations on 256 units, 38,528 example-forwards" in plan.text
+    assert "10 group ablations on 8 units" in plan.text
+    assert " and 513 group ablations on 256 units" in plan.text
 
 
 def test_a_dry_run_names_what_an_earlier_run_of_the_model_and_units_took(

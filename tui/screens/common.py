@@ -161,10 +161,7 @@ class PricePopup(ModalScreen[bool]):
 
 def _search_price(price: Price) -> str:
     """What a search costs."""
-    return (
-        f"{price.ablations.capitalize()},\n{price.time(clock)}; the search usually\n"
-        "needs a small part of the most."
-    )
+    return f"{price.ablations.capitalize()},\n{price.time(clock)}."
 
 
 class HelpPopup(ModalScreen[None]):
