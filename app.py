@@ -12,6 +12,7 @@ import codecs
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -251,8 +252,17 @@ def _repair(asked: RepairArguments, options: argparse.Namespace) -> int:
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
-    write(json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else result.text)
+    write(
+        json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else _coloured(result.text)
+    )
     return result.exit_code
+
+
+def _coloured(text: str) -> str:
+    """The text with what could go wrong in red, where a person at a terminal reads it."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return re.sub(r"(?m)^could go wrong: .*", "\033[1;31m\\g<0>\033[0m", text)
 
 
 HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {

@@ -94,15 +94,15 @@ class RunConfig(BaseModel):
     refinements: int = Field(40, ge=0, le=1000)
     """Predicates proposed from each unit's own train flips before its rule is learned; 0 is the paper's fixed Φ."""
     controls: int = Field(RANDOM_UNITS, ge=0, le=100_000)
-    """Units drawn from the whole basis that every controlled unit is ranked among: N allow no p below 1 / (N + 1)."""
+    """Units drawn from the whole basis beside which found units are shown, which takes 19, and ranked."""
     controls_for: int = Field(12, ge=0, le=10_000)
-    """How many τ-agonists a regime are ranked among random units and get a certificate, strongest first."""
+    """How many τ-agonists a regime are ranked among random units and get a certificate, the shown first."""
     anchor_for: int = Field(64, ge=0, le=100_000)
-    """How many localized units a regime are anchored, strongest first."""
+    """How many localized units a regime are anchored, the shown first."""
     accounts_for: int = Field(8, ge=0, le=10_000)
-    """How many τ-agonists a regime get an account of when and why they flip, strongest first."""
+    """How many shown units a regime get an account of when and why they flip."""
     chains_for: int = Field(1, ge=0, le=1000)
-    """Of how many τ-agonists a regime it is measured how their flips come about, strongest first."""
+    """Of how many shown units a regime it is measured how their flips come about."""
     further: int | None = Field(None, ge=0, le=1_000_000)
     """Examples observed for the accounts beyond `records`, where there are more; None is as many as narrow an interval
     by what a reader sees, and at most as many again."""

@@ -178,6 +178,22 @@ class AgonistFound(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnitJudged(Event):
+    """A τ-agonist was ablated on held-out records, which chose none, beside random units."""
+
+    regime: int
+    neuron: str
+    certainty: str
+    """`shown`, `suggestive` or `open`."""
+    flips: int
+    n: int
+    lower: float
+    """Lower bound of its flip rate, over all units that its search found."""
+    rank: int | None
+    """Among the shown units of its search, from 1; None where it is not shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionsDropped(Event):
     """A guided search of a layer goes on without its predictions."""
 

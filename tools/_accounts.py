@@ -147,9 +147,17 @@ def flipped_data(certificate: Certificate, show_text: bool) -> dict[str, object]
     return {
         "flipped": [example_data(row) for row in rows[:_MOST]],
         "flipped_in_all": len(rows),
+        "begins_most_often": _first_word(certificate),
         "unharmed": _unharmed(certificate, show_text),
         "certificate": certificate.id,
     }
+
+
+def _first_word(certificate: Certificate) -> list[object]:
+    """The word with which most flipped answers begin, and in how many; empty and 0 of a concealed task."""
+    rows = [] if is_concealed(certificate.task) else _flipped_rows(certificate, True)
+    first = filter(None, (first_word(row.after.text) for row in rows))
+    return list(next(iter(Counter(first).most_common(1)), ("", 0)))
 
 
 def _unharmed(certificate: Certificate, show_text: bool) -> dict[str, object] | None:

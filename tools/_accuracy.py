@@ -16,7 +16,7 @@ from mecharule_ops.loading.model_names import load
 from mecharule_ops.numbers import k_of_n, plural
 from mecharule_ops.tasks.answer_columns import FOIL, TARGET
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import SEARCHABLE, SHOWN
+from mecharule_ops.tasks.table_check import FEW, SHOWN, too_few
 from mecharule_ops.tasks.text import Row
 from mecharule_ops.types import BehaviourRecord, Example, Share
 from tools._ablations import A_MINUTE
@@ -94,12 +94,9 @@ def _warnings(
         cure = "harder rows" if right.count else "few-shot lines (--few-shot FILE), or another template"
         yield f"the outcome is the same on all {right.n}, so a run can only search {only}; {cure} would change that"
     expected = len(task.questions) * right.count / right.n
-    if right.count and expected < SEARCHABLE <= len(task.questions):
-        wanted = ceil(SEARCHABLE * right.n / right.count / 10) * 10
-        yield (
-            f"about {expected:.0f} of the {len(task.questions):,} answers are right, too few to search for what breaks "
-            f"them: bring {wanted:,} rows or more"
-        )
+    if right.count and expected < FEW:
+        wanted = ceil(FEW * right.n / right.count / 10) * 10
+        yield f"{too_few(f'about {expected:.0f} right answers')}; {wanted:,} such rows would do"
     if begun := subject.begun([record.example.prompt for record in records]):
         yield f"{plural(begun, 'prompt')} begin with the token that the tokenizer puts in front anyway: it is read once"
     strict = replace(task, twins=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mecharule_ops.findings.measures import jaccard
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import of_n, percent, plural
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.fact import fact
@@ -11,24 +11,24 @@ from mecharule_ops.types import Neuron, Regime
 from tools.arguments import CompareArguments
 from tools.registry import Tell, ToolResult, stated
 
-Found = dict[tuple[Neuron, Regime], float]
+Found = dict[tuple[Neuron, Regime], Unit]
 
 
 def compare(given: CompareArguments, tell: Tell) -> ToolResult:
-    """Shared τ-agonists, their Jaccard index a regime, and how the strengths of shared units changed."""
+    """Shared shown units, their Jaccard index a regime, and how the strengths of shared units changed."""
     with opened(given.first) as first, opened(given.second) as second:
         runs = findings_of(first), findings_of(second)
-    found = [_agonists(findings) for findings in runs]
+    found = [{(unit.neuron, unit.search.regime): unit for unit in findings.shown()} for findings in runs]
     settings = _differences(*runs)
     regimes = sorted({regime for units in found for _, regime in units}, key=lambda regime: -regime.value)
     overlap = {regime.arrow: _overlap(found, regime) for regime in regimes}
-    shared = sorted(found[0].keys() & found[1].keys(), key=lambda unit: -found[0][unit])
+    shared = [unit for unit in found[0] if unit in found[1]]
     changed = [
         {
             "unit": str(neuron),
             "regime": regime.value,
-            "first": found[0][neuron, regime],
-            "second": found[1][neuron, regime],
+            "first": found[0][neuron, regime].estimate.strength,
+            "second": found[1][neuron, regime].estimate.strength,
         }
         for neuron, regime in shared[: given.limit]
     ]
@@ -40,7 +40,7 @@ def compare(given: CompareArguments, tell: Tell) -> ToolResult:
         "shared_in_all": len(shared),
     }
     said = [f"{arrow}: {row['sentence']}" for arrow, row in overlap.items()] or [
-        "Neither run has a τ-agonist"
+        "No unit is shown in either run"
     ]
     if settings:
         differ = "; ".join(f"{name}: {left} | {right}" for name, (left, right) in settings.items())
@@ -58,19 +58,10 @@ def compare(given: CompareArguments, tell: Tell) -> ToolResult:
     return stated(data, facts)
 
 
-def _agonists(findings: Findings) -> Found:
-    """Strength of every τ-agonist."""
-    return {
-        (agonist.neuron, agonist.regime): agonist.estimate.strength
-        for outcome in findings.searches
-        for agonist in outcome.tau_agonists
-    }
-
-
 def _overlap(found: list[Found], regime: Regime) -> dict[str, object]:
     sets = [{neuron for neuron, of in units if of is regime} for units in found]
     share = jaccard(*sets)
-    units = plural(share.n, "τ-agonist").partition(" ")[2]
+    units = plural(share.n, "shown unit").partition(" ")[2]
     sentence = f"the runs share {of_n(share)} {units} of either ({len(sets[0])} and {len(sets[1])})"
     sizes = {"first": len(sets[0]), "second": len(sets[1])}
     return {**sizes, "shared": share.count, "union": share.n, "sentence": sentence}

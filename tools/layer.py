@@ -1,4 +1,4 @@
-"""A layer as a whole beside its strongest unit, or beside one that is named: both from the recorded search."""
+"""A layer as a whole beside its strongest shown unit, or beside one that is named: both from the recorded search."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def layer(given: LayerArguments, tell: Tell) -> ToolResult:
             f"layer {given.layer} was not ablated as a whole in run {findings.run} ({short_name(outcome)}); "
             f"those that were: {layers}"
         )
-    unit = _best(outcome, given.layer, neuron)
+    unit = _best(findings, outcome, given.layer, neuron)
     facts = tuple(_facts(findings, outcome, given.layer, whole, unit, neuron))
     data: dict[str, object] = {
         "run": findings.run,
@@ -67,15 +67,19 @@ def _outcome(findings: Findings, given: LayerArguments, neuron: Neuron | None) -
     return fitting[0]
 
 
-def _best(outcome: SearchOutcome, number: int, neuron: Neuron | None) -> UnitStrength | None:
-    """The strongest unit of the layer that was tested alone, or the named one; None when none was, or it is hidden."""
+def _best(
+    findings: Findings, outcome: SearchOutcome, number: int, neuron: Neuron | None
+) -> UnitStrength | None:
+    """The strongest shown unit of the layer, or the named one where it was tested alone; None without, or if hidden."""
     if outcome.suppressed:
         return None
+    if neuron is None:
+        shown = (unit for unit in findings.shown_of(outcome) if unit.neuron.layer == number)
+        return next((UnitStrength(neuron=unit.neuron, estimate=unit.estimate) for unit in shown), None)
     tested = [UnitStrength(neuron=one.neuron, estimate=one.estimate) for one in outcome.agonists]
     tested += outcome.exhaustive.units if outcome.exhaustive else ()
     tested += [outcome.strongest] if outcome.strongest else []
-    here = [one for one in tested if one.neuron.layer == number and neuron in (None, one.neuron)]
-    return max(here, key=lambda one: one.estimate.strength, default=None)
+    return next((one for one in tested if one.neuron == neuron), None)
 
 
 def _facts(
@@ -94,11 +98,11 @@ def _facts(
         source,
     )
     if unit is None:
-        tested = f"{asked} was" if asked else f"No unit of layer {number} is known to have been"
-        yield fact(f"{tested} {'not ' if asked else ''}tested alone, so nothing is compared with it", source)
+        missing = f"{asked} was not tested alone" if asked else f"No unit of layer {number} is shown"
+        yield fact(f"{missing}, so nothing is compared with it", source)
         return
     name, estimate = unit.neuron, unit.estimate
-    role = f"{name} alone" if asked else f"Its strongest unit of those tested alone, {name},"
+    role = f"{name} alone" if asked else f"Its strongest unit, {name}, alone"
     yield fact(f"{role} flips {both_slices(estimate, findings.tau, outcome.bounded)}", source, unit=name)
     first, second = _all_bounds(findings, outcome, whole, estimate)
     if whole.strength == estimate.strength:

@@ -12,7 +12,6 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import driver_of
 from mecharule_ops.run.opening import opened
 from mecharule_ops.run.planning import SearchPlan, price
-from mecharule_ops.saying.flips import by_strength
 from mecharule_ops.state.search_id import AGAIN, search_id
 from mecharule_ops.types import Agonist, Basis, Candidates, Regime
 from tools._ablations import accepted, price_words
@@ -32,7 +31,7 @@ COLUMNS: tuple[Column[Agonist], ...] = (
 
 
 def localise(given: LocaliseArguments, tell: Tell) -> ToolResult:
-    """The units that it localizes, strongest first, and what it asked; nothing of the run's report changes."""
+    """The units that it localizes, by name, and what it asked; nothing of the run's report changes."""
     with opened(given.run) as run:
         basis = _basis_of(run, given.basis)
         regime = direction(run, given.regime)
@@ -60,11 +59,12 @@ def localise(given: LocaliseArguments, tell: Tell) -> ToolResult:
         for _ in driver_of(run, basis, slices).run(searches):
             pass
         trees = [named.search.tree for named in searches]
+        found = [agonist for tree in trees for agonist in tree.agonists(basis)]
         cost = run.cost
     return shown(
         f"{basis.value} {regime.arrow} of run {identifier}: {sum(tree.queries for tree in trees):,} groups asked, "
         f"{cost.group_evaluations:,} of them new to the run",
-        Table.of(by_strength(tuple(found for tree in trees for found in tree.agonists(basis))), COLUMNS),
+        Table.of(sorted(found, key=lambda unit: unit.neuron), COLUMNS),
         given,
         run=identifier,
         groups=sum(tree.queries for tree in trees),

@@ -35,10 +35,11 @@ from mecharule_ops.saying.account_facts import (
     explanation,
 )
 from mecharule_ops.saying.claims import counts_words
-from mecharule_ops.saying.control_facts import beside_random, rank_words, split_words
+from mecharule_ops.saying.control_facts import beside_random, brief_rank, split_words
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices, leaning
 from mecharule_ops.saying.searches import search_name, searched_words
+from mecharule_ops.saying.shown_units import evidence_data, evidence_words
 from mecharule_ops.saying.unit_rules import told_rule, told_words, when_told
 from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState
 from mecharule_ops.types import FlipCount
@@ -151,6 +152,8 @@ def _flips(
     """What switching it off does, beside random units, with examples; then its counts on the two halves."""
     agonist, unit, source = known.agonist, known.neuron, _source(findings, certificate)
     selectivity = known.estimate.signed_selectivity
+    if known.is_tau_agonist and not known.is_shown:
+        yield _judged(findings, known)
     yield switched_off(findings, known, certificate)
     yield examples[0]
     instead = None if certificate is None else instead_fact(certificate, "why flipped breaks")
@@ -167,6 +170,12 @@ def _flips(
         kinds="strength",
     )
     yield examples[1]
+
+
+def _judged(findings: Findings, known: Unit) -> Fact:
+    """Whether it is shown; of a unit that is not, what is said first."""
+    said = evidence_words(findings, known)
+    return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why sure controls strength")
 
 
 def _anchored(findings: Findings, known: Unit, certificate: Certificate | None) -> Fact:
@@ -234,8 +243,12 @@ def _explanation(parts: dict[str, Fact], chain: Chain | None, claims: list[Fact]
 def _sure(findings: Findings, known: Unit, parts: dict[str, Fact]) -> Iterator[Fact]:
     """How sure the flips are: the rank, whether they follow the split, the bounds, what was registered beforehand."""
     unit, source, controls = known.neuron, f"run:{findings.run}", known.controls
+    if known.is_shown:
+        yield replace(_judged(findings, known), part=SAID_SURE)
     if controls is not None:
-        yield fact(rank_words(controls), source, unit=unit, kinds="why sure controls", part=SAID_SURE)
+        if controls.basis is not None:
+            said = f"It stands {brief_rank(controls)}"
+            yield fact(said, source, unit=unit, kinds="why sure controls", part=SAID_SURE)
         if controls.selective is Selective.SELECTIVE:
             yield fact(split_words(controls), source, unit=unit, kinds="why", part=SAID_SURE)
     yield least_fact(findings, known)
@@ -268,7 +281,7 @@ def least_fact(findings: Findings, known: Unit) -> Fact:
         lower = max(_lower_bounds(findings, known).values())
         sure = f"{100 * (1 - findings.alpha):g} % confidence"
         said = (
-            f"As one of {searched_words(known.search)} it is shown to flip at least "
+            f"As one of {searched_words(known.search)} it flips at least "
             f"{percent(lower)} of one half of all such answers ({sure}); {percent(findings.tau)} of those tried was "
             "looked for"
         )
@@ -332,6 +345,7 @@ def _data(
         "flips": encode(_all_flips(known)),
         "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
         "tau": agonist.tau,
+        "evidence": evidence_data(findings, known),
         "mcc_floor": findings.mcc_floor,
         "slices": {
             name: {

@@ -1,4 +1,4 @@
-"""Pictures in characters: agonists per layer, flip rates with their intervals, recall by bin.
+"""Pictures in characters: units per layer, flip rates with their intervals, recall by bin.
 
 Every bar stands beside its number, so a picture never carries anything alone.
 """
@@ -13,8 +13,8 @@ from rich.text import Text
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
-from tui.session import Singles, strongest
-from tui.words import arrow, bounds, counted, rate, slices_of
+from tui.session import Singles, ranked
+from tui.words import arrow, bounds, rate, slices_of
 
 if TYPE_CHECKING:
     from mecharule_ops.findings.accounts import LeadsAndDrops
@@ -25,7 +25,7 @@ NARROW = 56
 """Columns below which less is said beside a bar."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 MOST_UNITS = 24
-"""Units whose flip rates are drawn, strongest first."""
+"""Units whose flip rates are drawn, the shown first."""
 
 
 def bar(share: float, width: int) -> str:
@@ -125,35 +125,40 @@ def leads_and_drops(points: LeadsAndDrops, width: int, height: int = 10) -> list
 
 
 def layers(state: RunState, width: int) -> list[Text]:
-    """A line a search: τ-agonists, localized units, and what the root's ablation flips."""
-    lines = [Text("Agonists per layer", "bold")]
+    """A line a search: shown units, those that reach τ, localized ones, and what the root's ablation flips."""
+    lines = [Text("Units shown per layer", "bold")]
     counts = {name: _found(state, name) for name in state.searches}
-    most = max((strong for strong, _ in counts.values()), default=0)
+    most = max((shown for shown, *_ in counts.values()), default=0)
     room = max(6, min(24, width - 56))
     for name, view in state.searches.items():
         if SearchId.parse(name).kind == EXHAUSTIVE:
             continue
-        strong, localized = counts[name]
+        shown, strong, localized = counts[name]
         roots = [view.nodes[node].strength or 0.0 for node in view.children()]
         whole = f"group E {rate(max(roots))}" if roots else "not tested yet"
         place = name.rsplit(":", 1)[-1]
         line = Text(f"{place:>5} {arrow(view.regime)} ")
-        line.append(bar(strong / most if most else 0.0, room), "green")
-        said = f"{counted(strong, 'agonist')}, {localized} localized, {whole}"
-        lines.append(line.append(f" {said if width >= NARROW else f'{strong} of {localized} localized'}"))
+        line.append(bar(shown / most if most else 0.0, room), "green")
+        said = f"{shown} shown, {strong} at τ, {localized} localized, {whole}"
+        lines.append(
+            line.append(f" {said if width >= NARROW else f'{shown} shown of {localized} localized'}")
+        )
     return lines if len(lines) > 1 else [*lines, Text("no search has begun", "dim")]
 
 
-def _found(state: RunState, search: str) -> tuple[int, int]:
+def _found(state: RunState, search: str) -> tuple[int, int, int]:
+    """Units of a search that are shown, that reach τ, that are localized."""
     found = [agonist for (name, _), agonist in state.agonists.items() if name == search]
-    return sum(agonist.is_tau_agonist for agonist in found), len(found)
+    judged = [state.judged.get((agonist.regime, agonist.neuron)) for agonist in found]
+    shown = sum(each is not None and each.rank is not None for each in judged)
+    return shown, sum(agonist.is_tau_agonist for agonist in found), len(found)
 
 
 def flip_rates(state: RunState, singles: Singles, width: int) -> list[Text]:
     """Two lines a unit, D+ and D-: the flip rate on [0, 1] between the bounds of that unit alone."""
     lines = [Text("Flip rates (0 to 1), intervals of one unit each", "bold")]
     room = max(12, min(40, width - 41))
-    for agonist in strongest(state)[:MOST_UNITS]:
+    for agonist in ranked(state)[:MOST_UNITS]:
         view, number = state.searches.get(agonist.search), singles.get((agonist.search, agonist.neuron), -1)
         node = view.nodes.get(number) if view else None
         if view is None or node is None:

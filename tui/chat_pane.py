@@ -19,13 +19,14 @@ CHAT_HELP = (
     "all others of the command line; the open run is filled in. Up and down recall what you typed; page up and "
     "page down scroll. ^O opens and closes what tools printed."
 )
-_STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "error": "bold red"}
+_STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "warn": "bold red", "error": "bold red"}
 
 
 def entry_text(entry: Entry) -> Text:
     """What a turn says, in plain lines."""
     text = Text("▾ " if entry.is_open else "▸ ") if entry.who == "tool" else Text()
-    text.append("\n".join(map(plain, entry.text.splitlines())))
+    red = "bold red" if entry.who == "warn" else ""
+    text.append("\n".join(map(plain, entry.text.splitlines())), red)
     if entry.is_open:
         text.append("".join(f"\n{plain_columns(line)}" for line in entry.detail.splitlines()), "dim")
     return text

@@ -26,6 +26,7 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
     ToolCalled,
+    UnitJudged,
 )
 from mecharule_ops.plain_text import plain
 from tui.seconds import clock
@@ -100,7 +101,9 @@ def _sentence(event: Event) -> str | None:
         case SearchFinished() if event.localized:
             return f"{event.search}: {event.localized} localized with {event.queries} group ablations"
         case AgonistFound() if event.is_tau_agonist:
-            return f"found {event.neuron}: flips {event.strength:.0%}, UCB {event.ucb:.2f}"
+            return f"{event.neuron} reaches τ: flips {event.strength:.0%} of a slice, UCB {event.ucb:.2f}"
+        case UnitJudged(rank=int()):
+            return f"{event.neuron} is shown: flips {event.flips} of {event.n} answers kept aside"
         case RuleAnchored(held_out_mcc=float(mcc), adjusted_p=float()) if event.predicts and mcc >= HQ_FLOOR:
             return f"rule {event.neuron}: {event.rule} (held-out MCC {mcc:.2f})"
         case CertificateWritten():

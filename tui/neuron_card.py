@@ -32,7 +32,7 @@ def card(state: RunState, view: SearchView, number: int, session: Session, width
 
     node = view.nodes[number]
     judged = view.thresholds
-    look = look_of(node, judged)
+    look = look_of(node, judged, state.judged.get((view.regime, node.units)))
     grade = "exact singleton" if node.size == 1 else "group-ablated"
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {number}'}  {arrow(view.regime)}\n", "bold")
@@ -73,7 +73,8 @@ def _group_sentence(node: NodeView, judged: Thresholds) -> str:
 def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Session, width: int) -> Text:
     findings = session.findings
     known = known_unit(findings, view.regime, node.units)
-    text = _account_lines(known, findings.run, width) if findings and known else Text()
+    text = _evidence_line(state, view.regime, node)
+    text.append_text(_account_lines(known, findings.run, width) if findings and known else Text())
     if findings is None:
         text.append(
             f"controls: {'not on file' if state.finished else 'run when the search has ended'}\n", "dim"
@@ -93,6 +94,20 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Sess
         for claim in cited:
             text.append(f"{plain(claim.claim)}\nProof: `mecharule verify {plain(claim.certificate)}`\n")
     return text
+
+
+def _evidence_line(state: RunState, regime: int, node: NodeView) -> Text:
+    """What answers kept aside say of a unit that reaches τ."""
+    from mecharule_ops.numbers import percent
+
+    judged = state.judged.get((regime, node.units))
+    if judged is None:
+        reached = node.verdict == "kept" and state.thresholds.reached_by(node.strength)
+        when = "not measured" if state.finished else "measured when the search has ended"
+        return Text(f"kept aside: {when}\n" if reached else "", "dim")
+    least = "" if judged.rank is None else f", at least {percent(judged.lower)}; rank {judged.rank}"
+    more = "" if judged.rank else ", not told apart from chance"
+    return Text(f"flips {judged.flips} of {judged.n} answers kept aside{least}{more}\n")
 
 
 def _account_lines(known: Unit, run: str, width: int) -> Text:

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mecharule_ops.events import Event
+from mecharule_ops.events import Event, Notice
 from tui.narration import RunningTotals, narrate
 
 
@@ -35,7 +35,8 @@ class RichDisplay:
         self._progress.apply(event)
         sentence = narrate(event)
         if sentence is not None:
-            self._console.print(Text(sentence))
+            warned = isinstance(event, Notice) and event.level == "warning"
+            self._console.print(Text(sentence, "bold red" if warned else ""))
 
     def close(self) -> None:
         self._live.stop()

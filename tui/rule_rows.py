@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tui.session import known_unit, strongest
+from tui.session import known_unit, ranked
 from tui.words import arrow, rate, signed_rate
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _COLUMNS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("unit", str),
     ("flips", arrow),
+    ("at least", rate),
     ("E", rate),
     ("MCC", rate),
     ("trees", rate),
@@ -31,7 +32,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Any], str]], ...] = (
 """The titles in the order of a row's values, and how each is printed: `MCC` is the held-out score, `trees` that of
 free-form trees of the same columns, `MCC all` the descriptive score of an anchored rule (HQ-F)."""
 HEADER = tuple(title for title, _ in _COLUMNS)
-STRENGTH = HEADER.index("E")
+AT_LEAST = HEADER.index("at least")
 ANCHORED = "anchored"
 """In place of a family: the rule of the paper, learned after each search."""
 
@@ -41,6 +42,8 @@ class RuleLine(NamedTuple):
 
     unit: str
     regime: int
+    at_least: float | None
+    """Lower bound of what a shown unit flips of answers kept aside; None of any other, which has no rank."""
     strength: float
     held_out: float | None = None
     trees: float | None = None
@@ -60,15 +63,17 @@ class RuleLine(NamedTuple):
 
 
 def rule_rows(state: RunState, findings: Findings | None) -> tuple[RuleLine, ...]:
-    """Every localized unit, strongest first: the rules of its account that predict, then the anchored one.
+    """Every localized unit, the shown first: the rules of its account that predict, then the anchored one.
 
     Accounts are in the findings of a run that has ended; until then the anchored rules stand alone.
     """
     rows = list[RuleLine]()
-    for agonist in strongest(state):
+    for agonist in ranked(state):
+        judged = state.judged.get((agonist.regime, agonist.neuron))
         bare = RuleLine(
             unit=plain(agonist.neuron),
             regime=agonist.regime,
+            at_least=judged.lower if judged and judged.rank else None,
             strength=agonist.strength,
             ucb=agonist.ucb,
             selectivity=agonist.signed_selectivity,

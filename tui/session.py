@@ -19,12 +19,14 @@ from mecharule_ops.events import (
     Event,
     LlmMessage,
     NodeTested,
+    Notice,
     Price,
     QuestionAnswered,
     RuleAnchored,
     RunStarted,
     SearchFinished,
     ToolCalled,
+    UnitJudged,
 )
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
@@ -45,7 +47,7 @@ class Entry:
     """One turn."""
 
     who: str
-    """`you`, `tool`, `agent`, `note` or `error`."""
+    """`you`, `tool`, `agent`, `note`, `warn` or `error`."""
     text: str
     detail: str = ""
     """What opens under the line."""
@@ -56,6 +58,7 @@ _ON_OTHER_PANES = (
     RunStarted,
     SearchFinished,
     AgonistFound,
+    UnitJudged,
     RuleAnchored,
     CertificateWritten,
     QuestionAnswered,
@@ -183,14 +186,21 @@ class Session:
             self.activity, self.failure = Activity.FAILED, sentence
 
 
-def strongest(state: RunState) -> list[AgonistFound]:
-    """Localized units, strongest first, each once a regime; the exhaustive run's own are left out."""
+def ranked(state: RunState) -> list[AgonistFound]:
+    """Localized units, the shown first by their bound, the others by name; the exhaustive run's own are left out."""
+    from mecharule_ops.types import Neuron
+
     found = [
         agonist
         for (search, _), agonist in state.agonists.items()
         if SearchId.parse(search).kind != EXHAUSTIVE
     ]
-    return sorted(found, key=lambda agonist: (-agonist.strength, agonist.neuron, agonist.regime))
+
+    def order(agonist: AgonistFound) -> tuple[float, Neuron, int]:
+        judged = state.judged.get((agonist.regime, agonist.neuron))
+        return -judged.lower if judged and judged.rank else 0.0, Neuron.parse(agonist.neuron), agonist.regime
+
+    return sorted(found, key=order)
 
 
 def known_unit(findings: Findings | None, regime: int, name: str) -> Unit | None:
@@ -204,4 +214,6 @@ def narrated(event: Event) -> Entry | None:
     """The turn in which the work itself says something; None for events that the other panes show."""
     sentence = None if isinstance(event, _ON_OTHER_PANES) else narrate(event)
     who = {LlmMessage: "agent", ToolCalled: "tool"}.get(type(event), "note")
+    if isinstance(event, Notice) and event.level == "warning":
+        who = "warn"
     return Entry(who=who, text=sentence) if sentence else None

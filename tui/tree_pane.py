@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mecharule_ops.state.search_view import SearchView
-from tui.tree_rows import Branches, Key, Row, find_row, row_text, rows_of
+from tui.tree_rows import Branches, Judged, Key, Row, find_row, row_text, rows_of
 
 WIDE_ENOUGH = 56
 """Columns from which a line also shows its interval."""
@@ -47,6 +47,7 @@ class TreePane(ScrollView, can_focus=True):
         self.cursor = 0
         self.following = True
         self._favourite: int | None = None
+        self._judged: Judged = {}
         self._branches: Branches = {}
         self._toggled: dict[str, set[Key]] = {}
 
@@ -64,14 +65,14 @@ class TreePane(ScrollView, can_focus=True):
     def _open(self) -> set[Key]:
         return self._toggled.setdefault(self.view.search, set()) if self.view else set()
 
-    def show(self, view: SearchView | None, favourite: int | None = None) -> None:
+    def show(self, view: SearchView | None, judged: Judged, favourite: int | None = None) -> None:
         """Draw a snapshot; nothing is done when it is the one on show.
 
         While nobody has moved the cursor it stands on the node tested last, or on the favourite if there is one.
         """
-        if view is self.view and favourite == self._favourite:
+        if view is self.view and favourite == self._favourite and judged is self._judged:
             return
-        self._favourite = favourite
+        self._favourite, self._judged = favourite, judged
         if view is None or self.view is None or view.search != self.view.search:
             self.cursor, self.rows, self._branches = 0, [], {}
         self.view = view
@@ -148,7 +149,7 @@ class TreePane(ScrollView, can_focus=True):
         assert self.view is not None
         is_open = (row.key in self._open) == (row.key.kind == "elided")
         wide = self.size.width >= WIDE_ENOUGH
-        return row_text(self.view, row, wide=wide, is_open=is_open)
+        return row_text(self.view, row, judged=self._judged, wide=wide, is_open=is_open)
 
     def render_line(self, y: int) -> Strip:
         width, index = self.size.width, y + self.scroll_offset.y

@@ -1,4 +1,4 @@
-"""The lines of one CHA tree as it is shown: opened groups and agonists, the rest folded away and counted.
+"""The lines of one CHA tree as it is shown: opened groups and found units, the rest folded away and counted.
 
 A group whose children were pruned or dropped keeps them in one elided line that says how many and how to see
 them. Pure: the same view and the same choice of open lines give the same rows.
@@ -6,11 +6,12 @@ them. Pure: the same view and the same choice of open lines give the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from rich.text import Text
 
+from mecharule_ops.events import UnitJudged
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.search_view import NodeView, SearchView
 from mecharule_ops.thresholds import Thresholds
@@ -18,6 +19,10 @@ from tui.words import counted, look_of, node_lower_bound, rate, threshold
 
 MOST_ELIDED = 200
 """Folded children listed at once; a search by name finds the others."""
+
+
+Judged = Mapping[tuple[int, str], UnitJudged]
+"""By (regime, neuron)."""
 
 
 class Key(NamedTuple):
@@ -112,13 +117,13 @@ def _elision(folded: tuple[NodeView, ...], key: Key, depth: int) -> Row | None:
     return Row(key, depth, len(folded) - singles, sum(node.size for node in folded), singles)
 
 
-def row_text(view: SearchView, row: Row, *, wide: bool, is_open: bool) -> Text:
-    """One line: `▾ m4.1 … m4.99 U=803 E .88 [.78,.95] OPEN`."""
+def row_text(view: SearchView, row: Row, *, judged: Judged, wide: bool, is_open: bool) -> Text:
+    """One line: `▾ m4.1 … m4.99 U=803 E .88 [.78,.95] OPEN`; `judged` are the units that were."""
     text = Text("  " * row.depth, no_wrap=True)
     if row.key.kind == "elided":
         return text.append(_elided(row, view.thresholds, is_open), "dim")
     node = view.nodes[row.key.node]
-    look = look_of(node, view.thresholds)
+    look = look_of(node, view.thresholds, judged.get((view.regime, node.units)))
     glyph = ("▾" if is_open else "▸") if node.last_child is not None else look.glyph
     text.append(f"{glyph} ", look.style)
     text.append(plain(node.units) or f"node {node.node}")

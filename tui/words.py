@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from rich.text import Text
 
+from mecharule_ops.events import UnitJudged
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView
@@ -32,8 +33,14 @@ class Look:
 OPEN = Look(word="OPEN", glyph="▾", style="bold")
 PRUNED = Look(word="PRUNED", glyph="○", style="dim")
 DROPPED = Look(word="DROPPED", glyph="○", style="dim")
-AGONIST = Look(word="AGONIST", glyph="●", style="bold green")
-LOCALIZED = Look(word="LOCALIZED", glyph="◐", style="yellow")
+JUDGED = {
+    "shown": Look(word="SHOWN", glyph="●", style="bold green"),
+    "suggestive": Look(word="SUGGESTIVE", glyph="◐", style=""),
+    "open": Look(word="NOT SHOWN", glyph="○", style=""),
+}
+"""How sure it is of a unit that reaches τ, once answers kept aside were asked; colour is for what is shown alone."""
+REACHES = Look(word="REACHES τ", glyph="○", style="")
+LOCALIZED = Look(word="LOCALIZED", glyph="○", style="dim")
 ASKED = Look(word="ASKED", glyph="◌", style="dim")
 
 
@@ -53,10 +60,12 @@ def said(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style, no_wrap=False)
 
 
-def look_of(node: NodeView, thresholds: Thresholds) -> Look:
-    """How a node's verdict is said; a kept unit below τ is only localized."""
+def look_of(node: NodeView, thresholds: Thresholds, judged: UnitJudged | None) -> Look:
+    """How a node's verdict is said; a kept unit below τ is only localized, one above it as it was `judged`."""
     if node.verdict == "kept":
-        return AGONIST if thresholds.reached_by(node.strength) else LOCALIZED
+        if judged is not None:
+            return JUDGED[judged.certainty]
+        return REACHES if thresholds.reached_by(node.strength) else LOCALIZED
     return {"split": OPEN, "pruned": PRUNED, "dropped": DROPPED}.get(node.verdict or "", ASKED)
 
 
@@ -181,6 +190,7 @@ def status_line(state: RunState, activity: Activity, failure: str) -> str:
         return "not finished; ^R continues it"
     if state.header is None and activity is Activity.WORKING:
         return "loading the engine, which takes longest the first time"
+    shown = sum(judged.rank is not None for judged in state.judged.values())
     strong = sum(agonist.is_tau_agonist for agonist in state.agonists.values())
     rules = sum(rule.predicts for rule in state.rules.values())
-    return f"{strong} agonists, {len(state.agonists)} localized, {rules} rules so far"
+    return f"{shown} shown, {counted(strong, 'unit')} at τ, {len(state.agonists)} localized, {rules} rules so far"

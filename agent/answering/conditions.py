@@ -14,7 +14,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.questions.own_words import few_valued
-from mecharule_ops.questions.support import by_strength
+from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import regime_of
 from mecharule_ops.run.tabulating import Part
@@ -112,7 +112,7 @@ def _asks_which(question: str) -> bool:
 
 
 def of_each_unit(findings: Findings, question: str, found: Understood) -> tuple[Understood, list[str]]:
-    """The question with a route a unit found, strongest first, where it asks which of them flips what it names.
+    """The question with a route a unit found, the shown first, where it asks which of them flips what it names.
 
     Beside it how many more there are, which are not counted.
     """
@@ -122,7 +122,7 @@ def of_each_unit(findings: Findings, question: str, found: Understood) -> tuple[
     if len(named) != 1 or not named[0].bare or not _asks_which(question):
         return found, []
     (asked,) = named
-    strong = by_strength(findings, regime_of(asked.regime), asked.noun)
+    strong = by_evidence(findings, regime_of(asked.regime), asked.noun)
     units = [str(each.neuron) for each in strong if each.is_tau_agonist]
     each = tuple(replace(asked, units=(unit,), bare=False, taken=False) for unit in units[:_MOST_UNITS])
     more = len(units) - len(each)

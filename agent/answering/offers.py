@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agent.answering.questions import QUESTIONS
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.questions.support import strongest
+from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Neuron
 
@@ -21,7 +21,7 @@ class Offers:
     """What a run's wordings are filled with."""
 
     strongest: tuple[str, ...]
-    """Its two strongest units, or fewer."""
+    """Its strongest unit and the one after it, or fewer; none where none is shown."""
     other: str
     prompt: str
     property: str | None
@@ -72,9 +72,9 @@ class Offers:
 
 def offers_of(run: Run, findings: Findings) -> Offers:
     """From a run's findings."""
-    found = (strongest(findings, place) for place in (1, 2))
+    found = [unit for unit in by_evidence(findings) if unit.is_tau_agonist][:2]
     return Offers(
-        strongest=tuple(str(agonist.neuron) for agonist in found if agonist),
+        strongest=tuple(str(unit.neuron) for unit in found if found[0].is_shown),
         other=str(Neuron(run.config.bases[0], 0, 0)),
         property="a carry" if "a carry" in (getattr(run.task, "rival_families", None) or ()) else None,
         prompt=_example(run),

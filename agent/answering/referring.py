@@ -13,7 +13,7 @@ from agent.answering.router import Route
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
-from mecharule_ops.questions.support import by_strength, strongest
+from mecharule_ops.questions.support import by_evidence, strongest
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, opened
 from mecharule_ops.store.keys import LAST_ANSWER, TOPIC, LastAnswer, LastTopic
@@ -182,7 +182,7 @@ def _units(findings: Findings, route: Route, topic: Topic) -> tuple[str, ...]:
     units = list(route.units)
     if route.every:
         regime = None if route.regime is None else Regime(int(route.regime))
-        found = by_strength(findings, regime, route.noun)
+        found = by_evidence(findings, regime, route.noun)
         meant = [each for each in found if each.is_tau_agonist] if route.every > most else found
         if len(meant) < least or len(meant) < route.every <= most:
             names = ", ".join(str(each.neuron) for each in meant[:most]) or "none"

@@ -15,7 +15,7 @@ from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import UsageError
 from mecharule_ops.questions.amounts import amounts_in
 from mecharule_ops.questions.own_words import few_valued, own_words
-from mecharule_ops.questions.support import by_strength
+from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.from_words import rule_from_words
@@ -194,12 +194,13 @@ def _speaks_of(text: str, words: Iterable[str]) -> bool:
 
 
 def _meant(run: Run, text: str, understood: Reading, is_named: bool) -> list[Neuron]:
-    """The units that a question means without a name: every one found, the two strongest, or the one of its place."""
+    """The units that a question means without a name: every shown one, the two strongest, or the one of its place."""
     place = understood.place
-    found = [unit.neuron for unit in by_strength(run.findings, noun=understood.noun)]
+    found = [unit.neuron for unit in by_evidence(run.findings, noun=understood.noun) if unit.is_shown]
     if not found[(place or 1) - 1 :]:
-        few = f"it found {len(found)}" if found else "it found none"
-        raise UsageError(f"expected a unit that run {run.id} found, {few}; name one, such as m0.3")
+        raise UsageError(
+            f"expected a unit that is shown in run {run.id}, {len(found) or 'none'} is; name one, such as m0.3"
+        )
     if place is None and is_named and _EVERY_UNIT.search(text):
         return found[:MOST_UNITS]
     if place is None and _TWO_UNITS.search(text):

@@ -15,7 +15,7 @@ from agent.answering.understanding import read
 from agent.investigating.investigation import BoardFact
 from mecharule_ops.bases import ROWS
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.questions.support import by_strength
+from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, findings_of, opened, outcome_for
 from mecharule_ops.saying.chain_lines import chain_links
@@ -84,7 +84,7 @@ def told_by_run(name: str, question: str, tell: Tell) -> Told:
 def _routes(question: str, run: Run) -> Iterator[Route]:
     """As the router takes it; of a unit that no search found, and no row is meant, why it was not."""
     understood = understand(question)
-    found = {str(unit.neuron) for unit in by_strength(run.findings)}
+    found = {str(unit.neuron) for unit in by_evidence(run.findings)}
     if not understood.routes and understood.units and not found & set(understood.units):
         yield Route(kind="why-not", units=understood.units[:1])
     for route in understood.routes:

@@ -19,7 +19,7 @@ from agent.proposing import showing
 from agent.proposing.typed_grammar import predicate_pattern
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.predicates.language import schema_of, vocabulary
-from mecharule_ops.questions.support import by_strength
+from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import regime_of
 from mecharule_ops.run.tabulating import columns_of, fires
@@ -77,7 +77,7 @@ class ModelProposer:
         faults; a name that there is not is left out.
         """
         understood = understanding.read(self.question)
-        found = [str(unit.neuron) for unit in by_strength(run.findings)[:MOST_UNITS]]
+        found = [str(unit.neuron) for unit in by_evidence(run.findings) if unit.is_shown][:MOST_UNITS]
         units = list(understood.units) or found
         ideas = [family.name for family in families_of(run.task, run.columns)]
         filled = {

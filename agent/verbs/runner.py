@@ -31,7 +31,7 @@ from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import rehearse, warnings_of
+from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, too_small, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Basis
@@ -100,14 +100,15 @@ def plan(config: RunConfig) -> ToolResult:
     found, task = outlook(config), task_of(config)
     if isinstance(task, TextTask):
         rehearse(task)
-    warnings = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
+    of_table = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
+    warnings = [*_too_little(config), *of_table]
     paces, measured = _paces(config, found)
     data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
-    lines = [f"{name:18} {said}" for name, said in told(found, paces)]
-    lines += [f"could go wrong: {warning}" for warning in warnings]
+    lines = [f"could go wrong: {warning}" for warning in warnings]
+    lines += [f"{name:18} {said}" for name, said in told(found, paces)]
     lines += ["", measured, *_what_it_takes(config), "", "Settings:"]
     lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
-    planned = {"dry_run": True, "settings": data, "warnings": list(warnings), **as_data(found)}
+    planned = {"dry_run": True, "settings": data, "warnings": warnings, **as_data(found)}
     planned["seconds_a_forward"] = dict(paces)
     return ToolResult(data=planned, text="\n".join(lines))
 
@@ -129,6 +130,14 @@ def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], st
     except MechaRuleError as error:
         return {}, f"The time is not known, since no pace could be measured: {error}"
     return paces, "The time is by a few ablations of this model, task and units, made just now."
+
+
+def _too_little(config: RunConfig) -> Iterator[str]:
+    """What settings alone say of a run that can show little."""
+    if config.records < FEW:
+        yield too_few(f"{config.records} records")
+    if config.slice_size < config.least_slice:
+        yield too_small(f"a half of {config.slice_size} answers (slice_size)", config.least_slice)
 
 
 def _what_it_takes(config: RunConfig) -> Iterator[str]:

@@ -120,10 +120,6 @@ class AgonistControls:
         there = self.second.associated if name == "D+" else self.second.unrelated
         return difference_interval(here.flips, here.n, there.flips, there.n, ALPHA)[0] > 0
 
-    def stands_out(self, alpha: float) -> bool:
-        """Whether its rank among random units of the basis is told apart from chance."""
-        return self.effect_p is not None and self.effect_p <= alpha
-
 
 def as_many(flips: Mapping[Neuron, int], unit: Neuron, others: Collection[Neuron]) -> Share:
     """Of some other units those that flip at least as many records as a unit."""

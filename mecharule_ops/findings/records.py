@@ -30,6 +30,7 @@ from mecharule_ops.findings.counts import (
     UnitStrength,
     WholeLayer,
 )
+from mecharule_ops.findings.evidence import Certainty, Evidence, HeldOut, evidence_of
 from mecharule_ops.rules.quality import COVERAGE_FLOOR, THRESHOLD, is_hq_full, is_hq_test
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import (
@@ -109,6 +110,8 @@ class SearchOutcome:
     """Whether both slices were drawn uniformly, so that their bounds hold for D⁺ and D⁻ of the train split."""
     split_note: str = field(default="", metadata=ADDED)
     """Why the splitter is not the rule of highest MCC; empty where it is."""
+    held_out: HeldOut | None = field(default=None, metadata=ADDED)
+    """Flips of its τ-agonists and of random units on records that chose none; None where that was not measured."""
 
     @property
     def nothing_searched(self) -> bool:
@@ -152,6 +155,8 @@ class Unit:
     """The search that localized it."""
     agonist: Agonist
     """Its flips on the compact slices."""
+    evidence: Evidence | None
+    """Its flips on held-out records, and what they show; None where it was not ablated on them."""
     lower: float
     """Lower bound of its strength over both slices of all units searched, in [0, 1]."""
     rule: AnchoredRule | None
@@ -173,6 +178,11 @@ class Unit:
     def is_tau_agonist(self) -> bool:
         """Whether the point estimate reaches τ."""
         return self.agonist.is_tau_agonist
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is told apart from random units: only then it is named, ranked and counted as found."""
+        return self.evidence is not None and self.evidence.certainty is Certainty.SHOWN
 
     @property
     def counts_show_it(self) -> bool:
@@ -270,13 +280,36 @@ class Findings:
     """… and fire on at least this share of the eligible records."""
 
     def units(self) -> tuple[Unit, ...]:
-        """Every localized unit, search by search, strongest first."""
+        """Every localized unit, search by search, in the order of `units_of`."""
         return tuple(unit for search in self.searches for unit in self.units_of(search))
 
     def units_of(self, search: SearchOutcome) -> tuple[Unit, ...]:
-        """The localized units of one search, strongest first; on a tie in the order of their names."""
-        ranked = sorted(search.agonists, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
-        return tuple(self._unit(search, agonist) for agonist in ranked)
+        """The localized units of one search: the shown ones by rank, then the others in the order of their names."""
+        ranked = {unit: place for place, unit in enumerate(self.evidence(search))}
+        order = sorted(search.agonists, key=lambda agonist: agonist.neuron)
+        order.sort(key=lambda agonist: ranked.get(agonist.neuron, len(ranked)))
+        return tuple(self._unit(search, agonist) for agonist in order)
+
+    def evidence(self, search: SearchOutcome) -> Mapping[Neuron, Evidence]:
+        """What held-out records say of each τ-agonist of a search; nothing where they were not asked."""
+        return {} if search.held_out is None else evidence_of(search.held_out, self.alpha)
+
+    def shown_of(self, search: SearchOutcome) -> tuple[Unit, ...]:
+        """The shown units of one search, by rank."""
+        return tuple(unit for unit in self.units_of(search) if unit.is_shown)
+
+    def shown(self) -> tuple[Unit, ...]:
+        """The shown units of all searches, by the lower bound of what they flip."""
+        found = [unit for search in self.searches for unit in self.shown_of(search)]
+        return tuple(sorted(found, key=_by_bound))
+
+    def by_evidence(self, regime: Regime | None = None) -> list[Unit]:
+        """Every localized unit whose name is told, once: the shown by their bound, then the others by name."""
+        told = [unit for unit in self.units() if regime in (None, unit.search.regime)]
+        first: dict[Neuron, Unit] = {}
+        for unit in sorted((unit for unit in told if not unit.search.suppressed), key=_by_bound):
+            first.setdefault(unit.neuron, unit)
+        return list(first.values())
 
     def unit(self, neuron: Neuron, regime: Regime) -> Unit | None:
         """One unit by its name and the direction of its flips, or None when no search localized it."""
@@ -299,6 +332,7 @@ class Findings:
         return Unit(
             search=search,
             agonist=agonist,
+            evidence=self.evidence(search).get(neuron),
             lower=agonist.estimate.lcb(searched_alpha(self.alpha, search.cost.candidates)),
             rule=_of(neuron, search.anchored),
             controls=_of(neuron, search.controls),
@@ -317,6 +351,10 @@ class Findings:
     def is_hq_f(self, rule: AnchoredRule) -> bool:
         """The rule fitted on all eligible records reaches both floors there (descriptive)."""
         return is_hq_full(rule, self.mcc_floor, self.coverage_floor)
+
+
+def _by_bound(unit: Unit) -> tuple[float, Neuron]:
+    return -unit.evidence.lower if unit.is_shown and unit.evidence else 0.0, unit.neuron
 
 
 def _of(neuron: Neuron, parts: Iterable[_Part]) -> _Part | None:

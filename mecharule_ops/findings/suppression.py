@@ -11,14 +11,17 @@ import hmac
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from mecharule_ops.events import AgonistFound, Event, NodeTested, RuleAnchored
+from mecharule_ops.events import AgonistFound, Event, NodeTested, RuleAnchored, UnitJudged
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.findings.evidence import HeldOutFlips
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.state.search_id import SearchId
-from mecharule_ops.types import Neuron, Regime, ends_printed, ends_read
+from mecharule_ops.types import Agonist, AnchoredRule, Neuron, Regime, ends_printed, ends_read
 
 RISKY = Regime.BASELINE_NEGATIVE
 """The direction whose units are hidden."""
 _NUMBERS = 10**6
+_BY_NAME = (Agonist, AnchoredRule, AgonistControls, HeldOutFlips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,11 @@ class Suppression:
             case NodeTested(search=search, units=units) if SearchId.parse(search).regime == RISKY.value:
                 ends = ends_printed(*map(self.hidden, ends_read(units)))
                 return replace(event, units=ends, begin=0, end=0, channels=())
-            case AgonistFound(regime=RISKY.value) | RuleAnchored(regime=RISKY.value):
+            case (
+                AgonistFound(regime=RISKY.value)
+                | UnitJudged(regime=RISKY.value)
+                | RuleAnchored(regime=RISKY.value)
+            ):
                 return replace(event, neuron=str(self.hidden(Neuron.parse(event.neuron))))
         return event
 
@@ -55,7 +62,10 @@ class Suppression:
         if isinstance(value, Neuron):
             return self.hidden(value)
         if isinstance(value, tuple):
-            return tuple(map(self._walk, value))
+            walked = tuple(map(self._walk, value))
+            # The order of true names would tell of them.
+            in_order = all(isinstance(each, _BY_NAME) for each in walked)
+            return tuple(sorted(walked, key=lambda each: each.neuron)) if in_order else walked
         if is_dataclass(value) and not isinstance(value, type):
             return replace(
                 value, **{part.name: self._walk(getattr(value, part.name)) for part in fields(value)}

@@ -85,7 +85,7 @@ class FinishedRun:
 
     @property
     def units(self) -> tuple[UnitRow, ...]:
-        """Every localized unit, search by search, strongest first."""
+        """Every localized unit, search by search: the shown by rank, then the others by name."""
         return unit_rows(self.findings)
 
     @property

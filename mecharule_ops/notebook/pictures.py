@@ -115,7 +115,7 @@ class Tree:
 
     def drawn(self, *kinds: str) -> tuple[Picture, ...]:
         """Its figures of these kinds: `layers`, `tree`, `recall`, `predicted`; one without data is left out."""
-        return pictures(search_figures(self._index, self._outcome), kinds)
+        return pictures(search_figures(self._findings, self._index), kinds)
 
     @property
     def _outcome(self) -> SearchOutcome:

@@ -13,6 +13,7 @@ from mecharule_ops.findings.counts import TreeNode
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.saying.control_facts import NOT_RUN
 from mecharule_ops.saying.searches import search_names
+from mecharule_ops.saying.shown_units import unit_status
 from mecharule_ops.saying.unit_rules import UnitRule, rules_of, shown_words
 from mecharule_ops.types import Regime
 
@@ -36,6 +37,15 @@ class UnitRow:
     lower: float
     upper: float
     """One-sided Clopper–Pearson bounds on the strength, as the search used them."""
+    certainty: str
+    """`shown`, `suggestive` or `open` of a τ-agonist; `not measured`; `not ruled out` of what stays below τ."""
+    rank: int | None
+    """Among the shown units of its search; None where it is not shown."""
+    kept_aside_flips: int | None
+    """Flips of `kept_aside_n` held-out answers, which chose no unit; None where it was not ablated on them."""
+    kept_aside_n: int | None
+    kept_aside_lower: float | None
+    """Lower bound of that rate, over the units that its search found."""
     is_tau_agonist: bool
     """Whether the strength itself reaches τ; every row's upper bound does."""
     associated_flips: int
@@ -150,7 +160,7 @@ class CertificateRow:
 
 
 def unit_rows(findings: Findings) -> tuple[UnitRow, ...]:
-    """Every localized unit, search by search, strongest first."""
+    """Every localized unit, search by search: the shown by rank, then the others by name."""
     return tuple(_unit(name, unit) for name, unit in _named(findings))
 
 
@@ -226,7 +236,7 @@ def frame_of(kind: type, rows: Sequence[Any]) -> pandas.DataFrame:
 
 def _unit(search: str, unit: Unit) -> UnitRow:
     agonist, estimate, controls = unit.agonist, unit.estimate, unit.controls
-    basis = None if controls is None else controls.basis
+    basis, evidence = None if controls is None else controls.basis, unit.evidence
     return UnitRow(
         search=search,
         unit=str(agonist.neuron),
@@ -236,6 +246,11 @@ def _unit(search: str, unit: Unit) -> UnitRow:
         strength=estimate.strength,
         lower=unit.lower,
         upper=agonist.ucb,
+        certainty=unit_status(unit),
+        rank=evidence.rank if evidence else None,
+        kept_aside_flips=evidence.flips.flips if evidence else None,
+        kept_aside_n=evidence.flips.n if evidence else None,
+        kept_aside_lower=evidence.lower if evidence else None,
         is_tau_agonist=agonist.is_tau_agonist,
         associated_flips=estimate.associated.flips,
         associated_n=estimate.associated.n,

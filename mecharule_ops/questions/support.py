@@ -1,4 +1,4 @@
-"""Which unit is strongest, and how well each claim about one is supported by its bounds and controls.
+"""Which units are shown, in which order, and how well each claim about one is supported by bounds and controls.
 
 A claim is "this unit alone reaches τ", made of every τ-agonist. Nothing new is measured: the weak points are read off
 the findings.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.types import Agonist, Neuron, Regime
+from mecharule_ops.types import Agonist, Regime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +34,13 @@ def by_support(findings: Findings) -> tuple[Support, ...]:
 
 
 def _weak_points(findings: Findings, unit: Unit) -> list[str]:
-    controls, points = unit.controls, []
+    points = []
     if not unit.counts_show_it:
         points.append("its lower bound does not reach τ")
-    if controls is None or controls.basis is None:
+    if unit.evidence is None:
         points.append("no random unit was ablated beside it")
-    elif controls.basis.count and not controls.stands_out(findings.alpha):
-        points.append("random units flip as many records")
-    elif controls.effect_p is None:
-        points.append("too few random units were drawn for a p")
+    elif not unit.is_shown:
+        points.append("on answers kept aside it is not told apart from random units")
     if unit.depends_on_baseline:
         points.append("under another baseline it stays below τ")
     return points
@@ -51,28 +49,20 @@ def _weak_points(findings: Findings, unit: Unit) -> list[str]:
 def strongest(
     findings: Findings, place: int = 1, regime: Regime | None = None, noun: str = ""
 ) -> Agonist | None:
-    """The unit of that place among `by_strength`; None when there are fewer."""
-    units = by_strength(findings, regime, noun)
-    return units[place - 1] if 1 <= place <= len(units) else None
+    """The shown unit of that place among `by_evidence`; None when there are fewer."""
+    units = [unit for unit in by_evidence(findings, regime, noun) if unit.is_shown]
+    return units[place - 1].agonist if 1 <= place <= len(units) else None
 
 
-def by_strength(findings: Findings, regime: Regime | None = None, noun: str = "") -> list[Agonist]:
-    """Every unit found, by strength over all searches, each where it is strongest.
+def by_evidence(findings: Findings, regime: Regime | None = None, noun: str = "") -> list[Unit]:
+    """Every localized unit once: the shown by the bound of what they flip, then the others in the order of their names.
 
     With a regime, over the searches of that direction alone; with a `noun` such as `head`, over those of such units,
     where the run searched any: `neuron` is also said of units in general.
     """
-    nouns = {outcome.intervention.basis.row.noun for outcome in findings.searches}
-    named = (
-        outcome
-        for outcome in findings.searches
-        if not outcome.suppressed
-        and regime in (None, outcome.regime)
-        and (noun not in nouns or outcome.intervention.basis.row.noun == noun)
-    )
-    found = [agonist for outcome in named for agonist in outcome.agonists]
-    found.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
-    first: dict[Neuron, Agonist] = {}
-    for agonist in found:
-        first.setdefault(agonist.neuron, agonist)
-    return list(first.values())
+    searched = {outcome.intervention.basis.row.noun for outcome in findings.searches}
+    return [
+        unit
+        for unit in findings.by_evidence(regime)
+        if noun not in searched or unit.neuron.basis.row.noun == noun
+    ]

@@ -26,7 +26,7 @@ def negative(findings: Findings, outcome: SearchOutcome) -> str:
         parts[0] += f" ({plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out)"
     if (unit := outcome.strongest_seen) is not None:
         flips = stronger_slice(unit.estimate, findings.tau, outcome.bounded)
-        parts.append(f"the strongest unit seen alone, {unit.neuron}, flips {flips}")
+        parts.append(f"none seen alone flips more than {flips}")
     else:
         parts.append("no unit was tested alone")
     if outcome.whole_layers:

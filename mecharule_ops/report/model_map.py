@@ -1,4 +1,4 @@
-"""The model as a map: layers across, strength up, every localized unit at its place and the τ-agonists by name."""
+"""The model as a map: layers across, strength up, every localized unit at its place and the shown ones by name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.report.drawing import GREY, INK, draw, glyphs, tidy
-from mecharule_ops.saying.flips import by_strength
-from mecharule_ops.types import Agonist, Regime
+from mecharule_ops.types import Agonist, Neuron, Regime
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +20,7 @@ _NAMED = 12
 _LINES = ("-", "--", ":")
 _CAPTION = (
     "The model, layer by layer: each localized unit at the share of its stronger slice that it flips. Filled circles "
-    "are τ-agonists (the strongest by name), open squares are not ruled out; the dashed line is τ. Grey steps: the "
+    "are shown (the first by name), open squares are not told apart from chance; the dashed line is τ. Grey steps: the "
     "whole layer ablated at once."
 )
 
@@ -36,26 +35,29 @@ def model_map(findings: Findings) -> dict[str, tuple[str, str]]:
     def plot(figure: Figure) -> None:
         panels = figure.subplots(len(regimes), 1, sharex=True, squeeze=False)[:, 0]
         for axes, regime in zip(panels, regimes, strict=True):
-            _panel(axes, [outcome for outcome in shown if outcome.regime is regime], regime, findings.tau)
+            _panel(axes, [outcome for outcome in shown if outcome.regime is regime], regime, findings)
         panels[-1].set(xlabel="layer", xlim=(-0.7, max(map(_depth, shown)) + 0.7))
         panels[-1].xaxis.get_major_locator().set_params(integer=True)
 
     return {NAME: (draw(NAME, plot, height=0.5 + 2.4 * len(regimes)), _CAPTION)}
 
 
-def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, tau: float) -> None:
+def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, findings: Findings) -> None:
     for outcome, line in zip(outcomes, _LINES, strict=False):
         layers = sorted((whole.layer, whole.estimate.strength) for whole in outcome.whole_layers)
         if layers:
             label = f"whole layer, {outcome.intervention.basis}"
             axes.step(*zip(*layers, strict=True), line, where="mid", color=GREY, linewidth=1, label=label)
     units = tuple(agonist for outcome in outcomes for agonist in outcome.agonists)
+    ranked: dict[Neuron, Agonist] = {
+        unit.neuron: unit.agonist for unit in findings.shown() if unit.search.regime is regime
+    }
     if units:
         layer = np.array([unit.neuron.layer for unit in units])
         strength = np.array([unit.estimate.strength for unit in units])
-        strong = np.array([unit.is_tau_agonist for unit in units])
-        glyphs(axes, layer, strength, strong, ("τ-agonist", "not ruled out"))
-    for unit in _apart([unit for unit in by_strength(units) if unit.is_tau_agonist]):
+        shown = np.array([unit.neuron in ranked for unit in units])
+        glyphs(axes, layer, strength, shown, ("shown", "not told apart from chance"))
+    for unit in _apart(list(ranked.values())):
         axes.annotate(
             str(unit.neuron),
             _place(unit),
@@ -65,13 +67,13 @@ def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, tau: float
             color=INK,
             va="center",
         )
-    axes.axhline(tau, color=INK, linestyle="--", linewidth=0.8)
+    axes.axhline(findings.tau, color=INK, linestyle="--", linewidth=0.8)
     axes.set(ylabel=f"flipped share, {regime.arrow}", ylim=(-0.03, 1.05))
     tidy(axes, legend=True)
 
 
 def _apart(units: list[Agonist]) -> list[Agonist]:
-    """The strongest units whose names do not cover one another: three layers wide and a fifteenth high each."""
+    """The first units whose names do not cover one another: three layers wide and a fifteenth high each."""
     named: list[Agonist] = []
     for unit in units:
         layer, strength = _place(unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy
 from mecharule_ops.report.model_map import model_map
 from mecharule_ops.report.unit_account import account_figures
-from mecharule_ops.types import Verdict
+from mecharule_ops.types import Neuron, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SHADE = {
     Verdict.PRUNED: (GREY, ""),
     Verdict.SPLIT: (BLUE, ""),
-    Verdict.KEPT: (ORANGE, "//"),
+    Verdict.KEPT: (GREY, "//"),
     Verdict.DROPPED: (GREY, "."),
 }
 
@@ -37,19 +37,21 @@ def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
     for index, outcome in enumerate(findings.searches):
         for account in outcome.accounts:
             drawn |= account_figures(account)
-        drawn |= search_figures(index, outcome)
+        drawn |= search_figures(findings, index)
     return drawn
 
 
-def search_figures(index: int, outcome: SearchOutcome) -> Mapping[str, tuple[str, str]]:
-    """The plots of one search, which is the run's `index`-th; named and left out as `figures` does."""
+def search_figures(findings: Findings, index: int) -> Mapping[str, tuple[str, str]]:
+    """The plots of the run's `index`-th search; named and left out as `figures` does."""
+    outcome = findings.searches[index]
+    found = {unit.neuron for unit in findings.shown_of(outcome)}
     placed = outcome.agonists or outcome.layer_union or outcome.whole_layers
     shown = len(icicle(outcome.tree))
     groups = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
     kinds = (
-        (f"layers-{index}", placed, _layers, _LAYERS_CAPTION),
+        (f"layers-{index}", placed, partial(_layers, found), _LAYERS_CAPTION),
         (f"recall-{index}", outcome.recall, _recall, _RECALL_CAPTION),
-        (f"predicted-{index}", outcome.predicted, _predicted, _PREDICTED_CAPTION),
+        (f"predicted-{index}", outcome.predicted, partial(_predicted, found), _PREDICTED_CAPTION),
         (f"tree-{index}", outcome.tree, _tree, groups),
     )
     return {
@@ -58,13 +60,13 @@ def search_figures(index: int, outcome: SearchOutcome) -> Mapping[str, tuple[str
 
 
 _LAYERS_CAPTION = (
-    "Units per layer: all localized (upper bound ≥ τ) and the τ-agonists among them (hatched); below, the "
+    "Units per layer: all localized (upper bound ≥ τ) and the shown ones among them (hatched); below, the "
     "share of records flipped by any localized unit of the layer, and by the whole layer ablated at once "
     "on its stronger slice."
 )
 _PREDICTED_CAPTION = (
     "Units tested alone by a guided search: the share of their stronger slice that first order said they flip, and the "
-    "share that they do flip. Filled circles are τ-agonists, each with its rank among all units by prediction; open "
+    "share that they do flip. Filled circles are shown, each with its place among all units by prediction; open "
     "squares are the others. On the diagonal it is right."
 )
 _RECALL_CAPTION = (
@@ -73,22 +75,20 @@ _RECALL_CAPTION = (
 )
 _TREE_CAPTION = (
     "The CHA tree: each box is an ablated group, as wide as its units, one level deeper than its parent. "
-    "Blue was opened, grey was pruned (dotted: a single unit below τ), orange hatched is a localized unit; "
+    "Blue was opened, grey was pruned (dotted: a single unit below τ), hatched is a localized unit; "
     "the fuller the colour, the more it flips."
 )
 
 
-def _layers(outcome: SearchOutcome, figure: Figure) -> None:
+def _layers(found: Set[Neuron], outcome: SearchOutcome, figure: Figure) -> None:
     counts, cover = figure.subplots(2, 1, sharex=True)
     every = [agonist.neuron.layer for agonist in outcome.agonists]
-    strong = [agonist.neuron.layer for agonist in outcome.tau_agonists]
+    strong = [unit.layer for unit in found]
     whole = {layer.layer: layer.estimate.strength for layer in outcome.whole_layers}
     union = {layer.layer: layer.flipped.rate for layer in outcome.layer_union if layer.flipped.n}
     layers = sorted(set(every) | set(whole) | set(union))
     counts.bar(layers, [every.count(layer) for layer in layers], color=BLUE, label="localized")
-    counts.bar(
-        layers, [strong.count(layer) for layer in layers], color=ORANGE, hatch="//", label="τ-agonists"
-    )
+    counts.bar(layers, [strong.count(layer) for layer in layers], color=ORANGE, hatch="//", label="shown")
     if union:
         cover.plot(list(union), list(union.values()), "o-", color=ORANGE, label="union of localized")
     if whole:
@@ -111,16 +111,15 @@ def _recall(outcome: SearchOutcome, figure: Figure) -> None:
     tidy(axes)
 
 
-def _predicted(outcome: SearchOutcome, figure: Figure) -> None:
+def _predicted(found: Set[Neuron], outcome: SearchOutcome, figure: Figure) -> None:
     axes = figure.subplots()
-    strong = {agonist.neuron for agonist in outcome.tau_agonists}
     predicted, measured = (
         np.array([getattr(unit, name) for unit in outcome.predicted]) for name in ("predicted", "measured")
     )
-    among = np.array([unit.neuron in strong for unit in outcome.predicted])
-    glyphs(axes, predicted, measured, among, ("τ-agonist", "other unit"))
+    among = np.array([unit.neuron in found for unit in outcome.predicted])
+    glyphs(axes, predicted, measured, among, ("shown", "other unit"))
     for unit in outcome.predicted:
-        if unit.neuron in strong:
+        if unit.neuron in found:
             axes.annotate(f" {unit.rank}", (unit.predicted, unit.measured), fontsize=7, color=INK)
     axes.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.8)
     axes.set(xlabel="predicted strength", ylabel="measured strength", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))

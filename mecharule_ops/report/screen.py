@@ -1,4 +1,4 @@
-"""The end of a run on one screen: what was found, the strongest units, what was missed at most, what to ask next.
+"""The end of a run on one screen: what was found, the shown units, what was missed at most, what to ask next.
 
 At most 40 lines of 100 columns, nothing said twice; everything else stands in the full report.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import of_n, percent, plural, sentence
+from mecharule_ops.numbers import of_n, plural, sentence
 from mecharule_ops.plain_text import plain, tied
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.absence import negative, suggestions
@@ -20,13 +19,15 @@ from mecharule_ops.saying.control_facts import brief_rank
 from mecharule_ops.saying.glossary import explained
 from mecharule_ops.saying.rules import NO_RULE, UNSCORED, short
 from mecharule_ops.saying.searches import is_risk, missed_words, search_titles
+from mecharule_ops.saying.shown_units import NOT_TOLD_APART, kept_aside, marked, reached_words, unshowable
 from mecharule_ops.saying.unit_rules import told_rule
-from mecharule_ops.thresholds import ALPHA, SLICE, reaches
 from mecharule_ops.types import Share
 
 LINES, WIDTH = 40, 100
 SEARCHES = 6
 """Searches that have a block of their own."""
+NAMED = 4
+"""Units by name of those that are not told apart from chance."""
 ADVICE = 2
 """Suggestions at most where nothing was found."""
 _BAR = 10
@@ -43,7 +44,7 @@ def screen(findings: Findings, earlier: Findings | None = None, example: str = "
     words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))
     ending = [*words, *_ask_next(findings), *_elsewhere(findings, earlier)]
     left = LINES - len(head) - len(ending) - sum(map(len, heads)) - 2 * len(heads) - 2
-    rows = max(1, left // max(1, sum(bool(outcome.tau_agonists) for _, outcome in named[:SEARCHES])))
+    rows = max(1, left // max(1, sum(bool(findings.shown_of(outcome)) for _, outcome in named[:SEARCHES])))
     lines = [*head, ""]
     for said, (_, outcome) in zip(heads, named, strict=False):
         lines += [*said, *_unit_lines(findings, outcome, rows)]
@@ -85,27 +86,25 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
     if not outcome.tau_agonists:
         return _wrapped(f"{name}: {negative(findings, outcome)} {sentence(missed_words(findings, outcome))}")
     risk = ", a risk" if is_risk(findings, outcome) else ""
+    if not findings.shown_of(outcome):
+        why = unshowable(findings, outcome) or NOT_TOLD_APART
+        return _wrapped(f"{name}{risk}: {reached_words(findings, outcome, len(outcome.tau_agonists))}, {why}")
     return _wrapped(
-        f"{name}{risk}: flips on the half of the records where the unit flips more{_doubt(findings, outcome)}"
+        f"{name}{risk}: flips on the half of the records where the unit flips more, then on answers kept aside, which "
+        "chose no unit"
     )
 
 
-def _doubt(findings: Findings, outcome: SearchOutcome) -> str:
-    """What `at least` is over, where a row says it."""
-    found = (unit for unit in findings.units_of(outcome) if unit.is_tau_agonist)
-    said = f"; at least: of all such records, over {plural(outcome.bounded, 'unit')} at once"
-    return said if any(_least(unit) for unit in found) else ""
-
-
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
-    """A line a τ-agonist, strongest first, then how many units there are beside them; columns that have no room go."""
-    units = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
-    shown = units[:rows]
+    """A line a shown unit, by rank, then how many there are beside them; columns that have no room go."""
+    units = findings.shown_of(outcome)
+    told = units[:rows]
     columns = [
-        [str(unit.neuron) for unit in shown],
-        [f"{_bar(unit)} {_flips(unit)}" for unit in shown],
-        [brief_rank(unit.controls) for unit in shown],
-        [_rule(unit) for unit in shown],
+        [marked(unit) for unit in told],
+        [f"{_bar(unit)} {_strength(unit)}" for unit in told],
+        [kept_aside(unit) for unit in told],
+        [brief_rank(unit.controls).removesuffix(" units") for unit in told],
+        [_rule(unit) for unit in told],
     ]
     kept: list[list[str]] = []
     for column in columns:
@@ -114,24 +113,21 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
             kept.append(wide)
     for cells in zip(*kept, strict=True):
         yield f"  {'  '.join(cells)}".rstrip()
-    more = [f"{len(units) - rows:,} more that reach {percent(findings.tau)}"] if len(units) > rows else []
-    weaker = len(outcome.agonists) - len(units)
-    more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker and units else []
+    more = [f"{len(units) - rows:,} more shown"] if len(units) > rows else []
+    apart = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist and not unit.is_shown]
+    if apart:
+        names = ", ".join(map(str, [unit.neuron for unit in apart[:NAMED]]))
+        rest = f" and {len(apart) - NAMED:,} more" if len(apart) > NAMED else ""
+        more.append(f"{NOT_TOLD_APART}: {names}{rest}")
+    weaker = len(outcome.agonists) - len(outcome.tau_agonists)
+    more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker and outcome.tau_agonists else []
     if more:
-        yield f"  and {' and '.join(more)}"
+        yield f"  {'and ' if units else ''}{'; '.join(more)}"
 
 
-def _flips(unit: Unit) -> str:
-    """`8 of 32 (25 %, at least 4.3 %)`: how low the rate may lie where the counts alone do not reach τ."""
+def _strength(unit: Unit) -> str:
     count = unit.estimate.stronger[1]
-    return f"{count.flips:,} of {count.n:,} ({percent(count.flips / count.n)}{_least(unit)})"
-
-
-def _least(unit: Unit) -> str:
-    count = unit.estimate.stronger[1]
-    lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, unit.search.bounded) / 2)
-    doubtful = unit.search.bounded and count.n < SLICE and not reaches(lower, unit.agonist.tau)
-    return f", at least {percent(lower)}" if doubtful else ""
+    return f"{count.flips:,} of {count.n:,}"
 
 
 def _rule(unit: Unit) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.report.absence import negative
 from mecharule_ops.report.document import Block, Bullets
-from mecharule_ops.saying.control_facts import counted_claims, counted_ranks
-from mecharule_ops.saying.flips import unit_flips
+from mecharule_ops.saying.control_facts import brief_rank, counted_selective
 from mecharule_ops.saying.rules import predicts, short
 from mecharule_ops.saying.searches import (
     is_risk,
@@ -19,6 +15,7 @@ from mecharule_ops.saying.searches import (
     search_titles,
     shared_replacement,
 )
+from mecharule_ops.saying.shown_units import NOT_TOLD_APART, evidence_words, reached_words, unshowable
 from mecharule_ops.saying.unit_rules import UnitRule, shown_of_all, told_rule, when_told
 
 
@@ -67,45 +64,57 @@ def _risk(findings: Findings, outcome: SearchOutcome) -> list[str]:
 
 
 def headline(findings: Findings) -> str:
-    """How many τ-agonists there are in all, how many flip more than random units, how many rules are shown."""
+    """How many units are shown in all, how many reach τ beside them, how many rules are shown."""
     if not findings.searches:
         return "Found: no search was run, so nothing is claimed."
     if all(outcome.nothing_searched for outcome in findings.searches):
         return "Found: nothing was searched, so nothing is claimed."
-    beside = [controls for outcome in findings.searches for controls in _controls(findings, outcome)]
+    shown = findings.shown()
     searches = plural(len(findings.searches), "search", "searches")
     rules = f"; {said}" if (said := shown_of_all(findings)) else ""
-    if not beside:
-        return f"Found: no τ-agonist in {searches}{rules}."
-    claims = counted_claims(beside, findings.alpha)
-    return f"Found: {plural(len(beside), 'τ-agonist')} in {searches}; {claims}{rules}."
+    selective = f"; {counted_selective([unit.controls for unit in shown])}" if shown else ""
+    others = sum(len(outcome.tau_agonists) for outcome in findings.searches) - len(shown)
+    more = (
+        f"; of {plural(others, 'other unit')} that reached τ none is told apart from chance" if others else ""
+    )
+    found = f"{plural(len(shown), 'unit')} shown" if shown else "no unit is shown"
+    return f"Found: {found} in {searches}{selective}{more}{rules}."
 
 
 def found_line(findings: Findings) -> str:
-    """What the units found do, by kind of unit and direction, and how many do not."""
+    """What the shown units do, by kind of unit and direction, and how many reached τ beside them."""
     if not findings.searches or all(outcome.nothing_searched for outcome in findings.searches):
         return "Nothing was searched, so nothing is claimed."
-    said = [_does(findings, outcome) for outcome in findings.searches if outcome.tau_agonists]
-    if not said:
+    searches = [outcome for outcome in findings.searches if outcome.tau_agonists]
+    if not searches:
         return f"No unit that, switched off alone, flips {percent(findings.tau)} of the answers asked about."
-    return f"{'; '.join(said)}."
+    return " ".join(f"{_does(findings, outcome)}." for outcome in searches)
 
 
 def _does(findings: Findings, outcome: SearchOutcome) -> str:
-    """`3 of 270 heads, each switched off alone, turn at least 20 % of right answers wrong, in one half of those …`."""
+    """`3 of 270 heads are shown: each, switched off alone, turns right answers wrong more often than random heads do`.
+
+    Of the others that reached τ how many there are; where none is shown, a negative result.
+    """
     noun, words, label = outcome.intervention.basis.row.noun, findings.words, bool(outcome.regime.value)
-    many = len(outcome.tau_agonists)
+    many = len(findings.shown_of(outcome))
+    others = len(outcome.tau_agonists) - many
+    if not many:
+        why = unshowable(findings, outcome) or "which chance does as well"
+        return f"No unit is shown: {reached_words(findings, outcome, others)}, {why}"
+    turns = f"turns {words.of(label)} answers {words.of(not label)}"
+    does = f"switched off alone, it {turns}" if many == 1 else f"each, switched off alone, {turns}"
     risk = " (a risk)" if is_risk(findings, outcome) else ""
+    more = f"; {reached_words(findings, outcome, others, 'more ')}, {NOT_TOLD_APART}" if others else ""
     return (
-        f"{many:,} of {plural(outcome.cost.candidates, noun)}, {'' if many == 1 else 'each '}switched off alone, "
-        f"{'turns' if many == 1 else 'turn'} at least {percent(findings.tau)} of {words.of(label)} answers "
-        f"{words.of(not label)}{risk}, in one half of those tried"
+        f"{many:,} of {plural(outcome.cost.candidates, noun)} {'is' if many == 1 else 'are'} shown: {does}{risk} more "
+        f"often than random {noun}s do{more}"
     )
 
 
 def when_line(findings: Findings) -> str:
-    """The rule of the strongest unit, and how many others have one; empty where nothing was found."""
-    units = _strongest_first(findings)
+    """The rule of the strongest shown unit, and how many others have one; empty where none is shown."""
+    units = _named(findings)
     if not units:
         return ""
     first, *others = units
@@ -135,11 +144,13 @@ def _told(unit: Unit) -> UnitRule | None:
 
 
 def sure_line(findings: Findings) -> str:
-    """The strongest on held-out records, units beside random ones, what each search missed; empty for no unit."""
-    beside = [controls for outcome in findings.searches for controls in _controls(findings, outcome)]
-    if not beside:
+    """The strongest on answers kept aside, its rank, what each search missed; empty where no unit is shown."""
+    shown = _named(findings)
+    if not shown:
         return ""
-    said = [*_held_out(findings), counted_ranks(beside, findings.alpha)]
+    said = []
+    if shown[0].controls is not None and shown[0].controls.basis is not None:
+        said.append(f"it stands {brief_rank(shown[0].controls)}")
     searched = [
         (name, outcome)
         for name, outcome in zip(search_titles(findings), findings.searches, strict=True)
@@ -148,7 +159,7 @@ def sure_line(findings: Findings) -> str:
     for name, outcome in searched:
         which = f"{name}: " if len(searched) > 1 else ""
         said.append(f"{which}{missed_words(findings, outcome)}")
-    return " ".join(map(sentence, said))
+    return " ".join([f"{evidence_words(findings, shown[0])}.", *map(sentence, said)])
 
 
 def not_found(findings: Findings) -> list[str]:
@@ -165,22 +176,9 @@ def not_found(findings: Findings) -> list[str]:
     ]
 
 
-def _held_out(findings: Findings) -> Iterator[str]:
-    """What the strongest unit flips of held-out records, where it was ablated on them: its slices chose it."""
-    first = next(iter(_strongest_first(findings)), None)
-    if first is not None and first.controls is not None and first.controls.flips is not None:
-        yield f"of held-out answers, which did not choose it, the strongest flips {k_of_n(first.controls.flips)}"
-
-
-def _strongest_first(findings: Findings) -> list[Unit]:
-    """The τ-agonists that are shown, over all searches."""
-    units = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.neuron.is_hidden]
-    return sorted(units, key=lambda unit: -unit.estimate.strength)
-
-
-def _controls(findings: Findings, outcome: SearchOutcome) -> list[AgonistControls | None]:
-    """The controls of each τ-agonist, None where none ran."""
-    return [unit.controls for unit in findings.units_of(outcome) if unit.is_tau_agonist]
+def _named(findings: Findings) -> list[Unit]:
+    """The shown units over all searches whose names the run tells."""
+    return [unit for unit in findings.shown() if not unit.search.suppressed]
 
 
 def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
@@ -194,11 +192,6 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
     )
     return [
         _found(findings, outcome),
-        *(
-            [sentence(counted_claims(_controls(findings, outcome), findings.alpha))]
-            if len(findings.searches) > 1
-            else []
-        ),
         _rules(findings, outcome),
         *([more] if weaker else []),
         recall_sentence(findings, outcome),
@@ -206,14 +199,10 @@ def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
 
 
 def _found(findings: Findings, outcome: SearchOutcome) -> str:
-    strong = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
-    flips = f"flips {unit_flips(strong[0])}"
-    if len(strong) == 1:
-        return f"1 τ-agonist among {_searched(outcome)}: {strong[0].neuron}, replaced alone, {flips}."
-    return (
-        f"{len(strong)} τ-agonists among {_searched(outcome)}: each, replaced alone, flips at least "
-        f"τ = {findings.tau:g} of one of the two slices. The strongest, {strong[0].neuron}, {flips}."
-    )
+    """Of how many units how many are shown, and what the strongest flips."""
+    shown = findings.shown_of(outcome)
+    strongest = f" {evidence_words(findings, shown[0])}." if shown else ""
+    return f"Among {_searched(outcome)}: {_does(findings, outcome)}.{strongest}"
 
 
 def _searched(outcome: SearchOutcome) -> str:

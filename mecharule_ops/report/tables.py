@@ -17,6 +17,16 @@ from mecharule_ops.saying.flips import unit_flips
 from mecharule_ops.saying.flips_where import where_words
 from mecharule_ops.saying.rules import clipped, is_told, rule_line, score_words, untold_sentence, worded
 from mecharule_ops.saying.searches import is_risk, search_names
+from mecharule_ops.saying.shown_units import (
+    NOT_TOLD_APART,
+    SHOWN_KEY,
+    evidence_words,
+    kept_aside,
+    marked,
+    reached_words,
+    unit_status,
+    unshowable,
+)
 from mecharule_ops.saying.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
 from mecharule_ops.types import AnchoredRule
 
@@ -32,7 +42,7 @@ def overview(findings: Findings) -> Table:
         ("search", "l", lambda row: row[0]),
         ("units", "r", lambda row: f"{row[1].cost.candidates:,}"),
         ("localized", "r", lambda row: f"{len(row[1].agonists):,}"),
-        ("τ-agonists", "r", lambda row: f"{len(row[1].tau_agonists):,}"),
+        ("shown", "r", lambda row: f"{len(findings.shown_of(row[1])):,}"),
         ("HQ-T", "r", lambda row: str(sum(map(findings.is_hq_t, row[1].anchored)))),
         ("HQ-F", "r", lambda row: str(sum(map(findings.is_hq_f, row[1].anchored)))),
         ("union flips", "r", lambda row: k_of_n(row[1].union)),
@@ -72,11 +82,9 @@ def _strength(unit: Unit) -> str:
 
 
 _NAME: Column[Unit] = ("unit", "l", lambda unit: str(unit.neuron))
-_STATUS: Column[Unit] = (
-    "status",
-    "l",
-    lambda unit: "τ-agonist" if unit.is_tau_agonist else "not ruled out",
-)
+_MARKED: Column[Unit] = ("unit", "l", marked)
+_KEPT_ASIDE: Column[Unit] = ("kept aside", "l", kept_aside)
+_STATUS: Column[Unit] = ("status", "l", unit_status)
 _FLIPS: tuple[Column[Unit], ...] = (
     ("flips D+", "r", lambda unit: k_of_n(unit.estimate.associated)),
     ("flips D-", "r", lambda unit: k_of_n(unit.estimate.unrelated)),
@@ -90,8 +98,8 @@ _CONTROLS: tuple[Column[Unit], ...] = (
 
 
 def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
-    """A row a localized unit, strongest first, with its status, its flips and what the controls show."""
-    return Table.of(findings.units_of(outcome), (_NAME, _STATUS, *_FLIPS, *_CONTROLS))
+    """A row a localized unit, the shown first, with its status, its flips and what the controls show."""
+    return Table.of(findings.units_of(outcome), (_NAME, _STATUS, _KEPT_ASIDE, *_FLIPS, *_CONTROLS))
 
 
 def rules(findings: Findings, outcome: SearchOutcome) -> Table:
@@ -157,18 +165,41 @@ AGONIST_KEY = (
     "Flips are counted on these slices. Strength is the larger of the two rates, between its lower bound, which holds "
     "over both slices of all units searched at once, and the search's upper one. They speak of D+ and D- where the "
     "slices were drawn at random and of nothing beyond them elsewhere; selectivity is the rate on D+ less that on D-. "
-    f"{CONTROLS_KEY}"
+    f"{SHOWN_KEY} {CONTROLS_KEY}"
 )
 
 
 def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tuple[Block, ...]:
-    """The τ-agonists of a search, strongest first, each with its controls and its rule under it."""
-    strong = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist]
-    notes = tuple((_control_line(findings, unit), _rule_line(findings, unit)) for unit in strong)
-    bars = tuple(unit.estimate.strength for unit in strong)
-    table = replace(Table.of(strong, (_NAME, *_FLIPS, *_CONTROLS)), notes=notes, bars=bars)
+    """The shown units of a search by rank, each with its controls and its rule under it; then the other τ-agonists."""
+    shown = findings.shown_of(outcome)
+    others = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist and not unit.is_shown]
     risk = ", a risk" if is_risk(findings, outcome) else ""
-    return (f"{name}: {plural(len(strong), 'τ-agonist')}{risk}, strongest first.", table)
+    blocks: list[Block] = []
+    if shown:
+        notes = tuple(
+            (
+                f"{evidence_words(findings, unit)}.",
+                _control_line(findings, unit),
+                _rule_line(findings, unit),
+            )
+            for unit in shown
+        )
+        bars = tuple(unit.estimate.strength for unit in shown)
+        table = replace(
+            Table.of(shown, (_MARKED, _KEPT_ASIDE, *_FLIPS[:3], *_CONTROLS)), notes=notes, bars=bars
+        )
+        blocks += [
+            f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips.",
+            table,
+        ]
+    if others:
+        why = unshowable(findings, outcome) or f"{NOT_TOLD_APART}, in the order of their names"
+        reached = reached_words(findings, outcome, len(others), "more " if shown else "")
+        blocks += [
+            f"{name}{risk}: {reached}, {why}.",
+            Table.of(others, (_MARKED, _KEPT_ASIDE, *_FLIPS[:3], *_CONTROLS)),
+        ]
+    return tuple(blocks)
 
 
 def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[Block, ...]:
@@ -190,7 +221,7 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
 
 def _not_ruled_out(findings: Findings, outcome: SearchOutcome, weak: Sequence[Unit]) -> str:
     """How little it takes to stand in this table."""
-    count, weakest = len(weak), weak[-1]
+    count, weakest = len(weak), min(weak, key=lambda unit: unit.estimate.strength)
     these = f"{plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out"
     few = unit_flips(weakest)
     return (

@@ -1,4 +1,4 @@
-"""Accounts of the strongest τ-agonists of one search: when each flips, in three families of rules, and first order.
+"""Accounts of the shown units of one search: when each flips, in three families of rules, and first order.
 
 Flips of found units are cheap, so further records are observed first. The numbers of the clean-run and mechanism
 families come from clean passes on the records of D_b alone; train records choose, held-out ones score.
@@ -48,13 +48,11 @@ DRAWN, PUSHED = 240, 40
 
 
 def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account, ...]:
-    """The account of each of the strongest τ-agonists, up to the run's `accounts_for`; kept as each is made.
+    """The account of each shown unit, by rank, up to the run's `accounts_for`; kept as each is made.
 
     Cost: that of `kept_accounts`, and the further records once a run.
     """
-    units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist][
-        : run.config.accounts_for
-    ]
+    units = found.shown[: run.config.accounts_for]
     if not units:
         return ()
     if not run.store.has(keys.FURTHER):

@@ -25,12 +25,13 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.measures import flip_overlaps
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
+from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.auditing import audited
 from mecharule_ops.run.certify import certify_each
 from mecharule_ops.run.chains import kept_chain, plan
-from mecharule_ops.run.controlling import controls, same_layers
+from mecharule_ops.run.controlling import controls, held_out_flips, judged_events, same_layers
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import (
@@ -51,7 +52,9 @@ from mecharule_ops.run.unit_flips import (
     tell_layers,
     tell_rule,
 )
+from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
+from mecharule_ops.tasks.table_check import FEW, too_few, too_small
 from mecharule_ops.types import AnchoredRule, Basis, Regime
 
 PACED = 5
@@ -106,23 +109,17 @@ def analyse(
 
 
 def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]:
-    """How the flips of the strongest τ-agonists of each regime come about."""
+    """How the flips of the shown units of each regime come about, the first by their bound."""
     found: list[Chain] = []
     for regime in run.regimes:
         if run.should_stop() or (run.suppression and regime is RISKY):
             continue
-        strong = [
-            agonist
-            for search in findings.searches
-            if search.regime is regime
-            for agonist in search.tau_agonists
-        ]
-        strong.sort(key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
-        for agonist in strong[: run.config.chains_for]:
-            with journal.stage(f"chain of {agonist.neuron} {regime.arrow}") as stage:
-                known = run.chain(agonist.neuron, regime)
+        shown = [unit.neuron for unit in findings.shown() if unit.search.regime is regime]
+        for unit in shown[: run.config.chains_for]:
+            with journal.stage(f"chain of {unit} {regime.arrow}") as stage:
+                known = run.chain(unit, regime)
                 stage.reused = known is not None
-                asked = plan(run, findings, agonist.neuron, regime, layers=False)
+                asked = plan(run, findings, unit, regime, layers=False)
                 with suppress(AblationStopped):
                     found.append(known or kept_chain(run, asked, partial(_kept, run, journal)))
                 stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
@@ -171,6 +168,8 @@ def _cell(
     """
     slices = run.slices(regime)
     journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
+    if little := _too_little(run, regime, slices):
+        journal.notice(little, level="warning")
     if not slices.positions:
         return search_outcome(run, not_searched(run, basis, slices))
     candidates = rank_candidates(run, journal, basis, slices)
@@ -203,6 +202,18 @@ def _cell(
         return search_outcome(run, found)
 
 
+def _too_little(run: Run, regime: Regime, slices: CompactSlices) -> str:
+    """Why a search of so few answers can show or rule out little, with the cure; empty where there are enough."""
+    right, word = len(run.eligible(regime)), run.task.words.of(bool(regime.value))
+    halves = sorted({len(slices.associated), len(slices.unrelated)} - {0})
+    if right < FEW:
+        of = f", in halves of {' and '.join(map(str, halves))}," if halves else ""
+        return too_few(f"{plural(right, f'{word} answer')}{of}")
+    if halves and halves[0] < slices.required:
+        return too_small(f"a half of {plural(halves[0], f'{word} answer')}", slices.required)
+    return ""
+
+
 def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
     """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before.
 
@@ -216,9 +227,14 @@ def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
 
 
 def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
-    """Rules, controls, certificates and union coverage of what was localized."""
-    neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
+    """Held-out flips, rules, controls, certificates and union coverage of what was localized."""
     where = f"{found.basis.value} {found.regime.arrow}"
+    with journal.stage(f"held-out flips {where}") as stage:
+        found = replace(found, held_out=held_out_flips(run, found, stage.progress))
+        for judged in judged_events(found):
+            journal.emit(judged)
+        stage.summary = f"{len(found.shown)} of {plural(len(found.evidence), 'τ-agonist')} shown"
+    neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
     with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime)), "records") as stage:
         flips = coverage(run, found, neurons, stage.progress, tell_layers(run, journal, found))
         anchored = anchor_rules(run, journal, found, flips)

@@ -77,7 +77,7 @@ def plan(
 ) -> ChainPlan:
     """Found units above the unit, one by one and together; heads, MLPs and everything above; with `layers` each MLP.
 
-    Found are the τ-agonists of every basis in this regime, the strongest first, `most` of them, then localized
+    Found are the τ-agonists of every basis in this regime, the shown first, `most` of them, then localized
     units while there is room. The model is not loaded.
     """
     found = found_units(findings, unit, regime)
@@ -108,13 +108,9 @@ def plan(
 
 
 def found_units(findings: Findings, unit: Neuron, regime: Regime) -> list[Neuron]:
-    """Units that the run localized in this regime besides this one: τ-agonists first, by strength."""
-    named = [search for search in findings.searches if search.regime is regime and not search.suppressed]
-    agonists = [agonist for search in named for agonist in search.agonists if agonist.neuron != unit]
-    agonists.sort(
-        key=lambda agonist: (not agonist.is_tau_agonist, -agonist.estimate.strength, agonist.neuron)
-    )
-    return list(dict.fromkeys(agonist.neuron for agonist in agonists))
+    """Units that the run localized in this regime besides this one: the shown first, then the other τ-agonists."""
+    found = [each for each in findings.by_evidence(regime) if each.neuron != unit]
+    return [each.neuron for each in sorted(found, key=lambda each: not each.is_tau_agonist)]
 
 
 def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certificate]) -> Chain:

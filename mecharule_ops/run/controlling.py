@@ -1,4 +1,4 @@
-"""The controls of a run: random units beside the strongest τ-agonists, their flips by the split, a second baseline.
+"""What stands beside the τ-agonists of a run: random units on held-out records, the split, a second baseline.
 
 What decides is read on held-out records of D_b, which chose no unit. The random units of the basis are one draw that
 all units of a search share: drawn from all others, whatever a search made of them. A control that leaves out what was
@@ -15,7 +15,9 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Int
 
+from mecharule_ops.events import UnitJudged
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
+from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.run.driver import count
 from mecharule_ops.run.live_run import Run
@@ -29,8 +31,46 @@ OF_LAYER = 8
 """Random units of its layer that a unit is ranked among, at most."""
 
 
+def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], None]) -> HeldOut:
+    """The flips of every τ-agonist of a search on the control records, beside those of random units of the basis.
+
+    Cost: each of these units on at most `RECORDS` records. Raises `AblationStopped`.
+    """
+    records = control_records(run, found.regime)
+    units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist]
+    layers, width = range(run.subject.n_layers), run.subject.width(found.basis)
+    drawn = (
+        random_units(found.basis, layers, width, run.config.controls, seed=run.config.seed) if units else ()
+    )
+    asked = list(dict.fromkeys([*units, *drawn]))
+    main = run.intervention(found.basis)
+    counted = flips_on(run, found.regime, main, [(unit,) for unit in asked], (records.tolist(), ()), progress)
+    flips = {unit: estimate.associated.flips for unit, estimate in zip(asked, counted, strict=True)}
+    return HeldOut(
+        records=len(records),
+        found=tuple(HeldOutFlips(neuron=unit, flips=flips[unit]) for unit in units),
+        random=tuple(flips[unit] for unit in drawn),
+    )
+
+
+def judged_events(found: Localised) -> list[UnitJudged]:
+    """What each τ-agonist of a search was found to be, as it is told."""
+    return [
+        UnitJudged(
+            regime=found.regime.value,
+            neuron=str(unit),
+            certainty=each.certainty.value,
+            flips=each.flips.flips,
+            n=each.flips.n,
+            lower=each.lower,
+            rank=each.rank,
+        )
+        for unit, each in found.evidence.items()
+    ]
+
+
 def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -> tuple[AgonistControls, ...]:
-    """The controls beside the strongest τ-agonists of a search; their claims are decided with those of the whole run.
+    """The controls beside the first τ-agonists of a search; their claims are decided with those of the whole run.
 
     A unit that is only not ruled out claims nothing that a control could support. Cost: each random unit on at most
     `RECORDS` records, and each unit on the slices under the other baseline.

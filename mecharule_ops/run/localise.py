@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import SearchStarted
 from mecharule_ops.findings.counts import SearchAudit, WholeLayer
+from mecharule_ops.findings.evidence import Evidence, HeldOut, evidence_of
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.driver import NamedSearch, SearchDriver, count
@@ -55,13 +56,30 @@ class Localised:
     """Empty where a stop came before they were ablated."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when it was not audited."""
+    held_out: HeldOut | None = None
+    """Flips of its τ-agonists on records that chose none; None before they were asked."""
 
     @property
     def agonists(self) -> tuple[Agonist, ...]:
-        """Localized units, those that the audit met among them, strongest first."""
+        """Localized units, the audit's among them: the shown by rank, then the τ-agonists, then the rest, by name."""
         found = [agonist for tree in self.trees for agonist in tree.agonists(self.basis)]
         found += self.audit.found if self.audit else ()
-        return tuple(sorted(found, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron)))
+        place = {unit: each for each, unit in enumerate(self.evidence)}
+
+        def order(agonist: Agonist) -> tuple[int, bool, Neuron]:
+            return place.get(agonist.neuron, len(place)), not agonist.is_tau_agonist, agonist.neuron
+
+        return tuple(sorted(found, key=order))
+
+    @property
+    def evidence(self) -> Mapping[Neuron, Evidence]:
+        """What held-out records say of each τ-agonist; nothing before they were asked."""
+        return {} if self.held_out is None else evidence_of(self.held_out, self.plan.settings.alpha.alpha)
+
+    @property
+    def shown(self) -> list[Neuron]:
+        """The shown units, by rank."""
+        return [unit for unit, each in self.evidence.items() if each.rank]
 
     @property
     def measured(self) -> dict[Neuron, FlipEstimate]:

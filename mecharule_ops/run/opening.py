@@ -107,10 +107,9 @@ def regime_of(given: str | None) -> Regime | None:
 
 
 def strongest_regime(run: Run, unit: Neuron) -> Regime:
-    """The regime in which the unit was found strongest, else the run's first."""
-    known = [each for each in findings_of(run).units() if each.neuron == unit and not each.search.suppressed]
-    strongest = max(known, key=lambda each: each.estimate.strength, default=None)
-    return strongest.search.regime if strongest else run.regimes[0]
+    """The regime in which the unit was found, by the evidence where both found it, else the run's first."""
+    known = next((each for each in findings_of(run).by_evidence() if each.neuron == unit), None)
+    return known.search.regime if known else run.regimes[0]
 
 
 def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> SearchOutcome:
@@ -133,8 +132,8 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
             f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}; "
             f"`mecharule neurons {findings.run}` lists what they found, a new run searches others"
         )
-    found = {unit.search.regime: unit.estimate.strength for unit in findings.units() if unit.neuron == neuron}
-    return max(fitting, key=lambda search: found.get(search.regime, -1.0))
+    found = next((unit.search.regime for unit in findings.by_evidence(regime) if unit.neuron == neuron), None)
+    return next((search for search in fitting if search.regime is found), fitting[0])
 
 
 def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:

@@ -72,6 +72,7 @@ def search_outcome(run: Run, found: Localised) -> SearchOutcome:
         unrelated_of=slices.unrelated_size,
         at_random=slices.at_random,
         split_note=run.splitter.note,
+        held_out=found.held_out,
     )
 
 
@@ -200,10 +201,10 @@ def versions() -> dict[str, str]:
 
 def run_status(findings: Findings) -> str:
     """How the run ended, in a few words for a list of runs."""
-    strong = sum(len(search.tau_agonists) for search in findings.searches)
+    shown = len(findings.shown())
     partial = {SearchStatus.BUDGET_SPENT.value, SearchStatus.STOPPED.value}
     ended = {status for search in findings.searches for status in search.status}
-    found = plural(strong, "τ-agonist") if strong else "no unit reaches τ"
+    found = f"{plural(shown, 'unit')} shown" if shown else "no unit is shown"
     if all(search.nothing_searched for search in findings.searches):
         return "finished: nothing was searched"
     return f"partial: {found}" if ended & partial else f"finished: {found}"

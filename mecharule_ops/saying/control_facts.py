@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mecharule_ops.findings.controls import AgonistControls, Selective
-from mecharule_ops.numbers import k_of_n, plural, two_decimals
+from mecharule_ops.numbers import k_of_n
 from mecharule_ops.saying.flips import both_slices
-from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipEstimate, Share
 
 NOT_RUN = "not run"
@@ -85,26 +84,6 @@ def beside_random(controls: AgonistControls | None) -> str:
     return f"{_of_held_out(controls, 'ones')}, more than {fewer} random units"
 
 
-def rank_words(controls: AgonistControls) -> str:
-    """`Its rank above 99 of 99 random units is no chance (p = .04, corrected for 4 units)`, or how little it says."""
-    if controls.basis is None:
-        return "It was not ranked among random units, so its count stands alone"
-    if controls.effect_p is None:
-        return few_random(controls.basis)
-    above = f"Flipping more than {_fewer(controls.basis)} random units"
-    corrected = _corrected(controls.effect_p, controls.effect_family)
-    may = "is beyond chance" if controls.effect_p <= ALPHA else "may be chance"
-    return f"{above} {may} ({corrected})"
-
-
-def few_random(drawn: Share) -> str:
-    """Why there is no p: too few random units for any unit, or for more than the strongest ones."""
-    units = plural(drawn.n, "random unit")
-    if 1 / (1 + drawn.n) > ALPHA:
-        return f"{units} {'is' if drawn.n == 1 else 'are'} too few to rule out chance"
-    return f"{units} are enough to rule out chance for the strongest units alone, not for this one"
-
-
 def _of_held_out(controls: AgonistControls, records: str) -> str:
     """`12 of 64 drawn from the held-out records`, or of all of them: those on which random units were ablated."""
     flips, split = controls.flips, controls.split
@@ -168,41 +147,13 @@ def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> 
     return [part for part in parts if part]
 
 
-def counted_ranks(units: Sequence[AgonistControls | None], alpha: float) -> str:
-    """`3 of 3 flip more than random units do (p ≤ .05, corrected)`."""
-    ran = [controls for controls in units if controls is not None and controls.basis is not None]
-    if not ran:
-        them = "it" if len(units) == 1 else "them"
-        return f"no random unit was ablated beside {them}"
-    if len(units) == 1:
-        return f"it {effect_words(ran[0])}"
-    tested = [controls for controls in ran if controls.effect_p is not None]
-    if tested:
-        above = sum(controls.stands_out(alpha) for controls in tested)
-        level = two_decimals(alpha).removeprefix("0")
-        if len(tested) < len(units):
-            are = "is" if above == 1 else "are"
-            return (
-                f"{above} of {len(units)} {are} shown to flip more than random units do (p ≤ {level}, corrected; "
-                f"enough random units were ablated for {len(tested)})"
-            )
-        return f"{above} of {len(units)} {_flip(above)} more than random units do (p ≤ {level}, corrected)"
-    above = sum(controls.basis.count == 0 for controls in ran if controls.basis is not None)
-    return f"{above} of {_of(ran, units)} {_flip(above)} more than every random unit drawn, too few to rule out chance"
-
-
-def counted_claims(units: Sequence[AgonistControls | None], alpha: float) -> str:
-    """The ranks and `1 of 3 is selective, 2 undecided`."""
-    ran = [controls for controls in units if controls is not None and controls.basis is not None]
-    if not ran:
-        return counted_ranks(units, alpha)
-    if len(units) == 1:
-        return claims_words(ran[0])
+def counted_selective(units: Sequence[AgonistControls | None]) -> str:
+    """`1 of 3 is selective, 2 undecided`."""
+    ran = [controls for controls in units if controls is not None]
     selective = sum(controls.selective is Selective.SELECTIVE for controls in ran)
-    open_still = sum(controls.selective is Selective.UNDECIDED for controls in ran)
-    undecided = f", {open_still} undecided" if open_still else ""
-    are = "is" if selective == 1 else "are"
-    return f"{counted_ranks(units, alpha)}, {selective} of {_of(ran, units)} {are} selective{undecided}"
+    open_still = len(units) - len(ran) + sum(each.selective is Selective.UNDECIDED for each in ran)
+    undecided = f", {open_still:,} undecided" if open_still else ""
+    return f"{selective:,} of {len(units):,} {'is' if selective == 1 else 'are'} selective{undecided}"
 
 
 def p_words(p: float) -> str:
@@ -218,11 +169,3 @@ def _corrected(p: float, family: int) -> str:
 
 def _fewer(share: Share) -> str:
     return f"{share.n - share.count} of {share.n}"
-
-
-def _of(some: Sequence[object], units: Sequence[object]) -> str:
-    return f"{len(some)}" if len(some) == len(units) else f"the {len(some)} tested"
-
-
-def _flip(count: int) -> str:
-    return "flips" if count == 1 else "flip"

@@ -10,7 +10,7 @@ from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import percent, plural
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU, reaches
-from mecharule_ops.types import Agonist, FlipCount, FlipEstimate
+from mecharule_ops.types import FlipCount, FlipEstimate
 
 
 def of_these(count: FlipCount, name: str, tau: float = TAU, units: int = 0) -> str:
@@ -43,11 +43,6 @@ def both_slices(estimate: FlipEstimate, tau: float = TAU, units: int = 0) -> str
     """`50 of these 64 of D+ (78 %) and 8 of these 64 of D- (12 %)`."""
     plus, minus = estimate.associated, estimate.unrelated
     return f"{of_these(plus, 'D+', tau, units)} and {of_these(minus, 'D-', tau, units)}"
-
-
-def by_strength(agonists: tuple[Agonist, ...]) -> list[Agonist]:
-    """Strongest first; on a tie in the order of their names."""
-    return sorted(agonists, key=lambda agonist: (-agonist.estimate.strength, agonist.neuron))
 
 
 def leaning(selectivity: float | None, epsilon: float) -> str:

@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.control_facts import claims_words, few_random
+from mecharule_ops.saying.control_facts import brief_rank, selective_words
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.searches import predicted_words, recall_sentence, search_titles
+from mecharule_ops.saying.shown_units import (
+    NOT_TOLD_APART,
+    evidence_words,
+    measures,
+    reached_words,
+    unshowable,
+)
 from mecharule_ops.saying.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.types import Basis, Regime, SearchStatus
@@ -18,14 +25,18 @@ _MOST = 6
 
 
 def count(run: Run, findings: Findings) -> Iterator[str]:
-    """How many units reach τ, how many are not ruled out, of how many."""
+    """How many units are shown, how many reach τ beside them, how many are not ruled out, of how many."""
     for search in findings.searches:
-        strong, rest = search.tau_agonists, len(search.agonists) - len(search.tau_agonists)
-        names = ", ".join(str(one.neuron) for one in _ranked(findings, search)[: len(strong)])
+        shown, rest = findings.shown_of(search), len(search.agonists) - len(search.tau_agonists)
+        names = "" if search.suppressed else ", ".join(str(unit.neuron) for unit in shown)
+        others = len(search.tau_agonists) - len(shown)
         yield (
-            f"{plural(len(strong), 'τ-agonist')} of {_units(search)}"
-            f"{f': {names}' if names else ''}; each flips at least τ = {findings.tau:g} of a slice"
+            f"{len(shown) or 'None'} of {_units(search)} {'are' if len(shown) > 1 else 'is'} shown"
+            f"{f': {names}' if names else ''}"
         )
+        if others:
+            why = unshowable(findings, search) or NOT_TOLD_APART
+            yield f"{reached_words(findings, search, others, 'more ' if shown else '')}, {why}"
         left = search.cost.candidates - len(search.agonists)
         more = f"{rest} more {'is' if rest == 1 else 'are'} not ruled out; " if rest else ""
         if set(search.status) <= {SearchStatus.COMPLETE.value}:
@@ -48,7 +59,7 @@ def open_units(run: Run, findings: Findings) -> Iterator[str]:
             f"{names or 'none'}"
         )
         strong = ", ".join(str(one.neuron) for one in _ranked(findings, search) if one.is_tau_agonist)
-        yield f"Beside them the τ-agonists: {strong or 'none'}"
+        yield f"Beside them the τ-agonists, the shown first: {strong or 'none'}"
 
 
 def _units(search: SearchOutcome) -> str:
@@ -61,17 +72,15 @@ def _ranked(findings: Findings, search: SearchOutcome) -> tuple[Unit, ...]:
 
 
 def chance(run: Run, findings: Findings) -> Iterator[str]:
-    """Each τ-agonist beside random units, and its lower bound."""
+    """Each τ-agonist on answers kept aside beside random units, its rank, and the lower bound of its strength."""
     for unit in findings.units():
         if unit.is_tau_agonist and not unit.search.suppressed:
-            controls = unit.controls
-            said = "has no control beside it" if controls is None else claims_words(controls)
-            drawn = None if controls is None or controls.effect_p is not None else controls.basis
-            more = "" if drawn is None else f"; {few_random(drawn)}"
+            ran = unit.controls
+            beside = "" if ran is None else f"; it stands {brief_rank(ran)}, {selective_words(ran)}"
             under = "" if unit.lower >= findings.tau else f", below τ = {findings.tau:g}"
             yield (
-                f"{unit.neuron} {said}{more}; its strength {unit.estimate.strength:.2f} has a lower bound of "
-                f"{unit.lower:.2f} over all {unit.search.cost.candidates:,} units{under}"
+                f"{evidence_words(findings, unit)}{beside}; its strength {unit.estimate.strength:.2f} has a lower "
+                f"bound of {unit.lower:.2f} over all {unit.search.cost.candidates:,} units{under}"
             )
     if not any(unit.is_tau_agonist for unit in findings.units()):
         yield "No unit reaches τ, so nothing has to be told from chance"
@@ -90,7 +99,8 @@ def corrected(run: Run, findings: Findings) -> Iterator[str]:
             f"Lower bounds of strength hold over both slices of all {search.cost.candidates:,} units at once "
             "(Bonferroni), also of those that were never asked"
         )
-    yield "p of units among random units, and of selectivity, are corrected over the strongest units of the run (Holm)"
+    yield "The lower bound by which a unit is shown holds over the units that its search found (Holm)"
+    yield "p of units among random units, and of selectivity, are corrected over the units of the run (Holm)"
 
 
 def tests(run: Run, findings: Findings) -> Iterator[str]:
@@ -107,8 +117,9 @@ def tests(run: Run, findings: Findings) -> Iterator[str]:
         f"{alpha}"
     )
     yield (
-        "A unit's p beside random units is its rank among them, itself counted; selectivity is tested on held-out "
-        "records by all permutations of the split, both corrected over the strongest units (Holm); that a unit is not "
+        "A unit is shown where the exact lower bound of its rate on held-out records, corrected over the units that "
+        "its search found (Holm), lies above the upper 95 % point of random units; selectivity is tested on held-out "
+        "records by all permutations of the split, corrected over the units (Holm); that a unit is not "
         "selective is said by Newcombe's interval, which holds its level nearly"
     )
     yield "Two units are compared by an exact paired test on the records that only one of them flips"
@@ -403,15 +414,8 @@ def next_steps(run: Run, findings: Findings) -> Iterator[str]:
             "the same run on a table of more rows" if is_spent else "the same run with a larger `--records`"
         )
         yield f"More records would narrow the bounds: {more}"
-    without_p = [
-        str(unit.neuron) for unit in found if unit.controls is None or unit.controls.effect_p is None
-    ]
-    if without_p:
-        others = [f"{len(without_p) - 2:,} more"] if len(without_p) > 2 else []
-        yield (
-            f"More random units would allow a p of {' and '.join([*without_p[:2], *others])}: "
-            f"`mecharule fork {id} --set controls=99`"
-        )
+    if any(unshowable(findings, search) for search in findings.searches if search.tau_agonists):
+        yield f"Whether a unit flips more than random units: {measures(findings)}"
     if any(search.exhaustive is None for search in findings.searches):
         yield (
             f"Weaker units would be looked for at a lower τ, here {findings.tau:g}: "

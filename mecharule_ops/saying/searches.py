@@ -115,17 +115,17 @@ def summed_recall_words(found: Share, units: Share | None) -> str:
 
 
 def guaranteed_words(audit: SearchAudit, found: int) -> str:
-    """`17 found, at most 216 missed: at least 7 % of all such units found (95 % confidence)`."""
+    """`17 at τ, at most 216 missed: at least 7 % of all such units found (95 % confidence)`."""
     said, most = f"{found:,}" if found else "none", audit.missed_at_most
     if audit.exact and not audit.untested:
-        return f"{said} found, none missed: every unit was tested alone"
+        return f"{said} at τ, none missed: every unit was tested alone"
     missed = f"at most {most:,} missed" if most else "none missed"
     share = (
         f": at least {100 * floored(found / (found + most)):g} % of all such units found"
         if found and most
         else ""
     )
-    return f"{said} found, {missed}{share} ({100 * audit.confidence:g} % confidence)"
+    return f"{said} at τ, {missed}{share} ({100 * audit.confidence:g} % confidence)"
 
 
 def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
@@ -186,7 +186,7 @@ def _recalled(findings: Findings, outcome: SearchOutcome, exhaustive: Exhaustive
 
 
 def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
-    """The same in a few words: `5 found, at most 11 missed: at least 31 % (95 % confidence)`."""
+    """The same in a few words: `5 at τ, at most 11 missed: at least 31 % (95 % confidence)`."""
     if outcome.exhaustive is not None:
         if not (found := _recalled(findings, outcome, outcome.exhaustive)).n:
             return "testing every unit alone finds none"

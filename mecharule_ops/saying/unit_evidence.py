@@ -8,13 +8,13 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.saying.control_facts import (
     effect_words,
-    few_random,
     random_words,
     split_words,
     standing_words,
 )
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.saying.rules import briefly, clipped, short
+from mecharule_ops.saying.shown_units import evidence_words
 from mecharule_ops.saying.unit_rules import ANCHORED, rules_of, shown_words
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron
 
@@ -64,16 +64,13 @@ def strength(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Un
 
 
 def chance(findings: Findings, search: SearchOutcome, neuron: Neuron, unit: Unit | None) -> Iterator[str]:
-    """Its rank among random units on held-out records, p, and what its lower bound says."""
+    """Whether it is shown, its rank among random units on held-out records, and what its lower bound says."""
     if unit is None:
         yield f"{neuron} was not localized, so no control was run beside it"
         return
-    controls = unit.controls
-    if controls is None or controls.basis is None:
-        yield f"No control was run beside {neuron} in this run, so nothing tells it from random units"
-    else:
-        tested = controls.effect_p is not None
-        yield f"{neuron} {effect_words(controls)}" if tested else f"No p: {few_random(controls.basis)}"
+    yield evidence_words(findings, unit)
+    if unit.controls is not None and unit.controls.basis is not None:
+        yield f"{neuron} {effect_words(unit.controls)}"
         yield from held_out(findings, search, neuron, unit)
     yield from strength(findings, search, neuron, unit)
 

@@ -30,6 +30,7 @@ from mecharule_ops.events import (
     StageFinished,
     StageProgress,
     StageStarted,
+    UnitJudged,
 )
 from mecharule_ops.state.search_view import Counts, SearchView
 from mecharule_ops.thresholds import Thresholds
@@ -72,6 +73,8 @@ class RunState:
     """By search id, in order of start."""
     agonists: Mapping[tuple[str, str], AgonistFound] = field(default_factory=dict)
     """By (search, neuron)."""
+    judged: Mapping[tuple[int, str], UnitJudged] = field(default_factory=dict)
+    """By (regime, neuron): τ-agonists that were ablated on held-out records."""
     rules: Mapping[tuple[int, str], RuleAnchored] = field(default_factory=dict)
     """By (regime, neuron); the latest rule of each."""
     coverage: Mapping[tuple[int, str], LayerCovered] = field(default_factory=dict)
@@ -116,6 +119,8 @@ class RunState:
                 return self._with_search(replace(self._started(event.search), dropped=event))
             case AgonistFound():
                 return replace(self, agonists={**self.agonists, (event.search, event.neuron): event})
+            case UnitJudged():
+                return replace(self, judged={**self.judged, (event.regime, event.neuron): event})
             case RuleAnchored():
                 return replace(self, rules={**self.rules, (event.regime, event.neuron): event})
             case LayerCovered():

@@ -32,7 +32,7 @@ SHOWN = 5
 """Prompts that are shown."""
 SEARCHABLE, FEW = 40, 200
 """Below the first number of records two slices of 14 do not fill, which a search at τ = .2 needs; below the second
-rules have wide intervals."""
+number of right answers chance alone lifts many units to τ, and rules have wide intervals."""
 REHEARSED = 256
 """Items on which predicates are tried before a run."""
 _SHORT = 40
@@ -76,6 +76,22 @@ def _uses(task: PromptTable, name: str) -> Iterator[str]:
         yield "what is wrong, for rules"
     elif name in task.solution_columns:
         yield "what is right" if name == ANSWERS else "what is right, for rules"
+
+
+def too_few(answers: str) -> str:
+    """What so few answers cannot show, with the cure; `answers` are such as `26 right answers`."""
+    return (
+        f"{answers} are few: below about {FEW} right ones chance lifts many units to τ, so little can be shown, though "
+        "what is real is still named; bring more rows, other few-shot lines (--few-shot FILE) or a larger model"
+    )
+
+
+def too_small(half: str, needed: int) -> str:
+    """That a half rules no unit out; `half` is such as `a half of 5 right answers`."""
+    return (
+        f"{half} can rule no unit out, which takes {needed} or more: bring more rows, other few-shot lines "
+        "(--few-shot FILE), a larger model or another split (--set splitter=2)"
+    )
 
 
 def warnings_of(task: PromptTable, write: Write | None = None) -> tuple[str, ...]:
@@ -131,7 +147,7 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
             "out and 14 examples of one outcome are needed in a slice"
         )
     elif len(kept) < FEW:
-        yield f"{len(kept)} records are few: units can be found, rules will have wide intervals; {FEW} are better"
+        yield too_few(f"{len(kept)} records")
 
 
 def _clash(task: PromptTable, rows: Sequence[Row]) -> str:

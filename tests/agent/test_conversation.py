@@ -14,7 +14,7 @@ from agent.answering.offers import offers_of
 from agent.answering.questions import QUESTIONS
 from agent.answering.referring import Topic
 from agent.answering.router import Route, route
-from mecharule_ops.questions.support import by_strength
+from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Neuron, Regime
@@ -274,7 +274,7 @@ def test_all_of_the_units_found_are_switched_off_together(copied_run: Path, unit
     """And the answer says which were taken."""
     _ask(copied_run, f"why does {units[0]} flip?")
     with opened(str(copied_run)) as run:
-        found = [str(each.neuron) for each in by_strength(findings_of(run))]
+        found = [str(each.neuron) for each in by_evidence(findings_of(run))]
     data = _ask(copied_run, "switch off all three").data
     assert data["tool"] == "ablate"
     assert data["arguments"]["units"] == ",".join(found[:3])  # type: ignore[index]
@@ -338,7 +338,7 @@ def test_a_unit_named_beside_all_of_them_is_ablated_too(
     """And where fewer were found than are meant that is said."""
     data = _ask(copied_run, "remove m0.5 and all of them together").data
     assert str(data["arguments"]["units"]).startswith("m0.5,")  # type: ignore[index]
-    monkeypatch.setattr("agent.answering.referring.by_strength", lambda *given: by_strength(*given)[:1])
+    monkeypatch.setattr("agent.answering.referring.by_evidence", lambda *given: by_evidence(*given)[:1])
     for asked, wanted in (("switch off all three", 3), ("switch off all of them", 2)):
         few = str(_ask(copied_run, asked).data["answer"])
         assert f"expected {wanted} units, found {units[0]}; name them" in few

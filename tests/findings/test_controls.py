@@ -27,7 +27,7 @@ from mecharule_ops.findings.controls import (
 )
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.saying import unit_evidence
-from mecharule_ops.saying.control_facts import baseline_words, counted_claims, standing_words
+from mecharule_ops.saying.control_facts import baseline_words, counted_selective, standing_words
 from mecharule_ops.subsets import random_units
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
 
@@ -65,7 +65,7 @@ def test_p_is_given_to_as_many_units_as_it_can_reach_alpha_for() -> None:
     assert [one.effect_p for one in ran] == [pytest.approx(0.05)] * 5 + [None] * 2
     assert {one.effect_family for one in ran} == {5}
     few = decided([beside(Share(count=0, n=8))], alpha=ALPHA, epsilon=EPSILON)
-    assert (few[0].effect_p, few[0].stands_out(ALPHA)) == (None, False)
+    assert few[0].effect_p is None
 
 
 def test_holm_by_hand() -> None:
@@ -178,8 +178,9 @@ def test_the_headline_tells_the_undecided_from_those_that_are_not_selective() ->
         alpha=ALPHA,
         epsilon=EPSILON,
     )
-    assert counted_claims(ran, ALPHA).endswith(", 0 of 2 are selective, 1 undecided")
-    assert counted_claims(ran[1:] * 2, ALPHA).endswith(", 0 of 2 are selective")
+    assert counted_selective(ran) == "0 of 2 are selective, 1 undecided"
+    assert counted_selective(ran[1:] * 2) == "0 of 2 are selective"
+    assert counted_selective([None]) == "0 of 1 are selective, 1 undecided"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,7 @@ def test_where_all_units_are_alike_none_stands_out_and_none_is_selective(draw: D
             whole_decision(np.random.default_rng([seed, int(100 * rate)]), np.full(256, rate), draw, seed)
             for seed in range(RUNS)
         ]
-        called.append(sum(any(one.stands_out(ALPHA) for one in run) for run in runs))
+        called.append(sum(any((one.effect_p or 1) <= ALPHA for one in run) for run in runs))
         selective.append(sum(any(one.selective is Selective.SELECTIVE for one in run) for run in runs))
     one_rate, all_rates = (int(stats.binom.ppf(0.999, n, ALPHA)) for n in (RUNS, RUNS * len(RATES)))
     for wrong in (called, selective):
@@ -269,7 +270,7 @@ def test_a_unit_that_is_special_is_called() -> None:
     found = 0
     for seed in range(RUNS):
         run = whole_decision(np.random.default_rng(seed), rates, bernoulli, seed)
-        found += any(one.neuron == unit(17) and one.stands_out(ALPHA) for one in run)
+        found += any(one.neuron == unit(17) and (one.effect_p or 1) <= ALPHA for one in run)
     assert found >= 0.9 * RUNS
 
 

@@ -41,8 +41,11 @@ def test_findings_hide_one_direction_and_keep_every_count() -> None:
     assert from_json(to_json(hidden)) == hidden
     assert harmless == BOTH.searches[0]
     assert risky.suppressed
-    assert [agonist.estimate for agonist in risky.agonists] == [a.estimate for a in POSITIVE.agonists]
-    assert [rule.rule for rule in risky.anchored] == [rule.rule for rule in POSITIVE.anchored]
+    for shown, true in ((risky.agonists, POSITIVE.agonists), (risky.anchored, POSITIVE.anchored)):
+        units = [each.neuron for each in shown]
+        assert units == sorted(units), "the order of true names tells of them"
+        assert {replace(each, neuron=HIDE.hidden(each.neuron)) for each in true} == {*shown}
+    assert [unit.evidence for unit in hidden.shown()] == [unit.evidence for unit in BOTH.shown()]
     secret = [str(agonist.neuron) for agonist in POSITIVE.agonists]
     renderers = (to_json, render_text, render_markdown, render_html)
     for render in renderers:

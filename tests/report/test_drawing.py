@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from drawn import rows_of_points
-from findings_fixture import FINDINGS, NEGATIVE, POSITIVE
+from findings_fixture import FINDINGS, NEGATIVE
 
 from mecharule_ops.report import render_html
 from mecharule_ops.report.drawing import draw, glyphs
@@ -54,19 +54,18 @@ def test_every_box_is_drawn() -> None:
 
 
 def test_the_page_opens_with_the_model_as_a_map() -> None:
-    """Before any sentence: the τ-agonists by name, and the table's bars as long as they are strong."""
+    """Before any sentence: the shown units by name, and the table's bars as long as they are strong."""
     page = render_html(FINDINGS)
     (svg, caption) = model_map(FINDINGS)[NAME]
     assert page.index(svg) < page.index("<p>")
-    strongest = max(POSITIVE.tau_agonists, key=lambda agonist: agonist.estimate.strength)
+    shown = FINDINGS.shown()
+    strongest = shown[0].agonist
     assert f">{strongest.neuron}</text>" in svg
-    assert all(
-        f">{agonist.neuron}</text>" not in svg for agonist in POSITIVE.agonists if not agonist.is_tau_agonist
-    )
+    assert all((f">{unit.neuron}</text>" in svg) is unit.is_shown for unit in FINDINGS.units())
     assert caption.startswith("The model, layer by layer")
     bars = re.findall(r'class="bar" style="width:(\d+)%"', page)
     assert int(bars[0]) == round(100 * strongest.estimate.strength)
-    assert len(bars) == len(POSITIVE.tau_agonists)
+    assert len(bars) == len(shown)
 
 
 def test_nothing_found_and_nothing_ablated_is_no_map() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
+from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.report import render_screen
-from mecharule_ops.types import Basis, Intervention, Regime
+from mecharule_ops.types import Basis, Intervention, Neuron, Regime
 
 GOLDEN = Path(__file__).parent / "golden" / "screen.txt"
 MANY = dataclasses.replace(
@@ -19,6 +20,11 @@ MANY = dataclasses.replace(
     agonists=tuple(agonist(f"m{n}.{n}", 20 + n % 40, 2) for n in range(200)),
     anchored=(),
     controls=(),
+    held_out=HeldOut(
+        records=64,
+        found=tuple(HeldOutFlips(neuron=Neuron.parse(f"m{n}.{n}"), flips=20 + n % 40) for n in range(200)),
+        random=(0,) * 99,
+    ),
 )
 
 
@@ -61,10 +67,31 @@ def test_it_is_at_most_one_screen(findings: Findings) -> None:
 
 def test_every_unit_has_one_line_with_its_bar_its_rank_and_its_rule() -> None:
     text = render_screen(FINDINGS)
-    (line,) = [line for line in text.splitlines() if line.startswith("  a21.h2")]
+    (line,) = [line for line in text.splitlines() if line.startswith("  ● a21.h2")]
     assert "██████····" in line
-    assert "41 of 64 (64 %)" in line
-    assert "above 99 of 99 random units  rule MCC" in line
+    assert "41 of 64  40 of 64, at least" in line
+    assert "above 99 of 99 random  rule MCC" in line
+
+
+def test_what_is_not_shown_has_no_line_and_no_question() -> None:
+    """It is named once, among those that are not told apart from chance; where nothing is shown that comes first."""
+    text = " ".join(render_screen(FINDINGS).split())
+    assert "; 1 more head reached 20 % on a half of 64 answers, not told apart from chance." in text
+    assert text.count("a20.h6") == 1
+    assert "not told apart from chance: a20.h6" in text
+    found = dataclasses.replace(POSITIVE.held_out, random=(64,) * 99)  # type: ignore[type-var]
+    nothing = render_screen(run_of(dataclasses.replace(POSITIVE, held_out=found)))
+    assert (
+        "Found. No unit is shown: 3 heads reached 20 % on a half of 64 answers, which chance does" in nothing
+    )
+    assert "●" not in nothing
+    assert "why does" not in nothing
+
+
+def test_a_run_that_kept_no_held_out_flips_says_what_measures_them() -> None:
+    text = " ".join(render_screen(run_of(dataclasses.replace(POSITIVE, held_out=None))).split())
+    assert "No unit is shown: 3 heads reached 20 % on a half of 64 answers, nothing is shown, since" in text
+    assert "`mecharule fork 0c1f --set controls=199` measures it" in text
 
 
 @pytest.mark.parametrize("findings", [FINDINGS, run_of(MANY), run_of(NEGATIVE)])
@@ -82,12 +109,12 @@ def test_an_example_stands_under_what_was_found() -> None:
 
 
 def test_nothing_is_said_twice() -> None:
-    """No count, unit or sentence of the screen stands on two lines, but the strongest unit, whose rule is told."""
+    """No count, unit or sentence of the screen stands on two lines, but the strongest unit's name."""
     lines = filter(None, render_screen(FINDINGS).splitlines())
     said = [line for line in lines if not line.lstrip().startswith(("Ask:", "mecharule"))]
     assert len(set(said)) == len(said)
     units = re.findall(r"\ba\d+\.h\d+\b", "\n".join(said))
-    assert len(units) - len(set(units)) == 1
+    assert len(units) - len(set(units)) == 2
 
 
 def test_what_the_run_before_did_not_say_is_said() -> None:

@@ -157,15 +157,15 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
     """Each number of the audit is in it, and the recall that it guarantees; only an exact, complete one is certain."""
     drawn = "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone"
     assert audit_sentence(NEGATIVE, AUDIT) == (
-        f"{drawn}: none reaches τ. So none found, at most 28 missed (95 % confidence)."
+        f"{drawn}: none reaches τ. So none at τ, at most 28 missed (95 % confidence)."
     )
     assert len(POSITIVE.tau_agonists) == 3
     assert audit_sentence(POSITIVE, replace(AUDIT, exact=False)) == (
-        f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 found, at most 28 missed: "
+        f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 at τ, at most 28 missed: "
         "at least 9 % of all such units found (95 % confidence)."
     )
     whole = replace(AUDIT, untested=0, missed_at_most=0)
-    assert audit_sentence(POSITIVE, whole).endswith("So 3 found, none missed: every unit was tested alone.")
+    assert audit_sentence(POSITIVE, whole).endswith("So 3 at τ, none missed: every unit was tested alone.")
     assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence).")
 
 
@@ -196,7 +196,7 @@ def test_a_guarantee_is_rounded_down() -> None:
     audit = replace(AUDIT, missed_at_most=216)
     assert (
         guaranteed_words(audit, 17)
-        == "17 found, at most 216 missed: at least 7 % of all such units found (95 % confidence)"
+        == "17 at τ, at most 216 missed: at least 7 % of all such units found (95 % confidence)"
     )
     assert "at least 99 %" in guaranteed_words(replace(AUDIT, missed_at_most=1), 199)
     assert "at least 0.4 %" in guaranteed_words(replace(AUDIT, missed_at_most=996), 4)

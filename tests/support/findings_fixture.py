@@ -16,6 +16,7 @@ from mecharule_ops.findings.counts import (
     UnitStrength,
     WholeLayer,
 )
+from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
     AnsweredQuestion,
@@ -107,6 +108,8 @@ def node(number: int, parent: int | None, depth: int, size: int, verdict: Verdic
 
 
 _UNITS = {"a20.h8": (50, 8), "a21.h2": (41, 39), "a20.h6": (15, 2), "a14.h2": (8, 1), "a23.h3": (14, 3)}
+_KEPT_ASIDE = {"a20.h8": 44, "a21.h2": 40, "a20.h6": 8}
+"""Of 64: the last is not told apart from random units."""
 _AGONISTS = tuple(agonist(name, *_UNITS[name]) for name in ("a20.h8", "a21.h2", "a20.h6", "a14.h2"))
 _EXHAUSTIVE = tuple(
     UnitStrength(neuron=Neuron.parse(name), estimate=estimate(*counts)) for name, counts in _UNITS.items()
@@ -125,7 +128,7 @@ def controls(name: str, **others: Any) -> AgonistControls:
     plus, minus = _UNITS[name]
     return AgonistControls(
         neuron=Neuron.parse(name),
-        flips=FlipCount(flips=(plus + minus) // 2, n=64),
+        flips=FlipCount(flips=_KEPT_ASIDE[name], n=64),
         basis=Share(count=0, n=99),
         layer=Share(count=1, n=8),
         standing=Standing.of(
@@ -172,6 +175,13 @@ POSITIVE = SearchOutcome(
         ),
         controls("a21.h2"),
         controls("a20.h6"),
+    ),
+    held_out=HeldOut(
+        records=64,
+        found=tuple(
+            HeldOutFlips(neuron=Neuron.parse(name), flips=flips) for name, flips in _KEPT_ASIDE.items()
+        ),
+        random=(*[0] * 60, *[6] * 39),
     ),
     union=Share(count=251, n=280),
     drawn_union=Share(count=19, n=280),

@@ -33,6 +33,7 @@ from mecharule_ops.events import (
     StageFinished,
     StageProgress,
     StageStarted,
+    UnitJudged,
 )
 from mecharule_ops.findings.repair_outcome import Repair
 from mecharule_ops.store.run_directory import RunSummary
@@ -80,6 +81,13 @@ def found(search: str, unit: str, regime: int, flips: tuple[int, int]) -> Agonis
         ucb=max(flips) / 64 + 0.12,
         signed_selectivity=(flips[0] - flips[1]) / 64,
         is_tau_agonist=max(flips) >= 13,
+    )
+
+
+def judged(unit: str, regime: int, flips: int, rank: int | None) -> UnitJudged:
+    certainty = "suggestive" if rank is None else "shown"
+    return UnitJudged(
+        regime=regime, neuron=unit, certainty=certainty, flips=flips, n=64, lower=flips / 64 - 0.14, rank=rank
     )
 
 
@@ -145,6 +153,11 @@ def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Eve
             told.extend(layer_events(regime, layer))
             told.append(CostChanged(group_evaluations=7 * (layer + 1), example_forwards=896, reused=0))
         told.append(StageFinished(stage=f"CHA mlp_out {regime}", summary="21 group ablations", seconds=9.0))
+        told += [
+            judged("m0.17", regime, 30, 1),
+            judged("m1.17", regime, 26, 2),
+            judged("m2.17", regime, 3, None),
+        ]
     told.append(
         RuleAnchored(
             regime=1,

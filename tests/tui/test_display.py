@@ -98,7 +98,7 @@ LINES = [
     "behaviour: 80 of 100 answers right (from the run file)",
     "price: at most 1,840 group ablations (235,520 example-forwards), about 6:10 at most",
     "behaviour 50/100 · 1,204 ablations (3 reused) · 0:13 · ~0:13 left in this stage",
-    "found m4.7: flips 44%, UCB 0.57",
+    "m4.7 reaches τ: flips 44% of a slice, UCB 0.57",
     "cha:1:m4: 1 localized with 9 group ablations",
     "rule m4.7: a > 9 (held-out MCC 0.78)",
     "certificate [c:7f3a] ablating m4.7 flips 28/64",

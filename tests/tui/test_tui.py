@@ -46,12 +46,12 @@ def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
 
     async def script(user: Driver) -> None:
         await user.press("d")
-        await user.sees("LIVE", "m0.17", "AGONIST")
+        await user.sees("LIVE", "m0.17", "REACHES τ")
         tree = user.run.query_one(TreePane)
         await user.press("g")
         while tree.node is None or user.run.unit != "m0.17":
             await user.press("j")
-        assert "AGONIST  m0.17  1→0" in user.run.query_one("#card", ReadingPane).text.plain
+        assert "REACHES τ  m0.17  1→0" in user.run.query_one("#card", ReadingPane).text.plain
         await user.press("w")
         await user.sees("result of why m0.17", "[c:7f3a]")
         assert backend.called == [("why m0.17", "0c1f")]
@@ -684,7 +684,7 @@ def test_ascii_and_no_colour_carry_the_same_words(tmp_path: Path, monkeypatch) -
 
     async def script(user: Driver) -> None:
         await user.press("d")
-        await user.sees("DONE", "AGONIST", "LOCALIZED", "OPEN", "pruned")
+        await user.sees("DONE", "SHOWN", "LOCALIZED", "OPEN", "pruned")
         for pane in ("f5", "f4", "f6", "f1"):
             assert user.text.isascii(), [char for char in user.text if not char.isascii()]
             await user.press(pane)

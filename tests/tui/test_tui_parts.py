@@ -18,7 +18,7 @@ from findings_fixture import FINDINGS
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from tui_story import HOSTILE, FakeBackend, big_search, found, story
+from tui_story import HOSTILE, FakeBackend, big_search, found, judged, story
 from tui_story import tested as node_tested
 
 from agent.answering.conversation import ask
@@ -57,7 +57,7 @@ from tui.screens.run_screen import RunScreen
 from tui.screens.talking import answer_turns
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
-from tui.tree_rows import MOST_ELIDED, Branches, Key, Row, find_row, row_text, rows_of, why_opened
+from tui.tree_rows import MOST_ELIDED, Branches, Judged, Key, Row, find_row, row_text, rows_of, why_opened
 from tui.words import progress, rate, said, signed_rate
 from tui.working_app import Outbox
 
@@ -257,15 +257,19 @@ def test_every_tested_unit_is_on_a_row_or_counted_in_one() -> None:
 
 def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
     """The line of the design, with its interval where there is room."""
-    view = fold(story()).searches["cha:1:m0"]
+    state = fold(story())
+    view = state.searches["cha:1:m0"]
     rows = {row.key: row for row in rows_of(view)}
 
-    def line(row: Row, wide: bool, is_open: bool = True) -> Text:
-        return row_text(view, row, wide=wide, is_open=is_open)
+    def line(row: Row, wide: bool, is_open: bool = True, judged: Judged = state.judged) -> Text:
+        return row_text(view, row, judged=judged, wide=wide, is_open=is_open)
 
     agonist = line(rows[Key("node", 4)], wide=True)
-    assert agonist.plain == "    ● m0.17 E .44 [.31,.56] AGONIST"
+    assert agonist.plain == "    ● m0.17 E .44 [.31,.56] SHOWN"
     assert {str(span.style) for span in agonist.spans} >= {"bold green"}
+    unjudged = line(rows[Key("node", 4)], wide=False, judged={})
+    assert unjudged.plain == "    ○ m0.17 E .44 REACHES τ"
+    assert "green" not in str(unjudged.spans)
     assert line(rows[Key("node", 0)], wide=False).plain == "▾ m0.0 … m0.63 U=64 E .91 OPEN"
     folded = line(rows[Key("elided", 1)], wide=True, is_open=False)
     assert folded.plain.strip() == "▸ 1 pruned group, 1 dropped unit (17 units, UCB<.20) · Space shows"
@@ -327,7 +331,7 @@ def test_a_rule_of_an_account_has_its_family_and_trees_before_the_anchored_one()
     localized = (replace(outcome.agonists[0], neuron=account.neuron),)
     ended = replace(FINDINGS, searches=(replace(outcome, agonists=localized, accounts=(account,)),))
     rows = [row.cells for row in rule_rows(told, ended) if (row.unit, row.regime) == ("m1.17", 1)]
-    assert [row[3:9] for row in rows] == [
+    assert [row[4:10] for row in rows] == [
         (".50", ".62", "mechanism", "", "drop_minus_lead >= 0", "gradients"),
         (".78", "–", "anchored", "", "op == '-' and b >= 100", "prompt"),
     ]
@@ -383,6 +387,7 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
             SearchStarted(search=search, regime=1, layer=20, units=9),
             node_tested(search, 0, None, unit, 1, flips, "kept"),
             found(search, unit, 1, flips),
+            judged(unit, 1, 44, 1),
             RuleAnchored(
                 regime=1,
                 neuron=unit,
@@ -421,12 +426,15 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they
 
 
 def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
-    """The green of an agonist ends with its word; what is read stays in the terminal's own colour."""
+    """The green of a shown unit ends with its word; what is read stays in the terminal's own colour."""
     state = _one_unit("a20.h8", (50, 8))
     made = card(state, state.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
     assert made.style == ""
     (green,) = [span for span in made.spans if "green" in str(span.style)]
-    assert made.plain[green.start : green.end] == "● AGONIST"
+    assert made.plain[green.start : green.end] == "● SHOWN"
+    unjudged = replace(state, judged={})
+    made = card(unjudged, unjudged.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
+    assert "green" not in str(made.spans)
 
 
 # --- forms ------------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.sees("DONE", "finished")
     assert "Traceback" not in terminal.text
     terminal.press("F3")
-    terminal.sees("[F3 tree]", "AGONIST")
+    terminal.sees("[F3 tree]", "SHOWN")
     terminal.press("w")
     terminal.until(lambda text: "✓ ok" in text or "grade" in text, "the answer to why")
     terminal.press("F2")

@@ -10,15 +10,16 @@ from mecharule_ops.events import AgonistFound
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from tui.screens.common import CommandScreen, Line, hints
-from tui.session import strongest
+from tui.session import ranked
 from tui.text_panes import TextTable
 from tui.words import arrow, rate, signed_rate
 
 COMPARE_HELP = (
-    "Localized units of both sides, the strongest first. The Jaccard index is the share of all units that both "
+    "Localized units of both sides: the shown first, by the bound of what they flip, the others by name. The Jaccard "
+    "index is the share of all units that both "
     "sides localized."
 )
-HEADER = ("unit", "flips", "in", "E left", "E right", "difference", "rule left", "rule right")
+HEADER = ("unit", "flips", "in", "shown", "E left", "E right", "difference", "rule left", "rule right")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +33,13 @@ class Side:
 
     def units(self, match_regimes: bool) -> dict[tuple[str, int], AgonistFound]:
         """Its localized units by name and regime; regime −1 where those of both sides are not to match."""
-        found = [unit for unit in strongest(self.state) if self.regime in (None, unit.regime)]
+        found = [unit for unit in ranked(self.state) if self.regime in (None, unit.regime)]
         return {(unit.neuron, unit.regime if match_regimes else -1): unit for unit in found}
+
+    def bound(self, found: AgonistFound | None) -> float:
+        """The lower bound of what a shown unit flips; 0 of any other."""
+        judged = self.state.judged.get((found.regime, found.neuron)) if found else None
+        return judged.lower if judged and judged.rank else 0.0
 
     def rule(self, found: AgonistFound | None) -> str:
         """The rule that predicts a unit's flips; empty without one."""
@@ -50,15 +56,15 @@ class Comparison:
 
 
 def compare(left: Side, right: Side) -> Comparison:
-    """Units by the larger of their two strengths; a unit is one neuron of one regime."""
+    """Units by the larger bound of the sides that show them; a unit is one neuron of one regime."""
     match_regimes = left.regime is None and right.regime is None
     ours, theirs = left.units(match_regimes), right.units(match_regimes)
     both = ours.keys() & theirs.keys()
 
-    def largest(key: tuple[str, int]) -> float:
-        return max(found.strength for found in (ours.get(key), theirs.get(key)) if found)
+    def bounds(key: tuple[str, int]) -> tuple[float, float]:
+        return left.bound(ours.get(key)), right.bound(theirs.get(key))
 
-    every = sorted(ours.keys() | theirs.keys(), key=lambda key: (-largest(key), key))
+    every = sorted(ours.keys() | theirs.keys(), key=lambda key: (-max(bounds(key)), key))
     jaccard = rate(len(both) / len(every)) if every else "undefined, nothing was localized"
     sentence = (
         f"{plain(left.name)}: {len(ours)} localized · {plain(right.name)}: {len(theirs)} localized · "
@@ -66,11 +72,13 @@ def compare(left: Side, right: Side) -> Comparison:
     )
     rows = []
     for key in every:
-        one, other = ours.get(key), theirs.get(key)
+        one, other, (here, there) = ours.get(key), theirs.get(key), bounds(key)
+        shown = here > 0, there > 0
         cells = (
             plain(key[0]),
             arrow(key[1]) if key[1] >= 0 else "each",
             "both" if one and other else "left only" if one else "right only",
+            {(True, True): "both", (True, False): "left", (False, True): "right"}.get(shown, "–"),
             rate(one.strength if one else None),
             rate(other.strength if other else None),
             signed_rate(other.strength - one.strength if one and other else None),

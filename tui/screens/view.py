@@ -12,11 +12,11 @@ from mecharule_ops.state.search_id import CHA, SearchId
 from mecharule_ops.state.search_view import SearchView
 from tui.character_charts import figures
 from tui.neuron_card import card
-from tui.rule_rows import HEADER, STRENGTH, arranged, rule_rows
+from tui.rule_rows import AT_LEAST, HEADER, arranged, rule_rows
 from tui.screens.common import Pane, SearchPopup
 from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.panes import PanedScreen
-from tui.session import Session, strongest
+from tui.session import Session, ranked
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
 from tui.words import arrow, said
@@ -32,7 +32,7 @@ class RunView(PanedScreen):
         """The snapshot on show."""
         self.search: str | None = None
         """The search chosen by the person; None follows the work."""
-        self.sorted_by = STRENGTH
+        self.sorted_by = AT_LEAST
         self.filter = ""
 
     @property
@@ -48,18 +48,18 @@ class RunView(PanedScreen):
         return self._followed()
 
     def _followed(self) -> SearchView | None:
-        """While the search runs, the first that is not done; then the one with the strongest unit."""
+        """While the search runs, the first that is not done; then the one with the first unit."""
         views = list(self.state.searches.values())
         running = [view for view in views if view.result is None]
         if running and not self.state.finished and self.session.busy:
             return max(running, key=lambda view: (view.counts.tested > 0, view.counts.split))
-        best = max(self.state.agonists.values(), key=lambda found: found.strength, default=None)
+        best = next(iter(ranked(self.state)), None)
         return self.state.searches[best.search] if best else views[0] if views else None
 
     def draw(self) -> None:
         """Draw the snapshot on the panes on show."""
         tree, view = self.query_one(TreePane), self.view
-        tree.show(view, self._favourite(view))
+        tree.show(view, self.state.judged, self._favourite(view))
         tree.border_title = self.search_name(view)
         if "rules" in self.shown:
             self.query_one("#rules", TextTable).show(self.rule_cells)
@@ -76,10 +76,10 @@ class RunView(PanedScreen):
         return [row.cells for row in arranged(rows, self.sorted_by, self.filter)]
 
     def _favourite(self, view: SearchView | None) -> int | None:
-        """The node of the strongest unit of a search that has ended."""
+        """The node of the first unit of a search that has ended."""
         if view is None or (view.result is None and not self.state.finished):
             return None
-        best = next((found for found in strongest(self.state) if found.search == view.search), None)
+        best = next((found for found in ranked(self.state) if found.search == view.search), None)
         return self.session.singles.get((best.search, best.neuron)) if best else None
 
     def _draw_card(self) -> None:
@@ -100,7 +100,7 @@ class RunView(PanedScreen):
         last = next(pane for pane in reversed(self.chosen) if pane in ("tree", "rules", "figures"))
         if last != "rules" or row is None:
             return self.view, self.query_one(TreePane).node
-        rows = ((each, (plain(each.neuron), arrow(each.regime))) for each in strongest(self.state))
+        rows = ((each, (plain(each.neuron), arrow(each.regime))) for each in ranked(self.state))
         unit = next((each for each, name in rows if name == row[:2]), None)
         if unit is None:
             return None, None

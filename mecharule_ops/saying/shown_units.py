@@ -1,0 +1,116 @@
+"""Which units are shown, in words: what a unit flips of the answers kept aside, and how many of a search are shown."""
+
+from __future__ import annotations
+
+from mecharule_ops.codec import encode
+from mecharule_ops.findings.evidence import Certainty
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import percent, plural
+
+NOT_TOLD_APART = "not told apart from chance"
+NOT_MEASURED = "not measured"
+SHOWN_KEY = (
+    "● shown: on answers kept aside, which chose no unit, the lower bound of what the unit flips (exact, Holm over the "
+    "units that its search found) lies above the upper 95 % point of random units; ◐ suggestive: its rate does, its "
+    "bound does not; ○ open: neither."
+)
+
+
+def marked(unit: Unit) -> str:
+    """`● a20.h8`: a τ-agonist with the mark of how sure it is."""
+    certainty = unit.evidence.certainty if unit.evidence else Certainty.OPEN
+    return f"{certainty.glyph} {unit.neuron}"
+
+
+def unit_status(unit: Unit) -> str:
+    """`shown`, `suggestive`, `open` of a τ-agonist, `not measured` where it was not; else `not ruled out`."""
+    if not unit.is_tau_agonist:
+        return "not ruled out"
+    return NOT_MEASURED if unit.evidence is None else unit.evidence.certainty.value
+
+
+def kept_aside(unit: Unit) -> str:
+    """`17 of 64, at least 16 %`, the bound of a shown unit alone; `not measured` where it was not ablated on them."""
+    if unit.evidence is None:
+        return NOT_MEASURED
+    least = f", at least {percent(unit.evidence.lower)}" if unit.is_shown else ""
+    return f"{unit.evidence.flips.flips:,} of {unit.evidence.flips.n:,}{least}"
+
+
+def random_rate_words(findings: Findings, search: SearchOutcome) -> str:
+    """`95 % of random heads flip 1 of 8 or fewer`; empty where too few were drawn."""
+    rate = None if search.held_out is None else search.held_out.random_rate(findings.alpha)
+    if search.held_out is None or rate is None:
+        return ""
+    records = search.held_out.records
+    most = f"{round(rate * records):,} of {records:,} or fewer"
+    return f"{100 * (1 - findings.alpha):g} % of random {_noun(search)}s flip {most}"
+
+
+def evidence_words(findings: Findings, unit: Unit) -> str:
+    """Whether a unit is shown, with its counts beside those of random units; what measures it where that is not known.
+
+    `a23.h4 flips 8 of 8 answers kept aside, at least 41 % (95 %, as one of 68 heads found), and 95 % of random …`.
+    """
+    search, evidence = unit.search, unit.evidence
+    if evidence is None or search.held_out is None:
+        if not unit.is_tau_agonist:
+            return f"Below τ, {unit.neuron} was not compared with random units"
+        return f"Whether {unit.neuron} flips more than random {_noun(search)}s was {NOT_MEASURED}: {measures(findings)}"
+    flips = evidence.flips
+    counts = f"flips {flips.flips:,} of {plural(flips.n, 'answer')} kept aside"
+    if why := unshowable(findings, search):
+        return f"{unit.neuron} {counts}; {why}"
+    beside = random_rate_words(findings, search)
+    if unit.is_shown:
+        found = plural(len(search.held_out.found), _noun(search))
+        return (
+            f"{unit.neuron} {counts}, at least {percent(evidence.lower)} "
+            f"({100 * (1 - findings.alpha):g} %, as one of {found} found), and {beside}"
+        )
+    how = "suggestive, not shown" if evidence.certainty is Certainty.SUGGESTIVE else NOT_TOLD_APART
+    return f"{unit.neuron} is {how}: it {counts}, and {beside}"
+
+
+def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:
+    """The numbers of `evidence_words`; None where it was not ablated on answers kept aside."""
+    held_out = unit.search.held_out
+    if unit.evidence is None or held_out is None:
+        return None
+    rate = held_out.random_rate(findings.alpha)
+    return {
+        **encode(unit.evidence),
+        "found": len(held_out.found),
+        "random_units": len(held_out.random),
+        "random_flips_at_most": None if rate is None else round(rate * held_out.records),
+        "random_units_needed": 19,
+    }
+
+
+def unshowable(findings: Findings, search: SearchOutcome) -> str:
+    """Why nothing of a search can be shown, with the cure; empty where something can."""
+    held_out = search.held_out
+    if held_out is None:
+        return f"nothing is shown, since answers kept aside were not asked: {measures(findings)}"
+    if held_out.random_rate(findings.alpha) is not None or not held_out.found:
+        return ""
+    if not held_out.records:
+        return "nothing can be shown, since no answer was kept aside: bring more rows"
+    drawn = plural(len(held_out.random), f"random {_noun(search)}")
+    return f"with {drawn} nothing can be shown, which takes 19 or more: {measures(findings)}"
+
+
+def measures(findings: Findings) -> str:
+    """The command that ablates what a run did not on answers kept aside; what it did ablate is reused."""
+    return f"`mecharule fork {findings.run} --set controls=199` measures it"
+
+
+def reached_words(findings: Findings, search: SearchOutcome, units: int, more: str = "") -> str:
+    """`68 heads reached 20 % on a half of 2 or 16 answers`: what the point estimate alone says."""
+    halves = " or ".join(str(n) for n in sorted({search.associated_n, search.unrelated_n}) if n)
+    of = f"{more}{_noun(search)}"
+    return f"{plural(units, of)} reached {percent(findings.tau)} on a half of {halves} answers"
+
+
+def _noun(search: SearchOutcome) -> str:
+    return search.intervention.basis.row.noun
