@@ -198,7 +198,7 @@ def ranked(state: RunState) -> list[AgonistFound]:
 
     def order(agonist: AgonistFound) -> tuple[float, Neuron, int]:
         judged = state.judged.get((agonist.regime, agonist.neuron))
-        return -judged.lower if judged and judged.rank else 0.0, Neuron.parse(agonist.neuron), agonist.regime
+        return -judged.lower if judged and judged.rank else 0.0, Neuron.parse(agonist.neuron), -agonist.regime
 
     return sorted(found, key=order)
 

@@ -15,11 +15,17 @@ from mecharule_ops.questions.support import strongest
 from mecharule_ops.report.absence import negative, suggestions
 from mecharule_ops.report.limits import limits
 from mecharule_ops.report.summary import found_line, sure_line, when_line
-from mecharule_ops.saying.control_facts import brief_rank
 from mecharule_ops.saying.glossary import explained
 from mecharule_ops.saying.rules import NO_RULE, UNSCORED, short
 from mecharule_ops.saying.searches import is_risk, missed_words, search_titles
-from mecharule_ops.saying.shown_units import NOT_TOLD_APART, kept_aside, marked, reached_words, unshowable
+from mecharule_ops.saying.shown_units import (
+    NOT_TOLD_APART,
+    kept_aside,
+    marked,
+    rank_words,
+    reached_words,
+    unshowable,
+)
 from mecharule_ops.saying.unit_rules import told_rule
 from mecharule_ops.types import Share
 
@@ -103,7 +109,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
         [marked(unit) for unit in told],
         [f"{_bar(unit)} {_strength(unit)}" for unit in told],
         [kept_aside(unit) for unit in told],
-        [brief_rank(unit.controls).removesuffix(" units") for unit in told],
+        [rank_words(unit) for unit in told],
         [_rule(unit) for unit in told],
     ]
     kept: list[list[str]] = []

@@ -47,6 +47,18 @@ def random_rate_words(findings: Findings, search: SearchOutcome) -> str:
     return f"{100 * (1 - findings.alpha):g} % of random {_noun(search)}s flip {most}"
 
 
+def rank_words(unit: Unit) -> str:
+    """`above 99 of 99 random`: random units that flip fewer of the same answers; of its own draw where it has one."""
+    if unit.controls is not None and unit.controls.basis is not None:
+        drawn = unit.controls.basis
+        return f"above {drawn.n - drawn.count} of {drawn.n} random"
+    held_out, evidence = unit.search.held_out, unit.evidence
+    if held_out is None or evidence is None:
+        return NOT_MEASURED
+    fewer = sum(flips < evidence.flips.flips for flips in held_out.random)
+    return f"above {fewer} of {len(held_out.random)} random"
+
+
 def evidence_words(findings: Findings, unit: Unit) -> str:
     """Whether a unit is shown, with its counts beside those of random units; what measures it where that is not known.
 

@@ -106,7 +106,7 @@ def test_a_unit_that_the_audit_meets_reopens_its_group(tmp_path: Path) -> None:
     assert (searched.audit.found_reopened, searched.audit.untested) == (1, 6)
     assert audit_sentence(searched, searched.audit) == (
         "Of the 15 units whose full strength the search left unknown, 5 were drawn at random and tested alone: 1 "
-        "reaches τ, so the 4 units pruned together with it were tested alone too, of which 1 reaches τ. So 2 found, "
+        "reaches τ, so the 4 units pruned together with it were tested alone too, of which 1 reaches τ. So 2 at τ, "
         "at most 6 missed: at least 25 % of all such units found (95 % confidence)."
     )
 

@@ -317,7 +317,7 @@ def test_rules_are_sorted_filtered_copied_and_saved(tmp_path: Path) -> None:
             await user.until(
                 lambda unit=unit: unit in user.run.query_one("#card", ReadingPane).text.plain, unit
             )
-        await user.press("z", "s")
+        await user.press("z", "s", "s")
         assert [row[0] for row in table.shown[:2]] == ["m1.17", "m2.17"]
         await user.press("slash")
         await user.type("b >= 100")
@@ -329,7 +329,7 @@ def test_rules_are_sorted_filtered_copied_and_saved(tmp_path: Path) -> None:
     assert (
         (tmp_path / "out" / "copied-0c1f-rules.txt")
         .read_text()
-        .startswith("m1.17\t1→0\t.44\t.78\t–\tanchored\t\t" + RULE)
+        .startswith("m1.17\t1→0\t.27\t.44\t.78\t–\tanchored\t\t" + RULE)
     )
     rows = list(csv.reader((tmp_path / "out" / "0c1f-rules.csv").open()))
     assert [row[0] for row in rows] == ["unit", "m1.17"]
@@ -343,7 +343,9 @@ def test_figures_draw_agonists_per_layer_and_flip_rates(tmp_path: Path) -> None:
         await user.press("d")
         await user.sees("DONE")
         await user.press("f5")
-        await user.sees("Agonists per layer", "1 agonist, 2 localized, group E .91", "28/64", "├", "●")
+        await user.sees(
+            "Units shown per layer", "1 shown, 1 at τ, 2 localized, group E .91", "28/64", "├", "●"
+        )
         await user.sees("no exhaustive run to compare with")
 
     drive(FakeBackend(tmp_path), script, (120, 80))
