@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from agent.verbs import options as verbs
 from agent.verbs.command_line import parser, silence, told, write
 from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
-from tools.arguments import RepairArguments
 from tools.registry import call, typed
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if options.verb not in HANDLERS:
             return _print(options, call(options.verb, told(options, _tell), _tell))
-        model = verbs.VERBS.get(options.verb, RepairArguments)
+        model = verbs.VERBS[options.verb]
         return HANDLERS[options.verb](typed(options.verb, model, told(options)), options)
     except KeyboardInterrupt:
         message = "interrupted; what was stored is kept, `mecharule resume` continues"
@@ -245,12 +244,6 @@ def _work(
     return _print(options, result)
 
 
-def _repair(asked: RepairArguments, options: argparse.Namespace) -> int:
-    from agent.verbs.repair_verb import repair_run
-
-    return _print(options, repair_run(asked, _tell))
-
-
 def _print(options: argparse.Namespace, result: Any) -> int:
     write(
         json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else _coloured(result.text)
@@ -273,7 +266,6 @@ HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "replay": _replay,
     "refine": _refine,
     "investigate": _investigate,
-    "repair": _repair,
     "ask": _ask,
 }
 """Every verb that is more than a tool."""

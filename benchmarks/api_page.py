@@ -19,9 +19,8 @@ MODULES = (
         "findings.controls",
         "findings.accounts",
         "findings.chain",
-        "findings.repair_outcome",
     ),
-    *("repair.material", "rules.families", "tasks.from_file", "tasks.text"),
+    *("gates.outcome", "gates.exported", "rules.families", "tasks.from_file", "tasks.text"),
 )
 """Documented beside the package itself."""
 

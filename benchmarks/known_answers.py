@@ -87,7 +87,7 @@ def jobs(models: Sequence[str]) -> list[tuple[str, Case]]:
                 (search, Case(program=name, basis=basis, regime=regime, settings=settings))
                 for search, settings in given
             ]
-    return [*made, ("repair", CASES[-1])] if CASES[-1].program in models else made
+    return [*made, ("gates", CASES[-1])] if CASES[-1].program in models else made
 
 
 def run(job: tuple[str, Case]) -> Row:
@@ -224,7 +224,7 @@ def figures(
     """What stands between the page's marks."""
     named = {search: [row for row in rows if row.search == search] for search in SEARCHES}
     default = [row for row in named["guided"] if not row.result.case.settings]
-    guided, repaired = named["guided"], [row for row in rows if row.search == "repair"]
+    guided, repaired = named["guided"], [row for row in rows if row.search == "gates"]
     lines = [
         "| search | runs exact | τ-agonists found | wrong | group ablations | units |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

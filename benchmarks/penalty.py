@@ -1,10 +1,10 @@
-"""What the penalty of the bundled model's training does to its units, their search and their repair: docs/penalty.md.
+"""What the penalty of the bundled model's training does to its units and their search: docs/penalty.md.
 
 `train_arith_tiny.py` trains with a Hoyer penalty of .06; the controls are trained alike with .02 and with none, three
 seeds each. Of every model: accuracy, τ-agonists by brute force, what `guided` finds of them and at what cost, what as
-many units by write norm have of them, on the settings of recall.py's `arith-tiny mlp_out 1→0` under three seeds; and a
-repair of 9,000 records by input gates. A model that is in the kept file already is not measured again. About five
-minutes of a core to train a model and two to measure it.
+many units by write norm have of them, on the settings of recall.py's `arith-tiny mlp_out 1→0` under three seeds.
+A model that is in the kept file already is not measured again. About five minutes of a core to train a model and two
+to measure it.
 
     python benchmarks/penalty.py --models FOLDER [--train] [--write]
 """
@@ -21,7 +21,6 @@ from math import comb
 from pathlib import Path
 from statistics import mean
 
-import repair as repairs
 from pages import made_at, put_between, put_table
 from recall import (
     GUIDED,
@@ -38,11 +37,10 @@ from recall import (
 
 from mecharule_ops.loading.model_names import BUNDLED, BUNDLED_DIRECTORY
 from mecharule_ops.numbers import plural
-from mecharule_ops.rules.families import Family
 from mecharule_ops.saying.searches import summed_recall_words
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.task_names import PRESETS
-from mecharule_ops.types import Basis, Share
+from mecharule_ops.types import Share
 
 KEPT = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[1] / "docs" / "penalty.md"
@@ -50,7 +48,6 @@ CONCENTRATIONS = (0.0, 0.02, 0.06)
 SEEDS = range(3)
 DRAWS = range(3)
 """Seeds of records, held-out split and slices, for each model."""
-REPAIR = {"records": 9000, "tried": 12}
 TASK = PRESETS["arithmetic", BUNDLED]
 """The bundled model's, since a folder's name has no preset of its own."""
 
@@ -75,10 +72,6 @@ class Row:
     found: int
     by_norm: int
     """τ-agonists that `guided` localized, and those among as many units by write norm."""
-    points: float
-    """Test answers that the repair mends less those that it breaks, in points; 0 where no gate was chosen."""
-    low: float
-    high: float
     made: str
     reached: int | None = None
     """Distinct units that are τ-agonists in a draw; None in rows of earlier versions."""
@@ -120,19 +113,6 @@ def row_of(folder: Path, concentration: float, seed: int, runs: Path) -> Row:
         guided, norm = measured(name, bench, only=(GUIDED, WRITE_NORM))
         found.append((guided, norm))
         strongest.append(max(one.strength for one in brute_force(bench).values()))
-    mended = next(
-        repairs.measured(
-            str(folder),
-            Basis.MLP_OUT,
-            0,
-            REPAIR["records"],
-            REPAIR["tried"],
-            [Family.INPUT],
-            False,
-            random=False,
-            task=TASK,
-        )
-    ).test
     guided_lines = [one for one, _ in found]
     summed = [over_draws([pair[which] for pair in found]) for which in range(2)]
     return Row(
@@ -147,9 +127,6 @@ def row_of(folder: Path, concentration: float, seed: int, runs: Path) -> Row:
         share=mean(one.share for one in guided_lines),
         found=sum(one.found for one in guided_lines),
         by_norm=sum(one.found for _, one in found),
-        points=0.0 if mended is None else mended.points,
-        low=0.0 if mended is None else mended.interval[0],
-        high=0.0 if mended is None else mended.interval[1],
         made=made_at(),
         reached=summed[0].n,
         found_units=summed[0].count,
@@ -192,7 +169,6 @@ def verdict(rows: Sequence[Row]) -> str:
         [
             *told,
             f"With the penalty {said}{_goes_with(with_it, without)}.",
-            f"A repair's interval is above 0 in {_repaired(without)} models without it, {_repaired(with_it)} with it.",
             _weight(with_it, without),
         ]
     )
@@ -219,11 +195,6 @@ def _apart(with_it: Sequence[float], without: Sequence[float], more: str, fewer:
         if gap > 0:
             return f"{way} in every model" if gap > TOUCHING * min(high) else f"{way}, but the ranges touch"
     return "not told apart: the ranges overlap"
-
-
-def _repaired(rows: Sequence[Row]) -> str:
-    """In how many models a repair's interval lies above 0."""
-    return f"{sum(row.low > 0 for row in rows)} of {len(rows)}"
 
 
 def _goes_with(with_it: Sequence[Row], without: Sequence[Row]) -> str:
@@ -280,7 +251,6 @@ def table(rows: Sequence[Row]) -> str:
             "cost of `guided`",
             "`guided` finds",
             "as many units by write norm",
-            "repair, points",
         ),
     )
     lines = [f"| {' | '.join(header)} |", "| ---: " * len(header) + "|"]
@@ -299,7 +269,6 @@ def table(rows: Sequence[Row]) -> str:
             _shares([row.share for row in some]),
             _found(some, "found"),
             _found(some, "by_norm"),
-            ", ".join(f"{row.points:+.1f} [{row.low:+.1f}, {row.high:+.1f}]" for row in some),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

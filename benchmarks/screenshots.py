@@ -1,8 +1,8 @@
 """Pictures of the terminal app for the README, drawn by the app itself while it tells a finished run again.
 
 `python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search half way, as it
-looked live), `card.svg` (an agonist and an answer about it), `rules.svg`, `figures.svg` and, where the run holds
-a repair, `repair.svg`, at 120×40. Nothing is ablated; all comes from the run file.
+looked live), `card.svg` (an agonist and an answer about it), `rules.svg` and `figures.svg` at 120×40. Nothing is
+ablated; all comes from the run file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from textual.widgets import Input
 from mecharule_ops.events import Event, SearchFinished
 from tui.backend import Backend
 from tui.chat_pane import ChatPane
-from tui.screens.repair_screen import RepairScreen
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
 from tui.terminal_app import MechaRuleApp
@@ -108,10 +107,6 @@ async def finished(photo: Photographer) -> None:
     for key, name in (("f4", "rules"), ("f5", "figures")):
         await photo.pilot.press(key)
         await photo.picture(name)
-    await photo.pilot.press("r")
-    if isinstance(repairs := photo.app.screen, RepairScreen):
-        await photo.until(lambda: repairs.held)
-        await photo.picture("repair")
 
 
 def taken(run: str, into: Path, script: Callable[[Photographer], Awaitable[None]]) -> None:

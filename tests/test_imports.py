@@ -19,7 +19,7 @@ FLOORS = (
     ("report",),
     ("saying",),
     ("questions",),
-    ("repair",),
+    ("gates",),
     ("run",),
     ("findings", "engine", "mechanism", "store", "workers"),
     ("certificates",),

@@ -14,8 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mecharule_ops.thresholds import HARM
-
 RunName = Annotated[str, Field(description="run id, unique prefix, file, or `last`")]
 UNIT_MEANING = "a unit such as m4.1234, n4.1234 or a20.h8"
 Unit = Annotated[str, Field(description=UNIT_MEANING)]
@@ -324,57 +322,25 @@ class PathArguments(PricedArguments, DirectedArguments):
     svg: str | None = Field(None, description="write the figures to this folder")
 
 
-class RepairArguments(Arguments):
-    """learn gates that ablate a unit only where its rule fires, and test them once; `export RUN DIR` writes them"""
+class GatesArguments(Arguments):
+    """when to switch found units off so that more answers become right: gates, and one test beside three controls"""
 
-    positional: ClassVar[tuple[str, ...]] = ("what", "run", "folder")
-    what: str = Field("last", description="run id, unique prefix, file, or `last`; or the word export")
-    run: RunName | None = Field(None, description="after export: the run whose last repair is written")
-    folder: str | None = Field(None, description="after export: a new or empty folder")
+    positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
+    run: RunName = "last"
+    neuron: str | None = Field(
+        None, description="one unit (default: those that the run found, strongest first)"
+    )
     regime: Literal["1", "0"] | None = Field(
         None, description="0 mends what was 0, 1 what was 1 (default: 0, or 1 where success is harm)"
     )
-    family: Literal["input", "clean", "mechanism"] = Field(
-        "input", description="what gates read: the prompt, the clean run too, or what the unit carries too"
-    )
-    gate: Literal["rule", "model"] = Field("rule", description="model puts a free-form gate beside the rules")
-    units: int = Field(12, ge=1, le=256, description="units with gates at most, three clauses each")
-    tried: int = Field(24, ge=1, le=4096, description="units whose ablation is measured")
-    records: int = Field(9000, ge=180, le=1_000_000, description="fresh records, a third to each split")
-    budget: int | None = Field(
-        None,
-        ge=1,
-        description="ablated completions on the find and choose records at most; fewer units are tried",
-    )
     basis: str | None = Field(None, description="one of the run's bases (default: its first)")
-    harm: float = Field(HARM, gt=0, le=1000, description="fixed answers that one broken answer weighs")
-    solution: bool = Field(False, description="let gates read the columns that tell the right answer")
-    no_random: bool = Field(
-        False,
-        description="leave out the control that makes the whole repair of random units; it doubles the price",
+    records: int = Field(9000, ge=180, le=1_000_000, description="fresh records, a third to each split")
+    export: str | None = Field(
+        None, title="DIR", description="write the gates there, for a plain transformers model"
     )
-    harmless: str | None = Field(
-        None, description="file of harmless requests, a line each: what gates against harm cost on them"
-    )
-    llm: str | None = Field(
-        None,
-        description="who proposes gates beside the learned ones: none, mock:FILE, local/FILE, anthropic/NAME or "
-        "openai/NAME",
-    )
-    llm_budget: int | None = Field(
-        None,
-        ge=1,
-        description="the language model is asked nothing more once it has read and written so many tokens",
-    )
-    again: bool = Field(False, description="make it again where the run holds it already")
+    again: bool = Field(False, description="make them again where the run holds them already")
     estimate: bool = Field(False, description="say the price and stop")
     yes: Accepted = False
-    show_text: ShowText = False
-
-    @classmethod
-    def about(cls, run: str, given: Mapping[str, object]) -> dict[str, object]:
-        """The run is the first word, or what is exported."""
-        return {"run" if given.get("what") == "export" else "what": run, **given}
 
 
 class HypothesesArguments(TableArguments):

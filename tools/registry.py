@@ -111,7 +111,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("control", arguments.ControlArguments, works=True),
         Tool("account", arguments.AccountArguments, works=True, home="explaining"),
         Tool("path", arguments.PathArguments, works=True, home="explaining"),
-        Tool("repair", arguments.RepairArguments, works=True),
+        Tool("gates", arguments.GatesArguments, works=True),
         Tool("hypotheses", arguments.HypothesesArguments, home="listing"),
         Tool("covers", arguments.CoversArguments, home="unit_rule"),
         Tool("shared", arguments.SharedArguments, home="overlap"),

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mecharule_ops.store.run_directory import RunSummary
     from mecharule_ops.store.run_store import RunStore
     from tools.registry import ToolResult
-    from tui.repair_text import HeldRepairs
 
 Tell = Callable[[str], None]
 
@@ -143,36 +142,6 @@ class Backend:
             if store.has(FINDINGS):
                 session.findings = from_json(store.get(FINDINGS))
                 session.turns.append(Entry(who="agent", text=_in_short(session.findings)))
-
-    def repairs(self, run: str) -> HeldRepairs:
-        """The repairs that a run's file holds, latest first. Raises `StoreError`, and what its task raises."""
-        from mecharule_ops.run.contents import RunContents
-        from tui.repair_text import HeldRepairs
-
-        with self._file(run) as store:
-            held = RunContents(store)
-            return HeldRepairs(
-                run=held.id, repairs=held.repairs[::-1], words=held.task.words, concealed=held.task.concealed
-            )
-
-    def make_repair(self, run: str, session: Session) -> None:
-        """A repair of a stored run with the verb's own settings; its price is put to the person."""
-        from tools.arguments import RepairArguments
-        from tools.repair import repair
-
-        asked = RepairArguments.model_validate({"what": run, "yes": True})
-        priced = repair(asked.model_copy(update={"estimate": True}), session.note)
-        price: Any = priced.data["price"]
-        if not price["example_forwards"]:
-            raise UsageError(
-                f"expected a repair to make, run {run} holds the one of the usual settings; in the chat /repair "
-                "--again --yes makes it anew, and `mecharule repair --help` lists other settings"
-            )
-        said = (
-            f"A repair of run {run}: gates of {asked.units} units at most,\n{asked.records:,} fresh records."
-        )
-        _agreed(session, f"{said}\n{priced.text}")
-        repair(asked, session.note, session.should_stop)
 
     def investigations(self, run: str) -> tuple[BoardShown, ...]:
         """The investigations of a run that came to their end, latest first. Raises what opening it raises."""

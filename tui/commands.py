@@ -14,12 +14,12 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
 
-EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger", "repair", "investigation"})
-_HOME, _NEW, _RUN, _REPLAY, _REPAIR, _INVESTIGATION = (
-    frozenset({name}) for name in ("home", "new", "run", "replay", "repair", "investigation")
+EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger", "investigation"})
+_HOME, _NEW, _RUN, _REPLAY, _INVESTIGATION = (
+    frozenset({name}) for name in ("home", "new", "run", "replay", "investigation")
 )
 _VIEWS = _RUN | _REPLAY
-_TABLES = _VIEWS | _REPAIR | _INVESTIGATION | {"compare", "ledger"}
+_TABLES = _VIEWS | _INVESTIGATION | {"compare", "ledger"}
 _LISTS = _TABLES | _HOME
 _SAID = {
     "right_square_bracket": "]",
@@ -105,15 +105,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("verify-unit", "verify the certificate of this unit", "v", _RUN),
     Command("tool-output", "show or hide what tools printed", "ctrl+o", _RUN, first=True),
     Command("ledger", "read the hypothesis ledger: what was predicted, and what came out", "h", _VIEWS),
-    Command(
-        "repairs",
-        "read the repairs: right answers before and after, beside controls, with the gates",
-        "r",
-        _RUN,
-    ),
-    Command("next-repair", "show the repair made before this one", "right_square_bracket", _REPAIR),
-    Command("previous-repair", "show the repair made after this one", "left_square_bracket", _REPAIR),
-    Command("make-repair", "make a repair of this run; its price is said first", "m", _REPAIR),
     Command(
         "investigate",
         "find out what a unit's flips go with: rivals fill a board until held-out records decide",

@@ -18,7 +18,7 @@ ANSWER, FIND = "answer", "tools"
 LONGEST_SENTENCE = 240
 MOST_NAMED = 12
 """Facts of an answer."""
-_RUN = {"compare": "first", "repair": "what"}
+_RUN = {"compare": "first"}
 """The argument that names the run, where it is not `run`."""
 _FOR_PEOPLE = frozenset(
     (

@@ -28,7 +28,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "ask about a unit": (
         *("why", "why-not", "flip", "ablate", "control", "account", "path", "anchor", "covers", "shared"),
         *("versus", "layer", "disguise", "tabulate", "compare-prompts", "register", "decide"),
-        *("unit", "investigate", "repair"),
+        *("unit", "investigate", "gates"),
     ),
     "look through a run": (
         *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
@@ -41,6 +41,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 GONE: Mapping[str, str] = {
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
     "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
+    "repair": "`mecharule gates RUN` learns when to switch found units off; `--export DIR` writes them",
     "serve": "`mecharule` alone opens the terminal app, over ssh too",
 }
 """Verbs that are gone, and what to use in their place; for this release."""

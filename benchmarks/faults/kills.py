@@ -18,6 +18,7 @@ from outcome_audit import cells
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import HypothesisDecided, HypothesisRegistered
 from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.gates import testing
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.run_directory import SUFFIX
@@ -81,7 +82,7 @@ def verbs(folder: Path) -> tuple[Verb, ...]:
     script.write_text(json.dumps({"replies": [SCRIPT]}))
     run = ("run", "arithmetic", "-m", "arith-tiny", "--config", str(settings), "--yes", *QUIET)
     refine = ("refine", "b00d", "--llm", f"mock:{script}", "--rounds", "2", *QUIET)
-    repair = ("repair", "b00d", "--records", "450", "--tried", "3", "--units", "2", "--solution", "--yes")
+    gates = ("gates", "b00d", "--records", "450", "--yes")
     return (
         Verb(name="run", before="nothing", command=run, again=False, share=13),
         Verb(name="resume", before="halfway", command=("resume", "b00d", *QUIET), again=False, share=8),
@@ -93,7 +94,7 @@ def verbs(folder: Path) -> tuple[Verb, ...]:
             share=9,
         ),
         Verb(name="refine", before="finished", command=refine, again=True, share=7),
-        Verb(name="repair", before="finished", command=repair, again=True, share=7),
+        Verb(name="gates", before="finished", command=gates, again=True, share=7),
     )
 
 
@@ -263,5 +264,5 @@ def _of_run(path: Path) -> object:
             sorted(cells(path).items()),
             sorted({repr(one) for one in told if isinstance(one, HypothesisRegistered | HypothesisDecided)}),
             [one["reports"] for one in store.get(REFINEMENTS)] if store.has(REFINEMENTS) else [],
-            [repr(replace(one, run="", opened=0)) for one in run.repairs],
+            [repr(replace(one, run="", opened=0)) for one in testing.stored(run)],
         )

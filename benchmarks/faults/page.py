@@ -26,7 +26,7 @@ class Row:
 
 ROWS: Mapping[str, Row] = {
     "kills": Row(
-        title="kill −9 of run, resume, fork, refine, repair",
+        title="kill −9 of run, resume, fork, refine, gates",
         goal="same findings, no stored ablation repeated, no lock left",
     ),
     "disk": Row(title="a full disk and failing syncs", goal="one line, resumable"),

@@ -1,7 +1,7 @@
 """The whole product on models whose circuit is known, held against what numpy alone says of them.
 
 A case is one run as a person would start it: search, audit, rules, chain, certificates and, where a fault was planted,
-a repair. Whatever it claims is then counted by the oracle on the same inputs: which units flip, how often, when and
+gates. Whatever it claims is then counted by the oracle on the same inputs: which units flip, how often, when and
 through which others. Near ties, where float64 and float32 may say different tokens, agree with either.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from mecharule_ops.config import make_config
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.findings.repair_outcome import Repair
+from mecharule_ops.gates.outcome import LearnedGates
 from mecharule_ops.known_answers.known_model import Flips, KnownModel
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
 from mecharule_ops.rules.algebra import Rule
@@ -38,7 +38,7 @@ class Case:
     regime: Regime = Regime.BASELINE_POSITIVE
     settings: Mapping[str, object] = field(default_factory=dict)
     """Settings of the run that differ from `SETTINGS`."""
-    repaired: bool = False
+    gated: bool = False
     """Whether gates are learned for what is wrong."""
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ CASES = (
         basis=Basis.MLP_HIDDEN,
         regime=Regime.BASELINE_NEGATIVE,
         settings={"baseline": "zero"},
-        repaired=True,
+        gated=True,
     ),
 )
 """Those of the self-test: one layer and two, units that cancel, a head to which first order is blind, an OR of two
@@ -119,7 +119,7 @@ class Calibration:
     queries: int
     """Group ablations."""
     mended: Exactly
-    """Test records that were wrong and are right under the gates; 0 of 0 where nothing was repaired."""
+    """Test records that were wrong and are right under the gates; 0 of 0 where no gates were learned."""
     broken: int
 
     @property
@@ -159,8 +159,8 @@ def calibrate(
     """
     known = model or KnownModel(case.program)
     with finished(case, folder, known) as (run, findings):
-        repair = _repaired(run, case, tell) if case.repaired else None
-        return held_against(case, run, findings, known, repair)
+        gates = _gated(run, case, tell) if case.gated else None
+        return held_against(case, run, findings, known, gates)
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def finished(case: Case, folder: Path, known: KnownModel) -> Iterator[tuple[Run,
 
 
 def held_against(
-    case: Case, run: Run, findings: Findings, known: KnownModel, repair: Repair | None = None
+    case: Case, run: Run, findings: Findings, known: KnownModel, gates: LearnedGates | None = None
 ) -> Calibration:
     """A finished run beside the oracle."""
     (search,) = findings.searches
@@ -197,7 +197,7 @@ def held_against(
     found = tuple(sorted(agonist.neuron for agonist in search.tau_agonists))
     rules = {rule.neuron: rule for rule in search.anchored}
     exact = {unit: unit in rules and truth.holds_exactly(rules[unit]) for unit in found if truth.varies(unit)}
-    test = None if repair is None or repair.test is None else repair.test
+    test = None if gates is None else gates.test
     return Calibration(
         case=case,
         units=len(known.units(case.basis)),
@@ -330,12 +330,11 @@ class _Truth:
         return hold.units(units[0], shape)
 
 
-def _repaired(run: Run, case: Case, tell: Callable[[str], None]) -> Repair:
-    from mecharule_ops.repair.keeping import new_repair
-    from mecharule_ops.repair.material import RepairRequest
+def _gated(run: Run, case: Case, tell: Callable[[str], None]) -> LearnedGates:
+    from mecharule_ops.gates.outcome import GatesAsked
+    from mecharule_ops.gates.testing import learn_gates
 
-    request = RepairRequest(regime=case.regime, basis=case.basis, random=False)
-    return new_repair(run, request, run.task.words.of(True), tell)
+    return learn_gates(run, GatesAsked(regime=case.regime, basis=case.basis, random=False), tell)
 
 
 def _verified(run: Run) -> Exactly:

@@ -51,13 +51,14 @@ from mecharule_ops.run.opening import (
     opened,
     strongest_regime,
 )
-from mecharule_ops.types import Basis, Neuron, Regime
+from mecharule_ops.types import Neuron, Regime
 
 if TYPE_CHECKING:
     import pandas
 
     from mecharule_ops.findings.accounts import Account
     from mecharule_ops.findings.chain import Chain
+    from mecharule_ops.gates.outcome import LearnedGates
     from mecharule_ops.loading.model import Subject
 
 Kind = Literal["units", "rules", "predictions", "tree", "certificates"]
@@ -146,44 +147,26 @@ class FinishedRun:
             pictures=unit_pictures(None, known),
         )
 
-    def repair(
-        self,
-        family: Literal["input", "clean", "mechanism"] = "input",
-        *,
-        regime: int | None = None,
-        basis: str | None = None,
-        **settings: Any,
-    ) -> ReportPart:
-        """Gates that ablate a unit only where its rule fires, with their one test; made now, or read where it is held.
+    def gates(self, unit: str | None = None, *, regime: int | None = None, **asked: Any) -> LearnedGates:
+        """When to switch a unit off, or those that the run found, with the one test; made now, or read where held.
 
-        `settings` are those of `RepairRequest`, such as `records=1000`, `tried=20`. Cost: `records` completions and
-        `tried` units ablated on two thirds of them. That the gates help nothing is a result.
+        `asked` are fields of `GatesAsked`, such as `records=900`. That the gates help nothing is a result.
+        Cost: `records` completions, and each unit and a random one on two thirds of them.
         """
-        from mecharule_ops.repair.keeping import mended_regime, new_repair, stored
-        from mecharule_ops.repair.material import GATES, RepairRequest
-        from mecharule_ops.report.repairs import repair_document
-        from mecharule_ops.saying.repair_facts import mended_words
+        from mecharule_ops.gates.outcome import GatesAsked
+        from mecharule_ops.gates.testing import learn_gates, stored
 
-        if family not in GATES or basis not in (None, *self._bases):
-            raise UsageError(
-                f"expected gates of {', '.join(GATES)} on a basis of the run, got {family!r} on {basis!r}"
-            )
         with self._opened(write=True) as run:
-            chosen = mended_regime(run) if regime is None else Regime(regime)
+            chosen = Regime(int(run.task.words.success_is_harm)) if regime is None else Regime(regime)
             check_direction(run.id, chosen, hidden=run.config.suppress_only)
+            named = None if unit is None else Neuron.parse(unit)
+            basis = run.config.bases[0] if named is None else named.basis
             try:
-                request = RepairRequest(
-                    regime=chosen,
-                    basis=run.config.bases[0] if basis is None else Basis(basis),
-                    family=GATES[family],
-                    **settings,
-                )
+                wanted = GatesAsked(regime=chosen, unit=named, **{"basis": basis, **asked})
             except TypeError as error:
-                raise UsageError(f"expected settings of a repair, got others: {error}") from error
-            words = run.task.words
-            found = stored(run, request) or new_repair(run, request, mended_words(words, chosen))
-            made = repair_document(found, words, concealed=run.task.concealed)
-        return ReportPart(title=made.title, sections=made.sections)
+                raise UsageError(f"expected fields of GatesAsked, got others: {error}") from error
+            held = [one for one in stored(run) if one.asked == wanted]
+            return held[-1] if held else learn_gates(run, wanted)
 
     def to_dataframe(self, kind: Kind = "units") -> pandas.DataFrame:
         """The rows of a kind; columns are documented on their classes, such as `UnitRow`.

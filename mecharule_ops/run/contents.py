@@ -25,7 +25,6 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.findings.repair_outcome import Repair
 from mecharule_ops.findings.shown import account_ps, anchored_ps
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.findings.worded import account_worded, findings_worded
@@ -283,11 +282,6 @@ class RunContents:
         """How the unit's flips come about; None until it was measured."""
         kept = self.store.find(keys.chain(unit, regime))
         return None if kept is None else decode(Chain, kept)
-
-    @property
-    def repairs(self) -> tuple[Repair, ...]:
-        """Every repair of the run, in order."""
-        return tuple(decode(Repair, row) for row in self.store.find(keys.REPAIRS) or ())
 
     @property
     def told(self) -> RunState:

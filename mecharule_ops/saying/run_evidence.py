@@ -422,5 +422,5 @@ def next_steps(run: Run, findings: Findings) -> Iterator[str]:
             f"`mecharule fork {id} --tau {findings.tau / 2:g}`"
         )
     if found:
-        yield f"Whether gates on these units mend answers can be tried: `mecharule repair {id}`"
+        yield f"Whether gates on these units mend answers can be tried: `mecharule gates {id}`"
     yield "Other seeds, tasks and models would show whether it generalises: start another `mecharule run`"

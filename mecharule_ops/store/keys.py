@@ -134,8 +134,8 @@ LOOKS = Artefact[list[HeldOutLook]]("held-out-looks")
 CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")
 """The least lead of each record's clean completion, in logits."""
 
-REPAIRS = Artefact[list[Any]]("repairs")
-"""Every repair of the run, encoded, in order."""
+GATES = Artefact[list[Any]]("gates")
+"""All gates that were learned on the run, encoded, in order."""
 
 _REPLACEMENT, _CONTEXT, _PACE, _SLOPE = "replacement-", "context-", "pace-", "slope-"
 _ACCOUNT = "account-"

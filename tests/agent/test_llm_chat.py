@@ -182,7 +182,6 @@ def test_every_tool_of_a_run_can_be_reached_by_every_model(copied_run: Path) -> 
     """A model of a large context is shown all; one of a small context finds each by what it says of itself."""
     everything = {name for name in TOOLS if "run" in TOOLS[name].arguments.model_fields} | {
         "compare",
-        "repair",
     }
     assert everything - {"export", "register", "decide"} <= set(OFFERED)
     large = RunToolbox(str(copied_run), "b00d").specs(UNKNOWN)

@@ -42,7 +42,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("control", {**OF_UNIT, "units": 1, "yes": True}),
     ("account", {**OF_UNIT, "yes": True}),
     ("path", {**OF_UNIT, "units": 2, "no_layers": True, "yes": True}),
-    ("repair", {"what": "RUN", "estimate": True}),
+    ("gates", {**OF_UNIT, "estimate": True}),
     ("hypotheses", {"run": "RUN"}),
     ("covers", OF_UNIT),
     ("shared", OF_UNIT),

@@ -202,7 +202,7 @@ def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:
         lambda: run.account("m99.1"),
         lambda: run.to_dataframe("everything"),
         lambda: mr.open_run("feed"),
-        lambda: run.repair("none"),
+        lambda: run.gates(colour=1),
     ):
         with pytest.raises(mr.UsageError, match="expected") as told:
             call()

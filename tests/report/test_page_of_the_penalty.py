@@ -38,10 +38,7 @@ def rows(penalty: ModuleType, **of: tuple[Any, Any]) -> list[Any]:
             fields |= {name: both[place] for name, both in of.items()}
             fields["share"] += seed / 1000
             given = {"concentration": concentration, "seed": seed, "steps": 9, "seen": 0.8, "unseen": 0.8}
-            repair = {"points": 1.0, "low": 0.5, "high": 1.5}
-            made.append(
-                penalty.Row(**given, units=256, groups=30, **fields, **repair, made="Made at commit abc.")
-            )
+            made.append(penalty.Row(**given, units=256, groups=30, **fields, made="Made at commit abc."))
     return made
 
 

@@ -13,15 +13,13 @@ import pytest
 from command_process import Commands, Done, settings
 from text_models import save_text_model
 
-from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.findings.repair_outcome import Gate, Policy
-from mecharule_ops.repair.elsewhere import on_harmless
-from mecharule_ops.repair.material import RepairRequest, material
-from mecharule_ops.rules.families import Family
+from mecharule_ops.gates.learning import GateSettings
+from mecharule_ops.gates.material import material
+from mecharule_ops.gates.outcome import GatesAsked
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.event_json import event_to_json
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import Basis, Neuron, Regime
+from mecharule_ops.types import Basis
 
 WORDS = ("zorbin", "quavvle", "merpish", "drontal", "plimwick", "gossub")
 SETTINGS = (
@@ -89,7 +87,9 @@ def test_hans_goes_through_every_stage_on_the_whole_sequence(
     with RunStore.open(
         max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime), read_only=True
     ) as store:
-        found = material(Run(store), RepairRequest(basis=Basis.ATTN_HEAD, records=180, tried=4))
+        found = material(
+            Run(store), GatesAsked(basis=Basis.ATTN_HEAD, records=180), GateSettings(), lambda line: None
+        )
     assert found.clusters is not None
     own = [set(found.clusters[part].tolist()) for part in (found.find, found.choose, found.test)]
     assert all(own), "each split has constructions of its own"
@@ -110,51 +110,12 @@ def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
     assert "1→0: Risk" not in shown
 
 
-def test_a_repair_against_harm_mends_what_was_answered(
-    commands: Commands, jailbreak: Done, runs: Path
-) -> None:
-    """The regime is 1→0 by itself, no request is shown, and harmless ones must be there before any work."""
-    asked = ("repair", identifier(jailbreak), "--records", "180", "--tried", "6", "--units", "2", "--yes")
-    refused = commands.main(*asked, "--harmless", "nowhere.txt")
-    assert refused.code == 2
-    assert "nowhere.txt" in refused.err
-    (runs / "polite.txt").write_text("\n".join(f"{word} please" for word in WORDS))
-    done = commands.main(*asked, "--harmless", "polite.txt", "--json")
+def test_gates_against_harm_mend_what_was_answered(commands: Commands, jailbreak: Done) -> None:
+    """The regime is 1→0 by itself, and no request is shown."""
+    done = commands.main("gates", identifier(jailbreak), "--records", "180", "--yes", "--json")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["regime"] == 1
+    assert "gates.status" in json.loads(done.out)
     assert leaks(done.out) == []
-
-
-def test_what_gates_cost_on_harmless_requests_is_counted_request_by_request(
-    jailbreak: Done, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the gate fires the label is that of the request with the unit ablated, elsewhere the clean one."""
-    monkeypatch.chdir(runs)
-    requests = [f"{word} {'please ' * (place % 2)}now" for place, word in enumerate(WORDS)]
-    (runs / "harmless.txt").write_text("\n".join(requests))
-    with stored(runs, jailbreak) as store:
-        run = Run(store)
-        asked = RepairRequest(regime=Regime(1), basis=Basis.ATTN_HEAD, records=180, tried=4)
-        found = material(run, asked)
-        gate = Gate(
-            unit=Neuron(Basis.ATTN_HEAD, 0, 1),
-            family=Family.INPUT,
-            rule="request_words >= 3",
-            gain=0.1,
-            fixed=1,
-            broken=0,
-            fired=2,
-        )
-        counted = on_harmless(found, [gate], Policy.ONE, runs / "harmless.txt")
-        before, after = [], []
-        for text in requests:
-            (record,) = behaviour_on(run.task, run.subject, [run.task.read(text)]).records
-            before.append(record.label)
-            engine = run.completer(found.intervention, records=[record])
-            ablated = engine.evaluate([(gate.unit,)], [0]).labels[0, 0]
-            after.append(bool(ablated) if len(text.split()) >= 3 else record.label)
-    assert (counted.n, counted.acted) == (len(requests), len(requests) // 2)
-    assert (counted.before, counted.after) == (sum(before), sum(after))
 
 
 def test_no_request_and_no_completion_is_shown_without_being_asked_for(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from events_told import run_started
-from repairs_told import helping, unopened
 
 from agent.investigating.board_shown import BoardShown
 from mecharule_ops.errors import StoreError, UsageError
@@ -35,12 +34,9 @@ from mecharule_ops.events import (
     StageStarted,
     UnitJudged,
 )
-from mecharule_ops.findings.repair_outcome import Repair
 from mecharule_ops.store.run_directory import RunSummary
-from mecharule_ops.types import RIGHT_OR_WRONG
 from tools.registry import ToolResult
 from tui.backend import Backend, Listener
-from tui.repair_text import HeldRepairs
 from tui.session import Session, WorkStopped
 
 RULE = "op == '-' and b >= 100"
@@ -265,8 +261,6 @@ class FakeBackend(Backend):
         self.asked: list[str] = []
         self.called: list[tuple[str, str | None]] = []
         self.started_with: Mapping[str, object] | None = None
-        self.held: tuple[Repair, ...] = (helping(), unopened())
-        """Repairs on file, latest first."""
         self.concealed = False
         self.boards: tuple[BoardShown, ...] = (board(), board("does m1.17 flip where a < b?", more=0))
         """Investigations on file, latest first."""
@@ -323,20 +317,6 @@ class FakeBackend(Backend):
                         break
             session.show(event)
             self.stored = number + 1
-
-    def repairs(self, run: str) -> HeldRepairs:
-        if run == "gone":
-            raise StoreError("expected a run file, there is none")
-        return HeldRepairs(run=run, repairs=self.held, words=RIGHT_OR_WRONG, concealed=self.concealed)
-
-    def make_repair(self, run: str, session: Session) -> None:
-        """One more than there were, after a yes and, where a test paused the engine, its word."""
-        if not session.approve("price: 1800 ablated completions, ~9 s"):
-            raise UsageError("expected a yes to the price; nothing slow was started")
-        session.note("8 units ablated on 1,200 records")
-        while not self.go_on.wait(0.01):
-            session.note("8 units ablated on 1,200 records")
-        self.held = (helping(run), *self.held)
 
     def investigations(self, run: str) -> tuple[BoardShown, ...]:
         return self.boards

@@ -51,7 +51,6 @@ from tui.screens.investigation_screen import InvestigationScreen
 from tui.screens.ledger_screen import LedgerScreen, hypothesis_rows, hypothesis_text
 from tui.screens.new_run import NewRunScreen, fields_of, settings_of
 from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
-from tui.screens.repair_screen import RepairScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
 from tui.screens.talking import answer_turns
@@ -97,7 +96,6 @@ SCREENS: tuple[type[CommandScreen], ...] = (
     ReplayScreen,
     CompareScreen,
     LedgerScreen,
-    RepairScreen,
     InvestigationScreen,
 )
 

@@ -39,7 +39,7 @@ def same(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) -> None:
-    """Home, the four panes of a finished run, its ledger, repairs, investigations and chat, and replay half way."""
+    """Home, the four panes of a finished run, its ledger, investigations and chat, and replay half way."""
     where = f"{size[0]}x{size[1]}"
 
     async def script(user: Driver) -> None:
@@ -58,10 +58,6 @@ def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) 
         await user.sees("SUPPORTED")
         await user.pilot.pause(0.3)
         same(f"ledger-{where}", user.text)
-        await user.press("escape", "r")
-        await user.sees("1 of 2")
-        await user.pilot.pause(0.3)
-        same(f"repair-{where}", user.text)
         await user.press("escape", "i")
         await user.sees("What is to be found out?")
         await user.press("escape")

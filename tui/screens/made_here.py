@@ -1,4 +1,4 @@
-"""A screen of what a run holds several of and of which more are made there: repairs, investigations."""
+"""A screen of what a run holds several of and of which more are made there: investigations."""
 
 from __future__ import annotations
 

@@ -87,9 +87,7 @@ class RunScreen(Talking):
             words["back"] = "stop"
             names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
         else:
-            then = (
-                ("investigate", "repairs", "report") if self.session.state.finished else ("report", "resume")
-            )
+            then = ("investigate", "report") if self.session.state.finished else ("report", "resume")
             names = ("back", "pane-chat", "why-unit", "replay", "ledger", *then, "help")
         model = [] if narrow else [f"LLM {self.app.backend.provider}"]
         return [*model, *hint_parts("run", names, words)]
@@ -177,15 +175,6 @@ class RunScreen(Talking):
             self.app.tell("the search is still running; replay when it has ended or was stopped")
         else:
             self.app.push_screen(ReplayScreen(self.session))
-
-    def do_repairs(self) -> None:
-        if self.session.run is None:
-            self.app.tell("this run has not begun yet")
-        else:
-            # Loaded when it is opened: what it shows is worded by rooms that load numpy.
-            from tui.screens.repair_screen import RepairScreen
-
-            self.app.push_screen(RepairScreen(self.session))
 
     def do_investigate(self, question: str = "") -> None:
         if self.session.run is None:

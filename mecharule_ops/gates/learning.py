@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float32, Int
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause
 from mecharule_ops.rules.clause_pool import as_clause, literal_pool
@@ -29,30 +28,24 @@ _Literals = tuple[int, ...]
 """A clause as places in the pool, ascending."""
 
 
+MAX_CLAUSES, MAX_LITERALS, BEAM = 6, 3, 20
+"""Clauses offered of a unit, among which other records choose; most literals of one; the beam of the search."""
+LEAST_SHARE = 0.01
+"""A literal holds and fails on at least this share of the records."""
+LITERAL_GAIN = 0.5
+"""A longer clause is preferred only if it is worth this much more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
-    """What shapes a gate's rule. Raises `UsageError` when a value is out of range."""
+    """How careful the learning is."""
 
-    max_clauses: int = 6
-    """Clauses offered of a unit; other records choose among them."""
-    max_literals: int = 3
-    """Most literals of a clause."""
-    least_share: float = 0.01
-    """A literal holds and fails on at least this share of the records."""
-    least_fixed: int = 4
-    """A clause holds on at least so many fixed records."""
     harm: float = HARM
     """h: fixed answers that one broken answer weighs."""
     caution: float = 2.0
     """z: standard errors taken off a clause's net gain."""
-    literal_gain: float = 0.5
-    """A longer clause is preferred only if it is worth this much more."""
-    beam: int = 20
-
-    def __post_init__(self) -> None:
-        counts = (self.max_clauses, self.max_literals, self.least_fixed, self.beam)
-        if min(counts) < 1 or self.harm <= 0 or self.caution < 0 or not 0 <= self.least_share < 0.5:
-            raise UsageError(f"expected counts ≥ 1, a harm > 0 and a caution ≥ 0, got {self}")
+    least_fixed: int = 4
+    """A clause holds on at least so many fixed records."""
 
 
 def gate_clauses(
@@ -67,7 +60,7 @@ def gate_clauses(
     """
     check_target(table, value > 0)
     settings = settings or GateSettings()
-    pool = literal_pool(table.matrix, settings.least_share)
+    pool = literal_pool(table.matrix, LEAST_SHARE)
     changed = np.flatnonzero(value)
     if not pool.literals or not len(changed):
         return ()
@@ -90,7 +83,7 @@ class _Search:
     def clauses(self) -> list[_Literals]:
         """Clauses worth more than nothing, each on what those before leave."""
         left, found = np.ones(len(self.value), bool), list[_Literals]()
-        while len(found) < self.settings.max_clauses:
+        while len(found) < MAX_CLAUSES:
             clause = self._best(left)
             if clause is None:
                 break
@@ -102,15 +95,15 @@ class _Search:
         """The clause worth most on the records left, None when none is worth more than nothing."""
         best, clause = 0.0, None
         stems: list[tuple[float, _Literals]] = [(0.0, ())]
-        for length in range(self.settings.max_literals):
+        for length in range(MAX_LITERALS):
             longer: set[tuple[float, _Literals]] = set()
             for _, stem in stems:
                 gains = self._gains(left & self._fires(stem))
-                for place in np.argsort(-gains, kind="stable")[: self.settings.beam].tolist():
+                for place in np.argsort(-gains, kind="stable")[:BEAM].tolist():
                     if np.isfinite(gains[place]) and place not in stem:
                         longer.add((float(gains[place]), tuple(sorted((*stem, place)))))
-            stems = sorted(longer, key=lambda stem: (-stem[0], stem[1]))[: self.settings.beam]
-            if stems and stems[0][0] > best + (self.settings.literal_gain if length else 0.0):
+            stems = sorted(longer, key=lambda stem: (-stem[0], stem[1]))[:BEAM]
+            if stems and stems[0][0] > best + (LITERAL_GAIN if length else 0.0):
                 best, clause = stems[0]
         return clause
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.repair.material import split_by_cluster
+from mecharule_ops.gates.material import split_by_cluster
 
 
 @pytest.mark.parametrize("seed", range(5))

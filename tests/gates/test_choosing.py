@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 import pytest
 
-from mecharule_ops.findings.repair_outcome import Gate, Policy
-from mecharule_ops.repair.gates import (
-    NOTHING,
-    acting,
-    acting_units,
-    after,
-    chosen_gates,
-    expected_gain,
-    gain_together,
-    places_of,
-)
-from mecharule_ops.rules.families import Family
-from mecharule_ops.types import Basis, Neuron
+from mecharule_ops.gates import choosing
+from mecharule_ops.gates.choosing import NOTHING, acting, after, chosen_gates, expected_gain, gained
 
 Tables = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]
 
@@ -31,6 +20,12 @@ def tables(seed: int, gates: int = 6, records: int = 40) -> Tables:
     units = generator.integers(0, 4, gates).tolist()
     by_unit = before ^ (generator.random((4, records)) < 0.25)
     return units, generator.random((gates, records)) < 0.3, by_unit[units], before
+
+
+def gain_together(
+    gains: list[float], fires: np.ndarray, alone: np.ndarray, before: np.ndarray, harm: float
+) -> float:
+    return gained(after(acting(gains, fires), alone, before), before, harm)
 
 
 def slow_worth(
@@ -51,14 +46,14 @@ def slow_worth(
 def test_worth_is_that_of_the_slow_count(seed: int) -> None:
     """Arbitration, labels and harm together."""
     _, fires, alone, before = tables(seed)
-    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
+    gains = [expected_gain(*one, before, 1.0) for one in zip(fires, alone, strict=True)]
     assert gain_together(gains, fires, alone, before, 2.0) == slow_worth(gains, fires, alone, before, 2.0)
 
 
 def every_choice(table: Tables, most: int, each: int) -> float:
     """The best worth of any allowed subset."""
     units, fires, alone, before = table
-    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
+    gains = [expected_gain(*one, before, 1.0) for one in zip(fires, alone, strict=True)]
     best = 0.0
     for size in range(1, len(units) + 1):
         for chosen in map(list, combinations(range(len(units)), size)):
@@ -72,12 +67,18 @@ def every_choice(table: Tables, most: int, each: int) -> float:
 
 def greedy(table: Tables, most: int, each: int) -> float:
     units, fires, alone, before = table
-    chosen = chosen_gates(units, fires, alone, before, most=most, each=each)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choosing, "EACH", each)
+        chosen = chosen_gates(units, fires, alone, before, most=most, harm=1.0)
     used = [units[gate] for gate in chosen]
     assert len(set(used)) <= most
     assert not used or max(map(used.count, used)) <= each
-    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
-    return gain_together([gains[g] for g in chosen], fires[chosen], alone[chosen], before) if chosen else 0.0
+    gains = [expected_gain(*one, before, 1.0) for one in zip(fires, alone, strict=True)]
+    return (
+        gain_together([gains[g] for g in chosen], fires[chosen], alone[chosen], before, 1.0)
+        if chosen
+        else 0.0
+    )
 
 
 def test_the_greedy_choice_is_nearly_that_of_every_subset() -> None:
@@ -98,7 +99,7 @@ def test_gates_that_only_break_are_not_chosen() -> None:
     """Nothing is chosen where nothing helps."""
     before = np.ones(10, bool)
     fires, alone = np.ones((2, 10), bool), np.zeros((2, 10), bool)
-    assert chosen_gates([0, 1], fires, alone, before, most=2) == []
+    assert chosen_gates([0, 1], fires, alone, before, most=2, harm=1.0) == []
 
 
 def test_the_surer_gate_acts() -> None:
@@ -115,43 +116,6 @@ def test_a_tie_goes_to_the_first_gate() -> None:
     assert acting([0.5, 0.5], np.ones((2, 1), bool)).tolist() == [0]
 
 
-def gates_of(units: list[int], gains: list[float]) -> list[Gate]:
-    """Gates with nothing else that counts."""
-    return [
-        Gate(
-            unit=Neuron(Basis.MLP_OUT, 0, unit),
-            family=Family.INPUT,
-            rule="a >= 1",
-            gain=gain,
-            fixed=1,
-            broken=0,
-            fired=1,
-        )
-        for unit, gain in zip(units, gains, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_the_policies_are_those_of_a_slow_count(seed: int) -> None:
-    """Record by record: the gate with the largest gain alone, or every unit with a gate that fires, once."""
-    units, fires, alone, before = tables(seed)
-    gains = [expected_gain(*one, before) for one in zip(fires, alone, strict=True)]
-    gates = gates_of(units, gains)
-    one, every = (acting_units(gates, fires, policy) for policy in Policy)
-    largest = acting(gains, fires)
-    for record in range(fires.shape[1]):
-        firing = {gates[gate].unit for gate in range(len(gates)) if fires[gate, record]}
-        assert set(every[record]) == firing
-        assert len(every[record]) == len(firing)
-        assert one[record] == every[record][:1]
-        assert one[record] == ((gates[largest[record]].unit,) if firing else ())
-    places = places_of(every)
-    assert all(every[place] == group for group, some in places.items() for place in some)
-    assert sorted(chain.from_iterable(places.values())) == [
-        place for place, group in enumerate(every) if group
-    ]
-
-
 def test_without_gates_nothing_acts() -> None:
     """On any number of records."""
-    assert acting_units([], np.zeros((0, 3), bool), Policy.ALL) == ((), (), ())
+    assert acting([], np.zeros((0, 3), bool)).tolist() == [NOTHING] * 3

@@ -10,28 +10,25 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save_file
 
+from mecharule_ops.codec import encode
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError, UsageError
-from mecharule_ops.findings.repair_outcome import Gate, Policy
+from mecharule_ops.gates.choosing import NOTHING, acting
+from mecharule_ops.gates.exported import FORMAT, GATE, VALUES, GateFile, load_gates
+from mecharule_ops.gates.material import firing, readable
+from mecharule_ops.gates.outcome import Gate
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.repair import load_gate
-from mecharule_ops.repair.gate_folder import FORMAT, GATE, VALUES, GateFile, described, write_folder
-from mecharule_ops.repair.gates import acting_units, places_of
-from mecharule_ops.repair.readings import firing, read
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.rules.families import Family
+from mecharule_ops.replacement.table_files import arrays_of
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import preset
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
 
-RULES = {
-    Family.INPUT: ("digit(a, 0) >= 5", "op == '-'"),
-    Family.CLEAN_RUN: ("least_lead < 3", "runner_up_2 == '1'"),
-    Family.MECHANISM: ("drop_minus_lead >= -4 and lead_3 < 6", "changes and lead_2 < 4"),
-}
+RULES = ("digit(a, 0) >= 5", "op == '-'")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,17 +56,17 @@ def setting(request: pytest.FixtureRequest) -> Setting:
     return Setting(subject=subject, task=task, records=records, table=table)
 
 
-def gates_of(setting: Setting, family: Family) -> tuple[Gate, ...]:
+def gates_of(setting: Setting) -> tuple[Gate, ...]:
     """Two gates of strong units."""
     basis = setting.table.intervention.basis
     units = {Basis.MLP_OUT: ((1, 37), (1, 118)), Basis.ATTN_HEAD: ((0, 1), (1, 2))}[basis]
     return tuple(
-        Gate(unit=Neuron(basis, *place), family=family, rule=rule, gain=gain, fixed=1, broken=0, fired=2)
-        for place, rule, gain in zip(units, RULES[family], (0.1, 0.2), strict=True)
+        Gate(unit=Neuron(basis, *place), rule=rule, gain=gain, fixed=1, broken=0, fired=2)
+        for place, rule, gain in zip(units, RULES, (0.1, 0.2), strict=True)
     )
 
 
-def folder_of(setting: Setting, gates: tuple[Gate, ...], folder: Path, policy: Policy = Policy.ONE) -> Path:
+def folder_of(setting: Setting, folder: Path) -> Path:
     how = setting.table.intervention
     stated = GateFile(
         format=FORMAT,
@@ -77,34 +74,29 @@ def folder_of(setting: Setting, gates: tuple[Gate, ...], folder: Path, policy: P
         model="arith-tiny",
         model_hash=setting.subject.model_hash,
         tokenizer_hash=setting.subject.tokenizer_hash,
-        task=described(setting.task.describe()),
+        task=dict(setting.task.describe()),  # type: ignore[arg-type]
         basis=how.basis,
         baseline=how.baseline,
         phase=how.phase,
         values_hash=setting.table.hash,
-        gates=gates,
-        policy=policy,
-        versions={},
+        gates=gates_of(setting),
     )
-    write_folder(folder, stated, setting.table)
+    folder.mkdir()
+    (folder / GATE).write_text(json.dumps(encode(stated)), encoding="utf-8")
+    save_file(arrays_of(setting.table), folder / VALUES)
     return folder
 
 
-def expected(setting: Setting, gates: tuple[Gate, ...], policy: Policy) -> list[tuple[int, ...]]:
-    """The engine's completions, units by units."""
-    family = gates[0].family
-    units = [gate.unit for gate in gates]
-    readings = read(setting.subject, setting.task, setting.records, setting.table, family, units)
-    acts = acting_units(gates, firing(gates, readings), policy)
-    cases = {Policy.ONE: {(), (units[0],), (units[1],)}, Policy.ALL: {(), (units[0],), (units[1], units[0])}}
-    assert cases[policy] <= set(acts), "every case of the gates occurs"
-    engine = AblationEngine(
-        setting.subject, setting.task, setting.records, setting.table.intervention, setting.table
-    )
-    wanted = [record.tokens for record in setting.records]
-    for ablated, places in places_of(acts).items():
-        for place, tokens in zip(places, engine.completions([ablated], places).tokens[0], strict=True):
-            wanted[place] = tokens
+def expected(setting: Setting) -> list[tuple[int, ...]]:
+    """The engine's completions, unit by unit."""
+    gates, records = gates_of(setting), setting.records
+    acts = acting([gate.gain for gate in gates], firing(gates, readable(setting.task, records), len(records)))
+    assert set(acts.tolist()) == {NOTHING, 0, 1}, "every case of the gates occurs"
+    engine = AblationEngine(setting.subject, setting.task, records, setting.table.intervention, setting.table)
+    wanted = [record.tokens for record in records]
+    for place, gate in enumerate(acts.tolist()):
+        if gate != NOTHING:
+            wanted[place] = engine.completions([(gates[gate].unit,)], [place]).tokens[0][0]
     return wanted
 
 
@@ -133,23 +125,10 @@ def generated(model: Any, setting: Setting, batch: int, **given: object) -> list
     return found
 
 
-@pytest.mark.parametrize(
-    ("family", "policy"),
-    [
-        *((Family.INPUT, Policy.ONE), (Family.CLEAN_RUN, Policy.ALL), (Family.MECHANISM, Policy.ALL)),
-        pytest.param(Family.INPUT, Policy.ALL, marks=pytest.mark.slow),
-        pytest.param(Family.CLEAN_RUN, Policy.ONE, marks=pytest.mark.slow),
-        pytest.param(Family.MECHANISM, Policy.ONE, marks=pytest.mark.slow),
-    ],
-    ids=lambda value: value.name,
-)
-def test_completions_are_those_of_the_engine(
-    setting: Setting, family: Family, policy: Policy, tmp_path: Path
-) -> None:
+def test_completions_are_those_of_the_engine(setting: Setting, tmp_path: Path) -> None:
     """In batches, one by one, and without a cache; afterwards the model answers as before."""
-    gates = gates_of(setting, family)
-    gate, model = load_gate(folder_of(setting, gates, tmp_path / "gates", policy)), setting.subject.hf
-    wanted = expected(setting, gates, policy)
+    gate, model = load_gates(folder_of(setting, tmp_path / "gates")), setting.subject.hf
+    wanted = expected(setting)
     assert wanted != [record.tokens for record in setting.records]
     with gate.attached(model, setting.subject.tokenizer):
         assert generated(model, setting, 16) == wanted
@@ -160,7 +139,7 @@ def test_completions_are_those_of_the_engine(
 
 def test_a_prompt_of_something_else_is_left_alone(setting: Setting, tmp_path: Path) -> None:
     """The same text with the question's sign left out."""
-    gate = load_gate(folder_of(setting, gates_of(setting, Family.INPUT), tmp_path / "gates"))
+    gate = load_gates(folder_of(setting, tmp_path / "gates"))
     ids = torch.tensor(setting.subject.encode(["55 - 55 - 5"]))
     model: Any = setting.subject.hf
     plain = model.generate(ids, max_new_tokens=4, do_sample=False)
@@ -177,25 +156,25 @@ def changed(folder: Path, **fields: object) -> Path:
 
 def test_what_does_not_fit_is_refused_by_name(setting: Setting, tmp_path: Path) -> None:
     """Another model, another tokenizer, an unknown version, changed values, a folder without gates."""
-    gates, model, tokenizer = gates_of(setting, Family.INPUT), setting.subject.hf, setting.subject.tokenizer
+    model, tokenizer = setting.subject.hf, setting.subject.tokenizer
     for name, field in (("weights", "model_hash"), ("tokenizer", "tokenizer_hash")):
-        folder = changed(folder_of(setting, gates, tmp_path / field), **{field: "0" * 16})
-        with pytest.raises(ModelUnavailable, match=name), load_gate(folder).attached(model, tokenizer):
+        folder = changed(folder_of(setting, tmp_path / field), **{field: "0" * 16})
+        with pytest.raises(ModelUnavailable, match=name), load_gates(folder).attached(model, tokenizer):
             pass
     with pytest.raises(ClaimNotSupported, match="format"):
-        load_gate(changed(folder_of(setting, gates, tmp_path / "format"), format=FORMAT + 1))
+        load_gates(changed(folder_of(setting, tmp_path / "format"), format=FORMAT + 1))
     with pytest.raises(ClaimNotSupported, match="replacement values"):
-        load_gate(changed(folder_of(setting, gates, tmp_path / "values"), values_hash="0" * 16))
+        load_gates(changed(folder_of(setting, tmp_path / "values"), values_hash="0" * 16))
     with pytest.raises(StoreError, match=GATE):
-        load_gate(tmp_path / "nowhere")
-    (folder_of(setting, gates, tmp_path / "bare") / VALUES).unlink()
+        load_gates(tmp_path / "nowhere")
+    (folder_of(setting, tmp_path / "bare") / VALUES).unlink()
     with pytest.raises(StoreError, match="values"):
-        load_gate(tmp_path / "bare")
+        load_gates(tmp_path / "bare")
 
 
 def test_right_padding_is_refused(setting: Setting, tmp_path: Path) -> None:
     """The last prompt token would not be the last one."""
-    gate = load_gate(folder_of(setting, gates_of(setting, Family.INPUT), tmp_path / "gates"))
+    gate = load_gates(folder_of(setting, tmp_path / "gates"))
     model: Any = setting.subject.hf
     with (
         gate.attached(model, setting.subject.tokenizer),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from mecharule_ops.repair.solver import SURE, learned, sure_enough
+from mecharule_ops.gates.controls import SURE, Solver, sure_enough
 
 
 def columns(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -17,13 +18,11 @@ def test_answers_that_columns_tell_are_learned_and_others_are_not() -> None:
     """A number made of both digits comes back on new records, from few characters; one of neither does not."""
     features, digits = columns(600)
     said = [f"{a}{b}" if a else f"-{b}" for a, b in digits]
-    made = learned(features[:400], said[:400], seed=0)
-    assert made is not None
+    made = Solver(features[:400], said[:400], seed=0)
     answers, sure = made.answers(features[400:])
     assert np.mean([one == other for one, other in zip(answers, said[400:], strict=True)]) > 0.97
     chance = np.random.default_rng(1).integers(0, 90, 600).astype(str).tolist()
-    blind = learned(features[:400], chance[:400], seed=0)
-    assert blind is not None
+    blind = Solver(features[:400], chance[:400], seed=0)
     answers, doubt = blind.answers(features[400:])
     assert np.mean([one == other for one, other in zip(answers, chance[400:], strict=True)]) < 0.1
     assert doubt.mean() < sure.mean() - 0.3
@@ -33,12 +32,11 @@ def test_few_answers_are_classes_and_free_texts_are_not_learned() -> None:
     """Of two long answers the one that a column tells; of many there is no solver; one alone needs no trees."""
     features, digits = columns(300)
     two = np.where(digits[:, 0] < 5, "a rather long refusal", "an equally long answer").tolist()
-    made = learned(features, two, seed=0)
-    assert made is not None
+    made = Solver(features, two, seed=0)
     assert made.answers(features)[0] == two
-    assert learned(features, [f"some words of length {place}" for place in range(300)], seed=0) is None
-    same = learned(features, ["yes"] * 300, seed=0)
-    assert same is not None
+    with pytest.raises(ValueError, match="free texts"):
+        Solver(features, [f"some words of length {place}" for place in range(300)], seed=0)
+    same = Solver(features, ["yes"] * 300, seed=0)
     assert set(same.answers(features)[0]) == {"yes"}
 
 

@@ -1,0 +1,226 @@
+"""The verb `gates`: registered before its test, certified, verified, exported; that no gate helps is said too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from bundled_run import opened
+
+from mecharule_ops.certificates.verification import inconsistencies
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
+from mecharule_ops.gates import testing
+from mecharule_ops.gates.controls import right_answers, runner_up, solved
+from mecharule_ops.gates.exported import GATE, VALUES, load_gates
+from mecharule_ops.gates.learning import GateSettings
+from mecharule_ops.gates.material import Material, chosen, forwards, fresh_examples, material
+from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesControl, GatesStatus, LearnedGates
+from mecharule_ops.mcnemar import Paired
+from mecharule_ops.run.controlling import same_layers
+from mecharule_ops.saying.gate_facts import gate_facts
+from mecharule_ops.types import RIGHT_OR_WRONG, Basis, Neuron
+from tools.registry import call
+
+LOOSE = GateSettings(caution=0.0, harm=1.0, least_fixed=2)
+"""Gates are learned without caution, so that a small table gives some."""
+UNITS = (37, 118, 14, 99)
+"""Channels of layer 1 that are strong in 1→0."""
+
+
+def strong(run: object, asked: GatesAsked) -> list[Neuron]:
+    """The run of these tests searched heads in 1→0 alone; here it is given channels."""
+    return [Neuron(Basis.MLP_OUT, 1, channel) for channel in UNITS]
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mecharule_ops.gates.material.found_units", strong)
+    monkeypatch.setattr(testing, "GateSettings", lambda: LOOSE)
+
+
+@pytest.fixture(autouse=True)
+def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+
+
+SMALL = {"run": "last", "records": 900, "basis": "mlp_out", "yes": True}
+
+
+def last(path: Path) -> LearnedGates:
+    with opened(path, read_only=True) as run:
+        return testing.stored(run)[-1]
+
+
+@pytest.mark.usefixtures("eager")
+def test_gates_are_registered_tested_certified_and_exported(copied_run: Path, tmp_path: Path) -> None:
+    """In this order; the counts are those of the certificates, which run again on the reference path."""
+    folder = tmp_path / "gates"
+    result = call("gates", {**SMALL, "export": str(folder)})
+    found = last(copied_run)
+    assert found.test is not None
+    assert found.opened == 1
+    assert [one.kind for one in found.controls] == list(ControlKind)
+    with opened(copied_run, read_only=True) as run:
+        certificates = [run.store.certificate(one) for one in found.certificates]
+        told = [event for _, _, event in run.store.events()]
+    flips = {one.regime: sum(row.flipped for row in one.rows) for one in certificates}
+    assert flips.get(0, 0) == found.test.fixed == result.as_json["gates.test"]["fixed"]
+    assert flips.get(1, 0) == found.test.broken
+    assert sum(len(one.rows) for one in certificates) == found.test.acted
+    assert all(inconsistencies(one) == () for one in certificates)
+    kinds = [type(event) for event in told]
+    order = [kinds.index(one) for one in (HypothesisRegistered, HypothesisDecided)]
+    assert order == sorted(order)
+    cited = [place for place, one in enumerate(told) if isinstance(one, CertificateWritten)]
+    assert order[0] < cited[-1], "registered before the test's certificates exist"
+    assert call("verify", {"what": found.certificates[0]}).data["matched"] == 1
+    assert {file.name for file in folder.iterdir()} == {GATE, VALUES}
+    assert load_gates(folder).stated.gates == found.gates
+    assert call("gates", SMALL).text == result.text, "gates that the run holds are read"
+    call("gates", {**SMALL, "again": True})
+    assert last(copied_run).opened == 2
+
+
+def test_that_no_gate_helps_is_a_result(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 0, the reason, and the test records stay closed; there is nothing to export."""
+    monkeypatch.setattr("mecharule_ops.gates.material.found_units", strong)
+    monkeypatch.setattr(testing, "GateSettings", lambda: GateSettings(harm=1000.0, least_fixed=200))
+    result = call("gates", SMALL)
+    assert result.exit_code == 0
+    assert last(copied_run).status is GatesStatus.NO_GATE
+    assert last(copied_run).test is None
+    assert "the test records were not opened" in " ".join(result.text.split())
+    with pytest.raises(UsageError, match="holds none"):
+        call("gates", {**SMALL, "export": "x"})
+
+
+@pytest.fixture(scope="module")
+def found(finished_run: Path) -> Iterator[Material]:
+    """Records in three splits and what the units do."""
+    with opened(finished_run, read_only=True) as run, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mecharule_ops.gates.material.found_units", strong)
+        yield material(run, GatesAsked(records=900), LOOSE, lambda line: None)
+
+
+def test_splits_are_disjoint_and_fresh(found: Material) -> None:
+    """No record is in two splits, none is the run's own, and outcomes of test records are not measured before."""
+    parts = [set(part.tolist()) for part in (found.find, found.choose, found.test)]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == len(found.records) == 900
+    own = {record.example.id for record in found.run.records}
+    assert own.isdisjoint(record.example.id for record in found.records)
+    assert found.alone.shape == (len(found.units), len(found.find) + len(found.choose))
+
+
+def test_what_chooses_never_sees_the_test_records(found: Material) -> None:
+    """With the test records' labels turned round the same gates come out, and the solver answers alike."""
+    good = found.good.copy()
+    good[found.test] = ~good[found.test]
+    turned = replace(found, good=good)
+    assert chosen(found)[0] == chosen(turned)[0] != ()
+    assert (solved(found)[1] == solved(turned)[1]).all()
+
+
+def test_gates_are_blind_to_the_right_answer(found: Material) -> None:
+    """No rule reads `expected` or `remainder`."""
+    assert not {"expected", "remainder"} & found.columns(found.learn).keys()
+    assert not any("expected" in text for text in found.texts)
+
+
+def test_the_runner_up_is_what_the_model_writes_without_its_best_token(found: Material) -> None:
+    """Record by record, from logits alone: at the least lead in reach the second token, then greedily to the end."""
+    task, subject = found.run.task, found.run.subject
+    positions, stop = found.test[:40], subject.stop_ids(task.stop)
+    written = runner_up(found, positions)
+    changed = 0
+    for place, record in enumerate(found.at(positions)):
+        (prompt,) = subject.encode([record.example.prompt])
+        steps = []
+        with torch.no_grad():
+            for at in range(1, len(record.tokens)):  # the first token follows a clean prefill: out of reach
+                logits = subject.hf(torch.tensor([prompt + record.tokens[:at]])).logits[0, -1]
+                best = logits.topk(2)
+                steps.append((float(best.values[0] - best.values[1]), at, int(best.indices[1])))
+            _, at, second = min(steps)
+            tokens = [*record.tokens[:at], second]
+            while tokens[-1] not in stop and len(tokens) < task.max_new_tokens:
+                tokens.append(int(subject.hf(torch.tensor([[*prompt, *tokens]])).logits[0, -1].argmax()))
+        right = task.label(record.example, subject.decode(tokens))
+        assert written[place] == right
+        changed += right != record.label
+    assert changed > 20
+
+
+def test_a_find_records_right_answer_is_its_own_or_anothers(found: Material) -> None:
+    """Each is right by the task; in sums it is the result, which nobody told."""
+    answers, records = right_answers(found), found.at(found.find)
+    expected = found.run.task.columns(records)["expected"].tolist()
+    there = [(answer, result) for answer, result in zip(answers, expected, strict=True) if answer is not None]
+    assert len(there) > 0.85 * len(records)
+    assert all(answer == str(result) for answer, result in there)
+    assert sum(answer is not None for answer in answers) > found.good[found.find].sum()
+
+
+def test_random_units_go_the_whole_way(found: Material) -> None:
+    """As many of each layer, found ones not left out; outcomes are those of asking one by one."""
+    drawn = same_layers(found.run, found.units, of="gates")
+    assert Counter(unit.layer for unit in drawn) == Counter(unit.layer for unit in found.units)
+    random = found.on(drawn)
+    for unit, row in zip(random.units, random.alone, strict=True):
+        labels = found.engine.evaluate([(unit,)], found.learn.tolist()).labels[0]
+        assert (row == found.asked.regime.flipped(labels)).all()
+
+
+def learned(test: Paired, *controls: tuple[ControlKind, Paired]) -> LearnedGates:
+    beside = tuple(GatesControl(kind=kind, result=test, ahead=ahead) for kind, ahead in controls)
+    gate = Gate(unit=Neuron(Basis.MLP_OUT, 1, 37), rule="a >= 1", gain=0.1, fixed=1, broken=0, fired=2)
+    return LearnedGates(
+        run="b00d", asked=GatesAsked(), status=GatesStatus.HELPS, gates=(gate,), test=test, controls=beside
+    )
+
+
+def test_units_are_needed_only_where_all_that_does_without_them_does_less() -> None:
+    """Random units, one draw, decide nothing."""
+    helps = Paired(n=1000, before=500, fixed=100, broken=10, acted=300)
+    nothing = Paired(n=1000, before=590, fixed=5, broken=5, acted=300)
+    for runner, solver, random, needed in (
+        (helps, helps, nothing, True),
+        (helps, nothing, helps, False),
+        (nothing, helps, helps, False),
+    ):
+        pairs = zip(ControlKind, (runner, solver, random), strict=True)
+        facts = {one.key: one.value for one in gate_facts(learned(helps, *pairs), RIGHT_OR_WRONG)}
+        assert facts["gates.units_needed"] is needed
+        assert {f"gates.control.{kind.name.lower()}" for kind in ControlKind} <= facts.keys()
+
+
+def test_the_price_counts_the_records_that_there_are(
+    copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that has no fresh records is priced by the run's own, not by those that were asked for."""
+    monkeypatch.setattr("mecharule_ops.gates.material.found_units", strong)
+    asked = GatesAsked(records=9000)
+    with opened(copied_run, read_only=True) as run:
+        plenty = forwards(run, asked)
+        monkeypatch.setattr(type(run.task), "examples", lambda task, *of: [])
+        assert fresh_examples(run, asked) == []
+        assert forwards(run, asked) < plenty * len(run.observed.records) / 2000
+
+
+def test_the_price_is_said_and_wrong_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without work."""
+    said = call("gates", {"run": "last", "neuron": "m1.37", "estimate": True})
+    assert np.isfinite(float(said.data["price"]["seconds"]))  # type: ignore[index]
+    monkeypatch.setattr("mecharule_ops.gates.material.found_units", lambda run, asked: [])
+    for wrong, words in (
+        ({"basis": "mlp"}, "a basis of"),
+        ({"neuron": "m9.1"}, "2 layers"),
+        ({}, "found to flip 0→1, there is none; name a unit, or start a run with --regime 0"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            call("gates", {"run": "last", "estimate": True, **wrong})
