@@ -56,7 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MechaRuleError as error:
         _tell(f"experiments: {error}")
         return error.exit_code
-    write(Path(given.into), runs, " ".join(["python -m benchmarks.paper", *(arguments or sys.argv[1:])]))
+    said = arguments or sys.argv[1:]
+    folders = {place for place, word in enumerate(said) for flag in ("--runs", "--into") if word == flag}
+    kept = [word for place, word in enumerate(said) if not {place, place - 1} & folders]
+    write(Path(given.into), runs, " ".join(["python -m benchmarks.paper", *kept]))
     return 0
 
 
@@ -99,7 +102,8 @@ def page(shown: Mapping[str, Shown], runs: Mapping[str, Runs], tables: Sequence[
         f"`{command.strip()}`: {len(distinct)} runs of {first.findings.task} on {first.findings.model} "
         f"({first.findings.model_hash}), {first.config.records:,} records each, {minutes:.0f} minutes; {versions}. "
         "A seed draws other records, another held-out split and other slices of the same model, and the intervals "
-        f"describe such draws.{f' {trained}' * (first.findings.model == BUNDLED)}",
+        "describe such draws.",
+        *([trained] * (first.findings.model == BUNDLED)),
         f"Tables: {', '.join(f'[{name}](tables/experiments-{name}.csv)' for name in tables)}.",
     ]
     return "\n\n".join(parts) + "\n"

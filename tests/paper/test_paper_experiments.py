@@ -348,7 +348,9 @@ def test_finished_runs_are_reused_and_what_is_wrong_is_one_line(tmp_path: Path) 
     assert again.stderr.splitlines()[0].endswith(f"seed 0: {first}")
     assert len(stored(tmp_path / "runs")) == 2
     assert first.read_bytes() == before
-    assert "2 runs of arithmetic on arith-tiny" in (tmp_path / "docs" / "experiments.md").read_text()
+    page = (tmp_path / "docs" / "experiments.md").read_text()
+    assert "2 runs of arithmetic on arith-tiny" in page
+    assert str(tmp_path) not in page
     wrong = made(tmp_path, 1, colour=1)
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
     assert "colour" in wrong.stderr
