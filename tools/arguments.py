@@ -143,7 +143,7 @@ class WhyArguments(DirectedArguments):
     """explain a unit: what breaks, when, how and how sure, with examples and the proof"""
 
     show_text: ShowText = False
-    full: bool = Field(False, description="every fact: bounds, selectivity, controls, what it responds to")
+    full: bool = Field(False, description="every fact: bounds, selectivity, controls")
 
 
 class WhyNotArguments(PricedArguments, DirectedArguments):
@@ -308,7 +308,7 @@ class ControlArguments(PricedArguments, DirectedArguments):
 
 
 class AccountArguments(PricedArguments, DirectedArguments):
-    """when a unit flips: its first-order prediction, rules of three families beside trees, what it responds to"""
+    """when a unit flips: its first-order prediction, rules of three families beside trees"""
 
     svg: str | None = Field(None, description="write the figures to this folder")
 

@@ -33,7 +33,7 @@ from tools.registry import Tell, ToolResult
 
 
 def account(given: arguments.AccountArguments, tell: Tell) -> ToolResult:
-    """Flips, first-order predictions, three families beside free-form trees, the drive, and what first order misses.
+    """Flips, first-order predictions, three families beside free-form trees, and what first order misses.
 
     Cost: nothing where the run holds the account; otherwise what `--estimate` says, and it is kept.
     """

@@ -16,16 +16,13 @@ from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.questions.typed_prompt import (
     FirstOrderOfPrompt,
     NeighbourFlips,
-    PredictorOfPrompt,
     ablated_rows,
     first_order_of_prompt,
     flips_with_interval,
     nearest,
-    predictor_of_prompt,
     typed_example,
     unobserved,
 )
-from mecharule_ops.report.unit_account import EXPLAINS_THE_PREDICTOR
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import MccInterval
@@ -42,8 +39,6 @@ from tools._accounts import about, change_words, example_data
 from tools.arguments import FlipArguments
 from tools.registry import Tell, ToolResult, stated
 
-MOVED = 3
-"""Predicates that are told to move the trees' probability."""
 TYPED, EDITED = "typed", "edited"
 
 
@@ -69,7 +64,6 @@ class PromptFinding:
     """What may be shown of the certificate: the typed prompt, then its edits."""
     prediction: RulePrediction | None
     first_order: FirstOrderOfPrompt | None
-    predictor: PredictorOfPrompt | None
     similar: NeighbourFlips
     similar_ids: tuple[int, ...]
     asked: tuple[Regime, ...]
@@ -93,8 +87,8 @@ class PromptFinding:
 
 
 def flip(given: FlipArguments, tell: Tell) -> ToolResult:
-    """Completions before and after, what first order, the rule and the predictor say, edits that switch the rule, and
-    similar records' flips.
+    """Completions before and after, what first order and the rule say, edits that switch the rule, and similar
+    records' flips.
 
     Cost: two completions a prompt, a backward a generated token and competitor, and one ablated completion a
     neighbour that the run has not stored; or only the price of these ablations, at most,
@@ -129,7 +123,6 @@ def flip(given: FlipArguments, tell: Tell) -> ToolResult:
             rows=shown_rows(certificate, given.show_text),
             prediction=prediction,
             first_order=first_order_of_prompt(run, neuron, record),
-            predictor=predictor_of_prompt(run, neuron, regime, record),
             similar=similar,
             similar_ids=tuple(ids),
             asked=directed,
@@ -204,7 +197,7 @@ def _similar(
 
 def _data(found: PromptFinding) -> dict[str, object]:
     typed, *others = found.rows
-    prediction, first_order, predictor = found.prediction, found.first_order, found.predictor
+    prediction, first_order = found.prediction, found.first_order
     return {
         **about(found.run.id, found.neuron, found.regime),
         **example_data(typed),
@@ -223,8 +216,6 @@ def _data(found: PromptFinding) -> dict[str, object]:
             "agrees": prediction.fires == found.flipped,
             "held_out_mcc": prediction.held_out.mcc,
         },
-        "predictor": predictor
-        and {**asdict(predictor), "flips": predictor.flips, "agrees": predictor.flips == found.flipped},
         "edits": [example_data(row) for row in others],
         "neighbours": {
             **encode(found.similar.count),
@@ -249,10 +240,7 @@ def _facts(found: PromptFinding) -> Iterator[Fact]:
         proof,
         unit=unit,
     )
-    predicted = [_rule_words(found), f"First order: {_first_order_words(found)}"]
-    if found.predictor is not None:
-        predicted.append(_predictor_words(found, found.predictor))
-    for sentence in predicted:
+    for sentence in (_rule_words(found), f"First order: {_first_order_words(found)}"):
         yield fact(sentence, source, unit=unit)
     for row in others:
         does = "flips" if row.flipped else "does not flip"
@@ -298,25 +286,6 @@ def _rule_words(found: PromptFinding) -> str:
         f"Its rule {fires} on this prompt; {_verdict(said.fires == found.flipped)}: "
         f"{rule_in_words(str(said.rule), found.run.task)} (MCC {short(said.held_out.mcc)})"
     )
-
-
-def _predictor_words(found: PromptFinding, predictor: PredictorOfPrompt) -> str:
-    """The predictor's probability and what moves it most, in words; the whole waterfall is in the data."""
-    moved = [
-        f"{'up' if push.towards[0] > 0 else 'down'} since "
-        f"{rule_in_words(_as_it_is(push.predicate, push.holds[0]), found.run.task)}"
-        for push in predictor.pushes.predicates[:MOVED]
-    ]
-    return (
-        f"Free-form trees: a flip has probability {predictor.probability:.2f}, predicted from "
-        f"{predictor.threshold:.2f} on; {_verdict(predictor.flips == found.flipped)}; {EXPLAINS_THE_PREDICTOR}"
-        f"{': it moves most ' if moved else ''}{', '.join(moved)}"
-    )
-
-
-def _as_it_is(predicate: str, holds: bool) -> str:
-    """What is so on the prompt, as a rule."""
-    return predicate if holds else f"not ({predicate})"
 
 
 def _similar_words(similar: NeighbourFlips) -> str:

@@ -25,7 +25,6 @@ from mecharule_ops.saying.account_facts import (
     PREDICTION,
     READS,
     REGISTERED,
-    RESPONDS,
     SAID_SURE,
     SAID_WHEN,
     THROUGH,
@@ -65,7 +64,7 @@ SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 """Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 _WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
 _KINDS = {
-    WHEN: "why when",
+    WHEN: "why when responds",
     BREAKS: "why breaks",
     READS: "reads writes",
     WRITES: "reads writes",
@@ -73,7 +72,6 @@ _KINDS = {
     CARRIERS: "through",
     PREDICTION: "when prediction",
     REGISTERED: "why sure mind",
-    RESPONDS: "responds",
 }
 """The kinds of question that each part of an explanation answers, in the order of an answer."""
 

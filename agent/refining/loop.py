@@ -26,7 +26,7 @@ from agent.refining.suggesting import PROMPT, StoredSuggester, validated_mcc
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, RefinementFinished
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.refinement import refined_texts
 from mecharule_ops.store.keys import REFINEMENTS
@@ -170,14 +170,7 @@ def case_of(
         prompt_columns=run.task.prompt_columns,
         anchored=anchored,
         meanings=meanings_of(run.task),
-        drive=_drive(run.findings.unit(anchored.neuron, search.regime)),
     )
-
-
-def _drive(unit: Unit | None) -> str:
-    """The rule for where the unit's drive is high, which train records alone chose; empty without one."""
-    drive = None if unit is None or unit.account is None else unit.account.drive
-    return "" if drive is None or drive.learned is None else drive.learned
 
 
 def _refined(

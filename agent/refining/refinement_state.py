@@ -107,8 +107,6 @@ class UnitCase:
     """Its rule before refinement."""
     meanings: Mapping[str, str] = field(default_factory=dict)
     """What the columns hold."""
-    drive: str = ""
-    """The rule for where it pushes hardest, learned on train records; empty without one."""
 
 
 class Idea(BaseModel):

@@ -66,7 +66,6 @@ class LlmSuggester:
             "columns": showing.columns(schema_of(case.columns), case.prompt_columns, case.meanings),
             "language": vocabulary(),
             "rule": rule,
-            "drive": case.drive or "(not known)",
             "vocabulary": showing.vocabulary(table),
             "refusals": showing.refusals(tried.refused),
             "dropped": showing.refusals(tried.dropped),

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
+from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.rules.predictor import Pushes
 from mecharule_ops.types import Neuron, Regime
 
 PREDICTION_HOLDS = 0.70
@@ -130,13 +129,9 @@ class Account:
     nothing_above: bool = False
     """No later part of the model reads what the unit writes: its drop is its direct push, so that predicting its flips
     is arithmetic, and its score stands in no median of predictions."""
-    drive: DriveRule | None = None
-    """What the unit responds to."""
     drop_error: DropError | None = None
     points: LeadsAndDrops | None = None
     """None where no held-out record has a token in reach."""
-    pushes: Pushes | None = None
-    """What the free-form model of the input columns goes by on held-out records; None where none predicts them."""
 
     def family(self, family: Family) -> FamilyRule:
         """The rule of a family."""

@@ -1,7 +1,7 @@
 """Which learned rules of a run are shown: held-out records decide that, once, over all of the run's rules together.
 
 Held-out records select nothing that is fitted. They do decide which rules are shown, so that decision is corrected:
-every learned rule of the run, be it anchored, of an account's family or of a drive, has one p (`rules.interval`), and
+every learned rule of the run, be it anchored or of an account's family, has one p (`rules.interval`), and
 Holm's correction runs over all of them. Where no rule of a run knows anything, the chance that one is shown is at most
 the level. A rule whose interval reaches 0 is not shown either.
 """
@@ -55,10 +55,8 @@ def anchored_ps(rules: Iterable[AnchoredRule]) -> Iterator[float]:
 
 
 def account_ps(account: Account) -> Iterator[float]:
-    """The same for an account's families and its drive."""
+    """The same for an account's families."""
     yield from (_p(rule.chance) for rule in account.families if rule.learned is not None)
-    if account.drive is not None and account.drive.learned is not None:
-        yield _p(account.drive.chance)
 
 
 def _p(test: ChanceTest | None) -> float:
@@ -74,9 +72,4 @@ def _deciding(ps: Sequence[float], level: float) -> _Decide:
 
 
 def _account(account: Account, decide: _Decide) -> Account:
-    drive = account.drive
-    return replace(
-        account,
-        families=tuple(rule.decided(decide(rule.chance)) for rule in account.families),
-        drive=None if drive is None else drive.decided(decide(drive.chance)),
-    )
+    return replace(account, families=tuple(rule.decided(decide(rule.chance)) for rule in account.families))

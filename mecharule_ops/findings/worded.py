@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.rules.families import DriveRule, FamilyRule
+from mecharule_ops.rules.families import FamilyRule
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import AnchoredRule
 
@@ -23,9 +23,7 @@ def anchored_worded(rule: AnchoredRule, task: Task) -> AnchoredRule:
 
 def account_worded(account: Account, task: Task) -> Account:
     """The account with words for every rule that was learned."""
-    drive = account.drive
-    families = tuple(_family(rule, task) for rule in account.families)
-    return replace(account, families=families, drive=None if drive is None else _drive(drive, task))
+    return replace(account, families=tuple(_family(rule, task) for rule in account.families))
 
 
 def findings_worded(findings: Findings, task: Task) -> Findings:
@@ -45,12 +43,6 @@ def _search(search: SearchOutcome, task: Task) -> SearchOutcome:
 
 
 def _family(rule: FamilyRule, task: Task) -> FamilyRule:
-    if rule.learned is None or rule.words:
-        return rule
-    return replace(rule, words=_words(rule.learned, task))
-
-
-def _drive(rule: DriveRule, task: Task) -> DriveRule:
     if rule.learned is None or rule.words:
         return rule
     return replace(rule, words=_words(rule.learned, task))

@@ -7,7 +7,7 @@ on f fixed and b broken records is worth
 
 its net gain less z standard errors of it (each changed record an independent Poisson count), with a harm h that
 says how many fixed answers one broken answer weighs. Clauses grow literal by literal with a beam; the best is kept,
-what it covers is left out, and the next is sought: sequential covering, as in RIPPER (Cohen 1995), for another aim.
+what it covers is left out, and the next is sought: sequential covering (Cohen 1995), for another aim.
 Only records whose value is not 0 matter, so a search is a few products of small matrices.
 """
 

@@ -71,8 +71,7 @@ class RuleRow:
     unit: str
     regime: str
     family: str
-    """`input`, `clean run`, `mechanism`, `anchored` for the rule of the paper, or `drive` for one that says where the
-    unit's first-order drop is large."""
+    """`input`, `clean run`, `mechanism`, or `anchored` for the rule of the paper."""
     rule: str | None
     """The rule that is shown; None where none predicts: the interval of its held-out MCC reaches 0, or chance may
     explain it over all learned rules of the run."""

@@ -1,4 +1,4 @@
-"""What one ablation does to prompts that a person types, and what to expect: by first order, trees, similar records.
+"""What one ablation does to prompts that a person types, and what to expect: by first order, similar records.
 
 The replacement values are the run's own; the prompts need not be among its records. Records are similar when every
 category is equal: a field that is no number and whose values repeat, so no free text. Among those the closest are
@@ -19,13 +19,11 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.first_order import effects
-from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules.predictor import Pushes
 from mecharule_ops.run.certify import rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text import TextTask
-from mecharule_ops.types import BehaviourRecord, Example, FlipCount, Intervention, Neuron, Regime, Value
+from mecharule_ops.types import BehaviourRecord, Example, FlipCount, Intervention, Neuron, Value
 
 _CATEGORIES = 12
 """A field with at most this many values is a category, however few records there are."""
@@ -81,23 +79,6 @@ class FirstOrderOfPrompt:
         return self.drop > self.lead
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictorOfPrompt:
-    """What the free-form predictor says, and what it goes by."""
-
-    probability: float
-    threshold: float
-    pushes: Pushes
-    """Of this prompt alone."""
-    rest: float
-    """Log-odds that the predicates left out add."""
-
-    @property
-    def flips(self) -> bool:
-        """Whether it predicts a flip."""
-        return self.probability >= self.threshold
-
-
 def first_order_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> FirstOrderOfPrompt | None:
     """None without a token in reach. Cost: a clean pass, and a backward a generated token and competitor."""
     answer = until_settled(run.subject, run.task, [record])
@@ -113,25 +94,6 @@ def first_order_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> Fi
         competitor=run.subject.decode((int(found.leads.token[0, position, competitor]),)),
         lead=float(lead[position, competitor]),
         drop=float(drop[position, competitor]),
-    )
-
-
-def predictor_of_prompt(
-    run: Run, unit: Neuron, regime: Regime, record: BehaviourRecord
-) -> PredictorOfPrompt | None:
-    """None where the run holds no predictor of the unit. Cost: no model call."""
-    predictor = run.free_form(unit, regime)
-    if predictor is None:
-        return None
-    matrix = evaluated(predictor.predicates, run.task.columns([record])).matrix
-    probability = float(predictor.probabilities(matrix)[0])
-    pushes = predictor.pushes(matrix)
-    shown = pushes.base + sum(push.towards[0] for push in pushes.predicates)
-    return PredictorOfPrompt(
-        probability=probability,
-        threshold=predictor.threshold,
-        pushes=pushes,
-        rest=float(np.log(probability / (1 - probability)) - shown),
     )
 
 

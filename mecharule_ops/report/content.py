@@ -27,8 +27,7 @@ ROWS = 20
 RULES_KEY = (
     "Held-out records select nothing that is fitted; they decide which rules are shown, and that is corrected. Shown: "
     "the interval of the held-out MCC lies above 0, and p is at most α: Fisher's exact test, one-sided, of where the "
-    "rule fires against what it predicts, after Holm over every learned rule of the run, all of them listed here. The "
-    "rule of a drive says where the unit's first-order drop is large; it must also beat rules of shuffled drives."
+    "rule fires against what it predicts, after Holm over every learned rule of the run, all of them listed here."
 )
 
 OVERVIEW_KEY = (

@@ -103,7 +103,7 @@ def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
 
 
 def rules(findings: Findings, outcome: SearchOutcome) -> Table:
-    """Every rule of each localized unit, shown or not: a row a family of its account, its drive, the anchored one."""
+    """Every rule of each localized unit, shown or not: a row a family of its account, then the anchored one."""
     return Table.of(_listed(findings, outcome), _rule_columns(findings))
 
 

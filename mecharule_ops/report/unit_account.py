@@ -1,12 +1,11 @@
 """The account of a unit: what predicts its flips and what that is worth, as lines for a person and as figures.
 
-In the figures, drop against lead by record and what the free-form predictor goes by, flipped and unflipped, true and
-false are told apart by glyph; colour only repeats it.
+In the figure, drop against lead by record, flipped and unflipped are told apart by glyph; colour only repeats it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,20 +19,16 @@ from mecharule_ops.findings.accounts import (
     PredictionKind,
     PredictionScore,
 )
-from mecharule_ops.numbers import k_of_n, percent, signed
+from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.report.drawing import INK, draw, figure_stem, glyphs, tidy
-from mecharule_ops.rules.families import DriveRule, FamilyRule
-from mecharule_ops.rules.predictor import Push, Pushes
+from mecharule_ops.rules.families import FamilyRule
 from mecharule_ops.saying.account_facts import beside_words, caveats
 from mecharule_ops.saying.chain_lines import Link
-from mecharule_ops.saying.rules import family_words, short, worded
+from mecharule_ops.saying.rules import family_words, short
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-EXPLAINS_THE_PREDICTOR = "it explains the predictor, not the network"
-_PUSHES = 5
 
 
 def account_links(account: Account) -> tuple[Link, ...]:
@@ -42,27 +37,10 @@ def account_links(account: Account) -> tuple[Link, ...]:
         ("flips", _flips(account)),
         ("predicted", _predicted(account)),
         *_families(account),
-        ("responds", _drive(account.drive)),
         ("drop", _drop(account.drop_error)),
         ("linear", _linearity(account.prediction(PredictionKind.INTEGRATED))),
-        ("trees", _push_lines(account.pushes)),
     )
     return tuple((name, lines) for name, lines in links if lines)
-
-
-def _push_lines(pushes: Pushes | None) -> tuple[str, ...]:
-    """What the free-form model of the prompt's columns goes by."""
-    if pushes is None or not pushes.predicates:
-        return ()
-    head = f"towards a flip, in log-odds, says the free-form model of the prompt ({EXPLAINS_THE_PREDICTOR}):"
-    return (head, *(_push(push) for push in pushes.predicates[:_PUSHES]))
-
-
-def _push(push: Push) -> str:
-    where, elsewhere = push.mean(holds=True), push.mean(holds=False)
-    parts = [f"{signed(where)} where it holds"] if where is not None else []
-    parts += [f"{signed(elsewhere)} elsewhere"] if elsewhere is not None else []
-    return f"  {push.predicate}: {', '.join(parts)}"
 
 
 def _flips(account: Account) -> tuple[str, ...]:
@@ -119,15 +97,6 @@ def _family(rule: FamilyRule) -> str:
     return family_words(rule) + ("" if share is None or share > 1 else f", {percent(share)} of it")
 
 
-def _drive(drive: DriveRule | None) -> tuple[str, ...]:
-    if drive is None:
-        return ()
-    if drive.rule is None:
-        return (drive.status.value,)
-    rule = worded(drive.rule, drive.words)
-    return (f"its drop is {drive.threshold:.3g} logits or more where {rule} – MCC {drive.held_out}",)
-
-
 def _drop(error: DropError | None) -> tuple[str, ...]:
     if error is None:
         return ()
@@ -140,17 +109,11 @@ def _drop(error: DropError | None) -> tuple[str, ...]:
 
 def account_figures(account: Account) -> Mapping[str, tuple[str, str]]:
     """Name → (SVG, caption); a figure without data is left out."""
-    stem, drawn = figure_stem("account", account.regime, account.neuron), {}
-    points, pushes = account.points, account.pushes
-    if points is not None and points.lead:
-        drawn[f"{stem}-leads"] = (
-            draw(f"{stem}-leads", partial(_draw_leads, points)),
-            _leads_caption(account, points),
-        )
-    if pushes is not None and pushes.predicates:
-        svg = draw(f"{stem}-pushes", partial(_draw_pushes, pushes), height=0.9 + 0.3 * len(pushes.predicates))
-        drawn[f"{stem}-pushes"] = svg, _pushes_caption(account, pushes)
-    return drawn
+    points = account.points
+    if points is None or not points.lead:
+        return {}
+    name = f"{figure_stem('account', account.regime, account.neuron)}-leads"
+    return {name: (draw(name, partial(_draw_leads, points)), _leads_caption(account, points))}
 
 
 def _leads_caption(account: Account, points: LeadsAndDrops) -> str:
@@ -168,15 +131,6 @@ def _leads_caption(account: Account, points: LeadsAndDrops) -> str:
     )
 
 
-def _pushes_caption(account: Account, pushes: Pushes) -> str:
-    records = len(pushes.predicates[0].holds)
-    return (
-        f"What the free-form model of the prompt goes by when it predicts the flips of {account.neuron}, on {records} "
-        "held-out records: Shapley values in log-odds, right is towards a flip. Filled circles: the predicate holds; "
-        f"open squares: it does not. Of the predictor alone: {EXPLAINS_THE_PREDICTOR}."
-    )
-
-
 def _draw_leads(points: LeadsAndDrops, figure: Figure) -> None:
     axes = figure.subplots()
     lead, drop, flipped = (np.array(values) for values in (points.lead, points.drop, points.flipped))
@@ -187,34 +141,3 @@ def _draw_leads(points: LeadsAndDrops, figure: Figure) -> None:
     axes.annotate("drop = lead", (end, end), ha="right", va="bottom", fontsize=7, color=INK)
     axes.set(xlabel="lead (logits)", ylabel="drop (logits)")
     tidy(axes, legend=True)
-
-
-def _draw_pushes(pushes: Pushes, figure: Figure) -> None:
-    axes = figure.subplots()
-    rows = len(pushes.predicates)
-    for row, push in enumerate(pushes.predicates):
-        towards, holds = np.array(push.towards), np.array(push.holds)
-        glyphs(
-            axes,
-            towards,
-            rows - row + _spread(towards),
-            holds,
-            ("holds", "does not") if row == 0 else ("", ""),
-        )
-    axes.axvline(0, color=INK, linewidth=0.6)
-    axes.set_yticks(range(rows, 0, -1), [push.predicate for push in pushes.predicates])
-    axes.set(xlabel="towards a flip (log-odds)", ylim=(0.4, rows + 0.6))
-    tidy(axes, legend=True)
-
-
-def _spread(values: Sequence[float] | np.ndarray, width: float = 0.36) -> np.ndarray:
-    """Offsets that keep equal values apart: those of one fiftieth of the span beside each other, as in a beeswarm."""
-    values = np.asarray(values, float)
-    span = float(values.max() - values.min()) or 1.0
-    bins = np.round((values - values.min()) / span * 50).astype(int)
-    offsets = np.zeros(len(values))
-    for each in np.unique(bins):
-        members = np.flatnonzero(bins == each)
-        steps = np.arange(len(members)) - (len(members) - 1) / 2
-        offsets[members] = steps * min(0.09, width * 2 / max(1, len(members)))
-    return offsets

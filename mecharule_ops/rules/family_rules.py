@@ -1,6 +1,6 @@
 """The rules of one unit in the three families, each beside free-form trees on the same held-out records.
 
-Train records choose the cuts, the value sets, the learner, the length and the trees; held-out records are predicted
+Train records choose the cuts, the value sets, the length and the trees; held-out records are predicted
 once by the rule and once by the trees. They select nothing that is fitted; they decide which rules are shown: here by
 the interval, and once the run has ended after correction over all of its learned rules. Axes: record, predicate.
 """
@@ -18,9 +18,8 @@ from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, e
 from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.free_form_trees import free_form_trees, grown
+from mecharule_ops.rules.free_form_trees import free_form_trees
 from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
-from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import short_rule
 from mecharule_ops.types import Columns, FlipsWhere
@@ -92,17 +91,6 @@ def account_rules(
     return tuple(rules)
 
 
-def free_form(target: Target, rule: FamilyRule, own: FamilyColumns, seed: int) -> FreeFormPredictor | None:
-    """The free-form trees of the input family; None where none were grown."""
-    if rule.trees is None:
-        return None
-    table = own.table(target.train)
-    known = table.matrix[target.train].astype(np.float32)
-    booster = grown(known, target.flips[target.train], rule.trees, seed)
-    model = booster.save_raw("json").decode("ascii")
-    return FreeFormPredictor(predicates=table.texts, threshold=rule.trees.threshold, model=model)
-
-
 def _family_rule(
     family: Family,
     target: Target,
@@ -132,7 +120,6 @@ def _family_rule(
         train=short.train,
         held_out=held_out,
         chance=chance_test(fires, target.flips[target.test]),
-        learner=None if short.learner is None else short.learner.value,
         validated=short.validated,
         prompt_only=family is Family.INPUT,
         where=FlipsWhere.of(fires, target.flips[target.test]),

@@ -122,7 +122,7 @@ class LearnedRule:
     train: RuleScore | None = None
     """Its score on the records it was learned from."""
     clauses: tuple[CandidateClause, ...] = ()
-    """Every clause it is chosen from, best first by (MCC, importance); none of RIPPER."""
+    """Every clause it is chosen from, best first by (MCC, importance)."""
 
     def up_to(self, literals: int) -> LearnedRule:
         """The same over the clauses that have at most so many literals, not combined yet."""

@@ -1,9 +1,9 @@
-"""One short rule for a target, with learner and length chosen inside the records given, which must be train records.
+"""One short rule for a target, its length chosen inside the records given, which must be train records.
 
-Sizes from one literal up to three clauses of three are scored by cross-validation. The one-standard-error
-rule (Breiman et al. 1984, §3.4.3) takes the smallest size whose mean MCC lies within one standard error of the best
-mean; of the learners the one whose size so chosen has the higher mean is fitted on all records. Value sets are made
-from the training part of each fold anew, so that a fold is scored on records that shaped nothing.
+RuleSHAP learns a rule of each size, from one literal up to three clauses of three; cross-validation scores them. The
+one-standard-error rule (Breiman et al. 1984, §3.4.3) takes the smallest size whose mean MCC lies within one standard
+error of the best mean; a rule of that size is fitted on all records. Value sets are made from the training part of each
+fold anew, so that a fold is scored on records that shaped nothing.
 
 A value set is a literal for several values of one expression, such as `digit(expected, 0) in (1, 2, 6)`. Ordered by the
 share of the target among the records of each value, the best split of the values in two is a prefix of that order
@@ -12,9 +12,8 @@ share of the target among the records of each value, the best split of the value
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -22,8 +21,7 @@ from jaxtyping import Bool, Float, Int
 from mecharule_ops.predicates.atoms import canonical, complement, equality
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
-from mecharule_ops.rules.clause_pool import literal_pool, varied
-from mecharule_ops.rules.ripper import Size, ripper
+from mecharule_ops.rules.clause_pool import varied
 from mecharule_ops.rules.ruleshap import (
     LearnedRule,
     RuleShapSettings,
@@ -36,23 +34,21 @@ from mecharule_ops.rules.ruleshap import (
 from mecharule_ops.types import RuleScore
 
 
-class Learner(StrEnum):
-    """Who learns a short rule; the value is its name."""
+@dataclass(frozen=True, slots=True, order=True)
+class Size:
+    """The bounds of a rule; smaller sizes come first."""
 
-    RIPPER = "RIPPER"
-    RIPPER_SETS = "RIPPER with value sets"
-    """It may also use literals such as `x in (1, 2)`, which say more and overfit sooner."""
-    RULESHAP = "RuleSHAP with value sets"
+    clauses: int
+    literals: int
+    """Most literals of a clause."""
 
 
 LONGEST = 5
 """Values of the longest set."""
-LEARNERS = tuple(Learner)
-"""The earlier wins a tie."""
 FOLDS = 5
 SIZES = (Size(1, 1), Size(1, 2), Size(2, 1), Size(1, 3), Size(2, 2), Size(2, 3), Size(3, 2), Size(3, 3))
 """What is tried, the fewest literals in all first; three clauses of one literal stay out."""
-RULESHAP = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
+SETTINGS = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
 """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
 
 
@@ -64,7 +60,6 @@ class ShortRule:
     rule: Rule | None = None
     train: RuleScore | None = None
     """On the records it was learned from."""
-    learner: Learner | None = None
     validated: float | None = None
     """Mean MCC of such rules over the folds."""
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -91,39 +86,31 @@ def _turned(condition: Condition) -> Condition:
     return condition if other is None else Condition(other, True)
 
 
-def short_rule(
-    given: PredicateColumns,
-    target: Bool[np.ndarray, " record"],
-    seed: int,
-    learners: Sequence[Learner] | None = None,
-) -> ShortRule:
-    """The rule learned on these records by the learner and within the size that cross-validation chose.
+def short_rule(given: PredicateColumns, target: Bool[np.ndarray, " record"], seed: int) -> ShortRule:
+    """Learn a rule on these records, within the size that cross-validation chose.
 
-    Deterministic for the seed. All `LEARNERS` compete unless some are named. Cost: no model calls.
+    Deterministic for the seed. Cost: no model calls.
 
     Raises:
         UsageError: shapes disagree.
 
     """
     check_target(given, target)
-    learners, table = learners or LEARNERS, given.at(varied(given.matrix))
+    table = given.at(varied(given.matrix))
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return ShortRule(status=status)
-    scores = _validated(table, target, learners, seed)
-    chosen = {learner: one_standard_error(scores[learner]) for learner in learners}
-    means = {learner: float(scores[learner][place].mean()) for learner, place in chosen.items()}
-    learner = max(learners, key=means.__getitem__)
-    sets = {} if learner is Learner.RIPPER else value_sets(table, target)
-    (learned,) = _learned(learner, beside_sets(table, sets), target, [SIZES[chosen[learner]]], seed)
+    scores = _validated(table, target, seed)
+    chosen = one_standard_error(scores)
+    sets = value_sets(table, target)
+    (learned,) = _learned(beside_sets(table, sets), target, SIZES[chosen : chosen + 1], seed)
     if learned.rule is None:
         return ShortRule(status=learned.status)
     return ShortRule(
         status=learned.status,
         rule=learned.rule,
         train=learned.train,
-        learner=learner,
-        validated=means[learner],
+        validated=float(scores[chosen].mean()),
         sets={text: members for text, members in sets.items() if text in learned.rule.predicates},
     )
 
@@ -148,43 +135,31 @@ def one_standard_error(scores: Float[np.ndarray, "size fold"]) -> int:
 
 
 def _validated(
-    table: PredicateColumns, target: Bool[np.ndarray, " record"], learners: Sequence[Learner], seed: int
-) -> dict[Learner, Float[np.ndarray, "size fold"]]:
-    """MCC of each learner's rule of each size on each fold; 0.0 without a rule."""
+    table: PredicateColumns, target: Bool[np.ndarray, " record"], seed: int
+) -> Float[np.ndarray, "size fold"]:
+    """MCC of the rule of each size on each fold; 0.0 without a rule."""
     folds = folds_of(target, FOLDS, np.random.default_rng(seed))
-    scores = {learner: np.zeros((len(SIZES), FOLDS)) for learner in learners}
+    scores = np.zeros((len(SIZES), FOLDS))
     for fold in range(FOLDS):
         inside = folds != fold
         known = table.on(inside)
-        sets = value_sets(known, target[inside]) if set(learners) - {Learner.RIPPER} else {}
+        sets = value_sets(known, target[inside])
         outside = with_sets(lookup_in(table.matrix[~inside], table.texts), sets)
-        for learner in learners:
-            columns = known if learner is Learner.RIPPER else beside_sets(known, sets)
-            rules = _learned(learner, columns, target[inside], SIZES, seed)
-            for place, learned in enumerate(rules):
-                if learned.rule is not None:
-                    scores[learner][place, fold] = mcc(learned.rule.fires(outside), target[~inside])
+        for place, learned in enumerate(_learned(beside_sets(known, sets), target[inside], SIZES, seed)):
+            if learned.rule is not None:
+                scores[place, fold] = mcc(learned.rule.fires(outside), target[~inside])
     return scores
 
 
 def _learned(
-    learner: Learner,
-    table: PredicateColumns,
-    target: Bool[np.ndarray, " record"],
-    sizes: Sequence[Size],
-    seed: int,
+    table: PredicateColumns, target: Bool[np.ndarray, " record"], sizes: tuple[Size, ...], seed: int
 ) -> Iterator[LearnedRule]:
-    """A rule for each size; RuleSHAP ranks once, and each size takes the clauses that are short enough."""
-    if learner is Learner.RULESHAP:
-        settings = replace(RULESHAP, depth=max(size.literals for size in sizes))
-        ranking = extract(table, target, settings=settings, seed=seed)
-        for size in sizes:
-            bounded = replace(settings, max_clauses=size.clauses)
-            yield combined(ranking.up_to(size.literals), table, target, bounded)
-        return
-    pool = literal_pool(table.matrix)
+    """Learn a rule of each size; clauses are ranked once, and each size takes those that are short enough."""
+    settings = replace(SETTINGS, depth=max(size.literals for size in sizes))
+    ranking = extract(table, target, settings=settings, seed=seed)
     for size in sizes:
-        yield ripper(table, target, size, seed=seed, pool=pool)
+        bounded = replace(settings, max_clauses=size.clauses)
+        yield combined(ranking.up_to(size.literals), table, target, bounded)
 
 
 def value_sets(table: PredicateColumns, target: Bool[np.ndarray, " record"]) -> Mapping[str, tuple[str, ...]]:

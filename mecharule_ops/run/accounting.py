@@ -23,9 +23,8 @@ from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.rules.drive import drive_rule
 from mecharule_ops.rules.families import Family
-from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules, free_form
+from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised
@@ -43,8 +42,8 @@ PORTION = 500
 """Further records observed at a time."""
 VISIBLE = 0.01
 """Narrowing of an interval that a reader sees: a hundredth of an MCC, which is what is printed."""
-DRAWN, PUSHED = 240, 40
-"""Held-out records at most in the figure of leads and drops, and in that of the free-form predictor."""
+DRAWN = 240
+"""Held-out records at most in the figure of leads and drops."""
 
 
 def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account, ...]:
@@ -197,35 +196,18 @@ def _prediction_outcome(score: PredictionScore, prediction: object) -> TestOutco
 def _account(
     first: FirstOrder, unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns]
 ) -> Account:
-    """Rules, drive and figures of one unit; the free-form predictor, where better than chance, is stored beside."""
-    run, regime = first.run, first.regime
-    inputs = families[Family.INPUT]
-    assert inputs.predicates is not None
-    seed = run.config.seed
-    rules = account_rules(target, families, seed)
-    by_input = next(rule for rule in rules if rule.family is Family.INPUT)
-    predicts = by_input.free_form is not None and by_input.free_form.above_chance
-    predictor = free_form(target, by_input, inputs, seed) if predicts else None
-    if predictor is not None:
-        run.store.put(keys.free_form(unit, regime), encode(predictor))
+    """Rules and figures of one unit."""
+    run = first.run
     drawn = target.test[:DRAWN]  # The held-out places come as a draw.
     return Account(
         neuron=unit,
-        regime=regime,
+        regime=first.regime,
         flips=int(target.flips.sum()),
         records=len(target.flips),
         held_out=len(target.test),
-        families=rules,
+        families=account_rules(target, families, run.config.seed),
         nothing_above=nothing_above(unit, run.subject.n_layers),
-        drive=drive_rule(
-            first.largest_drop(unit),
-            inputs.predicates,
-            target.train,
-            target.test,
-            seed,
-        ),
         points=_points(first.drops, unit, target.flips, drawn),
-        pushes=None if predictor is None else predictor.pushes(inputs.predicates.matrix[drawn[:PUSHED]]),
     )
 
 

@@ -31,7 +31,6 @@ from mecharule_ops.findings.worded import account_worded, findings_worded
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.predictor import FreeFormPredictor
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.store import keys
@@ -272,11 +271,6 @@ class RunContents:
             if name != own:
                 ps += account_ps(decode(Account, self.store.get(name)))
         return ps
-
-    def free_form(self, unit: Neuron, regime: Regime) -> FreeFormPredictor | None:
-        """The free-form predictor of the unit's flips; None where its account has none."""
-        kept = self.store.find(keys.free_form(unit, regime))
-        return None if kept is None else decode(FreeFormPredictor, kept)
 
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
         """How the unit's flips come about; None until it was measured."""

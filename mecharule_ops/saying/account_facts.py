@@ -15,7 +15,7 @@ from mecharule_ops.numbers import k_of_n, of_n, percent, signed
 from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.saying.chain_lines import NAMED_FROM, hold_words, of_group, quoted
 from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import UNSCORED, briefly, short, worded
+from mecharule_ops.saying.rules import UNSCORED, briefly, short
 from mecharule_ops.saying.unit_rules import when_told
 from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
 
@@ -26,12 +26,11 @@ _OFTEN = 0.1
 _OTHER_PLACES = 3
 """Places that are named beside the most frequent one."""
 _HELD = {Above.MLPS: "later MLPs", Above.HEADS: "later heads"}
-BREAKS, WHEN, PREDICTION, REGISTERED, RESPONDS, READS, WRITES, THROUGH, CARRIERS = (
+BREAKS, WHEN, PREDICTION, REGISTERED, READS, WRITES, THROUGH, CARRIERS = (
     "breaks",
     "when",
     "prediction",
     "registered",
-    "responds",
     "reads",
     "writes",
     "through",
@@ -53,12 +52,11 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     source = f"run:{run}"
     if account is None:
         made = f"This run made no account of {unit}: `mecharule account {run} {unit}` makes one now"
-        said = dict.fromkeys((WHEN, PREDICTION, RESPONDS), fact(made, source, unit=unit, part=SAID_WHEN))
+        said = dict.fromkeys((WHEN, PREDICTION), fact(made, source, unit=unit, part=SAID_WHEN))
     else:
         said = {
             WHEN: when_sentence(account, run),
             PREDICTION: prediction_sentence(account, run),
-            RESPONDS: responds_sentence(account, run),
         }
         if (registered := registered_sentence(account, run)) is not None:
             said[REGISTERED] = registered
@@ -93,19 +91,6 @@ def chain_verdict(chain: Chain, run: str) -> tuple[Fact, ...]:
     told = (BREAKS, READS, WRITES, THROUGH, CARRIERS)
     flips = fact(often, f"c:{chain.mediation_certificate}", unit=chain.unit)
     return (flips, *(parts[name] for name in told if name in parts))
-
-
-def responds_sentence(account: Account, run: str) -> Fact:
-    """Where its drive is high."""
-    unit, drive = account.neuron, account.drive
-    if drive is None or drive.rule is None:
-        why = "it was not asked" if drive is None else drive.status.value
-        return fact(f"What {unit} responds to is not known: {why}", f"run:{run}", unit=unit)
-    said = (
-        f"{unit} responds where {worded(drive.rule, drive.words)}: "
-        f"there its first-order drop is {drive.threshold:.3g} logits or more, MCC {drive.held_out}"
-    )
-    return fact(said, f"run:{run}", unit=unit)
 
 
 def breaks_sentence(chain: Chain, run: str) -> Fact:

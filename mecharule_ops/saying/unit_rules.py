@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural
-from mecharule_ops.rules.families import DriveRule, Family, FamilyRule
+from mecharule_ops.rules.families import Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.flips_where import counted_when, not_shown_words
@@ -16,13 +16,11 @@ from mecharule_ops.types import AnchoredRule, ChanceTest, FlipsWhere, Neuron
 
 ANCHORED = "anchored"
 """In place of a family: the paper's rule (§4.5), which has no free-form trees beside it."""
-DRIVE = "drive"
-"""In place of a family: where the unit's first-order drop is large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitRule:
-    """When one unit flips, or its drive is high, by one family of rules."""
+    """When one unit flips, by one family of rules."""
 
     neuron: Neuron
     family: str
@@ -31,7 +29,7 @@ class UnitRule:
     words: str = ""
     """The same in the words of the task; empty in runs that did not keep it."""
     where: FlipsWhere | None = None
-    """Held-out flips where it holds and elsewhere; None of a drive, and where a run did not keep it."""
+    """Held-out flips where it holds and elsewhere; None where a run did not keep it."""
     absent: str = ""
     """What is said where none was learned."""
     shown: bool = False
@@ -53,7 +51,7 @@ class UnitRule:
         return self.learned is not None and self.held_out is None
 
 
-def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> UnitRule:
+def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule) -> UnitRule:
     """The rule as every table lists it."""
     if isinstance(rule, AnchoredRule):
         scored = None if rule.rule is None or rule.held_out is None else interval_of(rule.held_out)
@@ -72,22 +70,16 @@ def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule | DriveRule) -> Un
             checked=checked if rule.rule else "",
             anchored=rule,
         )
-    of_drive = UnitRule(
+    before = rule.prompt_only and rule.family is Family.INPUT
+    late = rule.family is Family.INPUT and not before
+    return UnitRule(
         neuron=neuron,
-        family=DRIVE,
+        family=rule.family.value,
         learned=rule.learned,
         words=rule.words,
         shown=rule.rule is not None,
         held_out=rule.held_out,
         chance=rule.chance,
-    )
-    if isinstance(rule, DriveRule):
-        return of_drive
-    before = rule.prompt_only and rule.family is Family.INPUT
-    late = rule.family is Family.INPUT and not before
-    return replace(
-        of_drive,
-        family=rule.family.value,
         absent=f"none: {rule.status.value}",
         trees=rule.free_form,
         where=rule.where,
@@ -124,7 +116,7 @@ def told_words(account: Account | None, anchored: AnchoredRule | None, run: str)
 
 
 def rules_of(unit: Unit) -> list[UnitRule]:
-    """The families of its account, its drive where one was learned, the anchored rule where one was sought."""
+    """The families of its account, then the anchored rule where one was sought."""
     rules = [] if unit.account is None else _of_account(unit.account)
     return rules if unit.rule is None else [*rules, unit_rule(unit.neuron, unit.rule)]
 
@@ -138,9 +130,7 @@ def learned_rules(outcome: SearchOutcome) -> list[UnitRule]:
 
 
 def _of_account(account: Account) -> list[UnitRule]:
-    rules = [unit_rule(account.neuron, rule) for rule in account.families]
-    drive = account.drive
-    return rules if drive is None or drive.learned is None else [*rules, unit_rule(account.neuron, drive)]
+    return [unit_rule(account.neuron, rule) for rule in account.families]
 
 
 def shown_words(rule: UnitRule) -> str:
@@ -158,7 +148,7 @@ def shown_words(rule: UnitRule) -> str:
         return "no, too few held out"
     if not rule.held_out.above_chance:
         return "no, its interval reaches 0"
-    return f"no, {said}" if test is not None and test.failed else "no, as good on shuffled drives"
+    return f"no, {said}"
 
 
 def shown_of_all(findings: Findings) -> str:

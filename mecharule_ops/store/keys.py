@@ -156,11 +156,6 @@ def accounts(names: Iterable[str]) -> list[Artefact[dict[str, Any]]]:
     return [Artefact(name) for name in names if name.startswith(_ACCOUNT)]
 
 
-def free_form(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
-    """The free-form predictor of one unit's flips from the prompt, encoded."""
-    return Artefact(f"free-form-{regime.value}-{unit}")
-
-
 def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """How the flips of one unit come about, encoded."""
     return Artefact(f"chain-{regime.value}-{unit}")

@@ -14,7 +14,7 @@ from mecharule_ops.findings.as_json import from_json, to_json
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
 from mecharule_ops.rules.algebra import score
-from mecharule_ops.rules.families import DriveRule, DriveStatus, Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
 from mecharule_ops.saying.rules import anchored_words, family_words, predicts
 from mecharule_ops.saying.unit_rules import learned_rules, shown_of_all, shown_words, unit_rule
@@ -93,7 +93,7 @@ WEAK = mcc_interval(SOME ^ (np.arange(60) % 5 == 0), SOME)
 
 
 def account(p: float) -> Account:
-    """One shown rule, a family without one, and a drive, by their intervals."""
+    """Two shown rules, by their intervals, and a family without one."""
     return Account(
         neuron=Neuron.parse("a20.h8"),
         regime=Regime.BASELINE_POSITIVE,
@@ -110,20 +110,21 @@ def account(p: float) -> Account:
                 chance=ChanceTest(p=p),
                 prompt_only=True,
             ),
-            FamilyRule(family=Family.CLEAN_RUN, status=FamilyStatus.NO_CLAUSE, columns=3),
-        ),
-        drive=DriveRule(
-            status=DriveStatus.SHOWN,
-            threshold=1.0,
-            learned="a >= 2",
-            held_out=WEAK,
-            chance=ChanceTest(p=0.001),
+            FamilyRule(
+                family=Family.CLEAN_RUN,
+                status=FamilyStatus.SHOWN,
+                columns=3,
+                learned="a >= 2",
+                held_out=WEAK,
+                chance=ChanceTest(p=0.001),
+            ),
+            FamilyRule(family=Family.MECHANISM, status=FamilyStatus.NO_CLAUSE, columns=3),
         ),
     )
 
 
-def test_one_family_holds_anchored_rules_families_and_drives_of_all_searches() -> None:
-    """By hand: p of .001 (drive), .02, .03 and .04 over two searches; Holm's are .004 and three times .06."""
+def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() -> None:
+    """By hand: p of .001, .02, .03 and .04 over two searches; Holm's are .004 and three times .06."""
     rules = [replace(anchored(1, SOME, SOME), chance=ChanceTest(p=p)) for p in (0.03, 0.04)]
     one = replace(POSITIVE, anchored=(rules[0],), accounts=(account(0.02),))
     two = replace(POSITIVE, anchored=(rules[1],), accounts=())
@@ -133,9 +134,8 @@ def test_one_family_holds_anchored_rules_families_and_drives_of_all_searches() -
     assert {test.rules for test in tests if test} == {4}
     made = done[0].accounts[0]
     assert (made.families[0].status, made.families[0].rule) == (FamilyStatus.NOT_APART, None)
-    assert (made.best, made.families[1].chance) == (None, None)
-    assert made.drive is not None
-    assert made.drive.rule == "a >= 2"
+    assert (made.best, made.families[2].chance) == (made.families[1], None)
+    assert made.families[1].rule == "a >= 2"
     assert predicts(done[0].anchored[0]) is predicts(done[1].anchored[0]) is None
     findings = replace(FINDINGS, searches=tuple(done))
     assert shown_of_all(findings) == "1 of 4 learned rules is shown (corrected for 4, α = .05)"
@@ -147,12 +147,12 @@ def test_one_family_holds_anchored_rules_families_and_drives_of_all_searches() -
     assert family_words(made.families[0]).endswith(f"MCC {WEAK}, p = .06 (corrected for 4 rules)")
     assert anchored_words(done[0].anchored[0], "0c1f").endswith(", p = .06 (corrected for 4 rules)")
     assert shown_over(done, LEVEL) == done
-    assert shown_over(done, 0.1)[0].accounts[0].best is not None
+    assert shown_over(done, 0.1)[0].accounts[0].families[0].rule == "b >= 5"
 
 
 def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None:
-    """By hand: .02 alone is shown; beside a drive of .001 and two of p 1 it is .06."""
-    alone = account_beside(replace(account(0.02), drive=None), [], LEVEL).families[0]
+    """By hand: .02 alone is shown; beside one of .001 and two of p 1 it is .06."""
+    alone = account_beside(replace(account(0.02), families=account(0.02).families[:1]), [], LEVEL).families[0]
     assert (alone.status, alone.chance) == (FamilyStatus.SHOWN, ChanceTest(p=0.02, adjusted=0.02, rules=1))
     beside = account_beside(account(0.02), [1.0, 1.0], LEVEL).families[0]
     assert beside.status is FamilyStatus.NOT_APART

@@ -20,7 +20,7 @@ from mecharule_ops.saying.fact import Fact
 
 HERE = Path(__file__).parent
 RUN = HERE / "b00d.mecharule.xz"
-"""A finished run with the settings of `bundled_run.BUNDLED`."""
+"""A finished run with the settings of `bundled_run.BUNDLED`, and attribution asked for."""
 SAID = HERE / "said.json"
 UNIT, SECOND, OTHER, LAYER = "m1.14", "m1.99", "m0.0", "1"
 OF_UNIT = {"run": "RUN", "neuron": UNIT}

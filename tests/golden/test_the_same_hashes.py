@@ -37,7 +37,7 @@ ELSEWHERE = ("versions", "model_hash", "stages.seconds")
 """Of the machine's packages and clock, as what certificates are called."""
 OF_LOGITS = (
     *("chains", "close_completions", "searches.predicted"),
-    *(f"searches.accounts.{part}" for part in ("pushes", "points", "drop_error", "drive")),
+    *(f"searches.accounts.{part}" for part in ("points", "drop_error")),
 )
 """Parts whose fractions are sums of products, which other processors round otherwise."""
 Parts = dict[str, str]
@@ -120,8 +120,8 @@ def test_another_count_is_seen() -> None:
     assert parts_of(other) == parts_of(data)
     other = json.loads(json.dumps(data).replace('"flips": 3', '"flips": 4'))
     assert parts_of(other) != parts_of(data)
-    assert parts_of({"searches": [{"accounts": [{"bands": [1], "drive": 2}]}], "tau": 1}).keys() == {
+    assert parts_of({"searches": [{"accounts": [{"bands": [1], "points": 2}]}], "tau": 1}).keys() == {
         "searches.accounts.bands",
-        "searches.accounts.drive",
+        "searches.accounts.points",
         "tau",
     }

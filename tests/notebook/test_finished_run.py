@@ -82,20 +82,19 @@ def test_units_are_those_of_the_findings(run: mr.FinishedRun, finished_run: Path
 
 
 def test_a_rule_is_given_only_where_interval_and_corrected_p_bear_it_out(run: mr.FinishedRun) -> None:
-    """For the families of an account, its drive and the anchored rule; what was learned is told either way."""
+    """For the families of an account and the anchored rule; what was learned is told either way."""
     (search,) = run.findings.searches
     assert run.rules
     for row in run.rules:
         above = row.low is not None and round(row.low, 2) > 0
         assert row.adjusted_p is None or row.p is not None
-        if row.family != "drive":
-            assert (row.rule is not None) == (above and row.adjusted_p <= run.findings.alpha)
+        assert (row.rule is not None) == (above and row.adjusted_p <= run.findings.alpha)
         assert row.shown.startswith("yes") == (row.rule is not None)
         assert row.rule in (None, row.learned)
     assert [row.p for row in run.rules if row.learned] == [row.p for row in run.rules if row.p is not None]
     corrected = holm([row.p for row in run.rules if row.p is not None])
     assert [row.adjusted_p for row in run.rules if row.p is not None] == corrected
-    families = [row for row in run.rules if row.family not in ("anchored", "drive")]
+    families = [row for row in run.rules if row.family != "anchored"]
     assert len(families) == 3 * len(search.accounts)
     assert len([row for row in run.rules if row.family == "anchored"]) == len(search.anchored)
 

@@ -18,7 +18,6 @@ from mecharule_ops.report.drawing import draw, standalone
 from mecharule_ops.report.unit_account import account_figures
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.rules.predictor import Push, Pushes
 from mecharule_ops.saying.searches import predicted_words
 
 UNIT = POSITIVE.tau_agonists[0].neuron
@@ -52,13 +51,6 @@ def account() -> Account:
         predictions=(PredictionScore(kind=PredictionKind.STEADY, predicted=50, held_out=GOOD, records=200),),
         points=LeadsAndDrops(
             lead=tuple(lead.tolist()), drop=tuple(drop.tolist()), flipped=tuple((drop > lead).tolist())
-        ),
-        pushes=Pushes(
-            base=-1.0,
-            predicates=(
-                Push(predicate="b >= 50 <&>", holds=(True, False, True), towards=(0.5, -0.4, 0.6)),
-                Push(predicate="op == '-'", holds=(True, True, False), towards=(0.1, 0.2, 0.0)),
-            ),
         ),
     )
 
@@ -94,10 +86,9 @@ def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:
     assert "200 of 200 lie on their side" in caption
 
 
-def test_the_page_shows_the_figures_and_escapes_what_they_say(found: Findings) -> None:
+def test_the_page_shows_the_figures(found: Findings) -> None:
     page = report.render_html(found)
-    assert "b &gt;= 50 &lt;&amp;&gt;" in page
-    assert page.count('role="img"') >= 3
+    assert page.count('role="img"') >= 2
     assert page.count("<details>") == 1, "the list of every learned rule"
 
 

@@ -13,8 +13,7 @@ from mecharule_ops.predicates.language import parse_predicate
 from mecharule_ops.rules import free_form_trees, short_rules
 from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
-from mecharule_ops.rules.ripper import Size
-from mecharule_ops.rules.short_rules import Learner
+from mecharule_ops.rules.short_rules import Size
 
 RECORDS = 900
 TRAIN, TEST = np.arange(600), np.arange(600, RECORDS)
@@ -42,7 +41,6 @@ TARGET = Target(flips=FLIPS, train=TRAIN, test=TEST)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("DEPTHS", (3,)), ("ROUNDS", (20, 40)), ("FOLDS", 3)):
         monkeypatch.setattr(free_form_trees, name, value)
-    monkeypatch.setattr(short_rules, "LEARNERS", (Learner.RIPPER,))
     monkeypatch.setattr(short_rules, "FOLDS", 3)
 
 
@@ -73,13 +71,13 @@ def test_rules_can_be_parsed_over_the_columns() -> None:
 
 
 def test_held_out_flips_choose_no_rule() -> None:
-    """Inverting or shuffling them changes scores, and may hide a rule, but no text, learner or train score."""
+    """Inverting or shuffling them changes scores, and may hide a rule, but no text or train score."""
     turned = FLIPS.copy()
     turned[TEST] = np.random.default_rng(1).permutation(~turned[TEST])
     before = account_rules(TARGET, FAMILIES, 0)
     after = account_rules(replace(TARGET, flips=turned), FAMILIES, 0)
     for one, other in zip(before, after, strict=True):
-        assert (one.learned, one.learner, one.train) == (other.learned, other.learner, other.train)
+        assert (one.learned, one.train) == (other.learned, other.train)
         assert one.validated == other.validated
     assert [rule.status for rule in after] == [FamilyStatus.NO_BETTER] * 3
     assert [rule.rule for rule in after] == [None] * 3

@@ -16,7 +16,7 @@ from predicate_columns import table
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
-from mecharule_ops.rules.clause_pool import measure, shap_weights
+from mecharule_ops.rules.clause_pool import literal_pool, measure, shap_weights, varied
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.ruleshap import (
     RuleShapSettings,
@@ -285,3 +285,13 @@ def test_permuted_targets_keep_their_rate_and_lose_the_rule() -> None:
     assert learned.rule is not None
     assert abs(mcc(learned.rule.fires(lookup_in(matrix, names(20))), target)) < 0.3
     assert learned.rule != rule
+
+
+def test_a_literal_without_a_negation_is_preferred_to_its_equal() -> None:
+    """Where one predicate is the negation of another, the pool has the positive ones; rare ones are left out."""
+    rng = np.random.default_rng(0)
+    column = rng.random(200) < 0.4
+    assert literal_pool(np.column_stack([~column, rng.random(200) < 0.5, column])).literals == (1, 3, 5, 2)
+    rare = np.arange(1000) < 29
+    matrix = np.column_stack([rare, rng.random(1000) < 0.5, ~rare, np.arange(1000) < 30])
+    assert varied(matrix).tolist() == [1, 3]

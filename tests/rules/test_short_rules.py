@@ -1,17 +1,15 @@
-"""Short rules: length by one standard error, learner by cross-validation, value sets, and wording without `not`."""
+"""Short rules: length by one standard error, value sets, and wording without `not`."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from predicate_columns import table
 
 from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
-from mecharule_ops.rules.ripper import Size
 from mecharule_ops.rules.ruleshap import RuleStatus
 from mecharule_ops.rules.short_rules import (
     SIZES,
-    Learner,
+    Size,
     folds_of,
     one_standard_error,
     phrased,
@@ -19,8 +17,6 @@ from mecharule_ops.rules.short_rules import (
     value_sets,
     with_sets,
 )
-
-FAST = (Learner.RIPPER,)
 
 
 def names(count: int) -> list[str]:
@@ -58,19 +54,17 @@ def test_folds_are_even_on_each_side() -> None:
     assert set(np.bincount(folds[~target]).tolist()) == {16}
 
 
-@pytest.mark.parametrize("learners", [(Learner.RIPPER,), (Learner.RULESHAP,), tuple(Learner)])
-def test_a_planted_rule_is_found_at_its_own_length(learners: tuple[Learner, ...]) -> None:
+def test_a_planted_rule_is_found_at_its_own_length() -> None:
     """Two clauses of two literals with 10 % noise come back exactly; one literal stays one literal."""
     rng = np.random.default_rng(0)
     matrix, texts = rng.random((1200, 12)) < 0.5, names(12)
     noise = rng.random(1200) < 0.1
     rule = Rule.parse("(p1 > 0 and p2 > 0) or (p4 > 0 and p7 > 0)")
-    found = short_rule(table(matrix, texts), rule.fires(lookup_in(matrix, texts)) ^ noise, 0, learners)
+    found = short_rule(table(matrix, texts), rule.fires(lookup_in(matrix, texts)) ^ noise, 0)
     assert found.rule == rule
-    assert found.learner in learners
     assert found.validated is not None
     assert 0.6 < found.validated < 0.9
-    single = short_rule(table(matrix, texts), matrix[:, 3] ^ noise, 0, learners)
+    single = short_rule(table(matrix, texts), matrix[:, 3] ^ noise, 0)
     assert str(single.rule) == "p3 > 0"
 
 
@@ -78,7 +72,7 @@ def test_a_set_of_values_is_one_literal_made_on_train() -> None:
     """Where a digit of 1, 4 or 6 flips, the rule says so in one literal, and other records are read alike."""
     matrix, texts, digit = digits(0, 900)
     target = np.isin(digit, (1, 4, 6)) ^ (np.random.default_rng(1).random(900) < 0.05)
-    found = short_rule(table(matrix, texts), target, 0, (Learner.RIPPER_SETS,))
+    found = short_rule(table(matrix, texts), target, 0)
     assert found.text == "digit(a, 0) in (1, 4, 6)"
     fresh, _, other = digits(5, 300)
     assert (found.fires(lookup_in(fresh, texts)) == np.isin(other, (1, 4, 6))).all()
@@ -108,7 +102,7 @@ def test_noise_gives_a_short_rule_that_validates_near_zero() -> None:
     """On shuffled targets the mean over the folds stays far from what train alone would say."""
     rng = np.random.default_rng(4)
     matrix, target = rng.random((400, 60)) < 0.5, rng.random(400) < 0.3
-    found = short_rule(table(matrix, names(60)), target, 0, FAST)
+    found = short_rule(table(matrix, names(60)), target, 0)
     assert found.validated is None or abs(found.validated) < 0.15
 
 
@@ -117,7 +111,7 @@ def test_other_records_are_never_looked_at() -> None:
     rng = np.random.default_rng(5)
     matrix, texts = rng.random((800, 20)) < 0.5, names(20)
     target = (matrix[:, 0] & matrix[:, 1]) ^ (rng.random(800) < 0.1)
-    found = short_rule(table(matrix[:500], texts), target[:500], 0, FAST)
+    found = short_rule(table(matrix[:500], texts), target[:500], 0)
     assert found.rule == Rule.parse("p0 > 0 and p1 > 0")
     assert mcc(found.fires(lookup_in(matrix[500:], texts)), target[500:]) > 0.6
 

@@ -19,7 +19,7 @@ import jaxtyping
 from jaxtyping._import_hook import JaxtypingTransformer, _JaxtypingLoader
 
 ROOT = Path(__file__).parents[2]
-_RULES = ("algebra", "clause_pool", "matthews", "ripper")
+_RULES = ("algebra", "clause_pool", "matthews")
 UNCHECKED = {"mecharule_ops.predicates.language", *(f"mecharule_ops.rules.{name}" for name in _RULES)}
 """Rules are learned in a million small calls of these; a run takes twice as long where each is checked."""
 _ARRAY = r"\b(?:Bool|Float\d*|U?Int\d*|Shaped)\[|\bndarray\b"

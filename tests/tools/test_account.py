@@ -34,7 +34,7 @@ def account(copied_run: Path) -> Account:
 def test_the_runs_own_account_is_read_and_drawn(copied_run: Path, account: Account, tmp_path: Path) -> None:
     """Every part has its line, nothing is run, and the figures are files."""
     found = call("account", {"run": "last", "neuron": str(account.neuron), "svg": str(tmp_path / "figures")})
-    for part in ("flips", "predicted", "input", "clean run", "mechanism", "responds", "drop"):
+    for part in ("flips", "predicted", "input", "clean run", "mechanism", "drop"):
         assert f"\n  {part}" in found.text, part
     files = [Path(str(file)) for file in found.data["figures"]]  # type: ignore[union-attr]
     assert len(files) == len(account_figures(account)) >= 1
@@ -75,7 +75,6 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
         tested = run.rule_ps(other, Regime.BASELINE_POSITIVE)
     assert kept is not None
     own = [rule.chance for rule in kept.families if rule.chance is not None]
-    own += [kept.drive.chance] if kept.drive is not None and kept.drive.chance is not None else []
     assert own
     assert {test.rules for test in own} == {len(tested) + len(own)}, "corrected with the rules of the run"
     (registered,) = [
@@ -98,15 +97,10 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
         call("account", {"run": "last", "neuron": "m9.1"})
 
 
-def test_flip_says_what_the_prediction_and_the_predictor_expect(copied_run: Path, account: Account) -> None:
-    """Lead, drop and prediction are those of the effects; the waterfall adds up to the probability's log-odds."""
+def test_flip_says_what_first_order_expects(copied_run: Path, account: Account) -> None:
+    """Lead, drop and prediction are those of the effects."""
     found = call("flip", {"run": "last", "neuron": str(account.neuron), "prompt": "12 + 31 ="}).data
     first_order = found["first_order"]
     assert isinstance(first_order, dict)
     assert first_order["changes"] == (first_order["drop"] > first_order["lead"])
     assert first_order["agrees"] == (first_order["changes"] == found["changed"])
-    predictor = found["predictor"]
-    assert isinstance(predictor, dict)
-    pushes = predictor["pushes"]
-    total = pushes["base"] + predictor["rest"] + sum(push["towards"][0] for push in pushes["predicates"])
-    assert 1 / (1 + np.exp(-total)) == pytest.approx(predictor["probability"], abs=0.01)
