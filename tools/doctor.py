@@ -90,6 +90,8 @@ def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, o
     shown: dict[str, object] = {
         "placed": placed[0],
         "hook_check": proof.guard,
+        "contributions": f"sum to the residual stream, {proof.soundness.sums:.1e} of its largest entry apart at most",
+        "padding": f"changes no answer, {proof.soundness.padding:.1e} of a hidden state's largest entry at most",
         "hooked_against_plain": f"{proof.hooked:.1e} logits apart at most, the largest is {proof.largest:.3g}",
         "replaced_by_itself": f"{proof.restored:.1e} logits apart at most",
         "largest_batch": f"{proof.rows:,} positions",

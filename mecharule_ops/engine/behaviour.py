@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.loading.generation import Progress, Tokens
+from mecharule_ops.errors import DegenerateBehaviour, ModelUnavailable
+from mecharule_ops.loading.generation import Progress, Tokens, first_without_numbers
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import BehaviourRecord, Example, Regime
@@ -68,11 +68,18 @@ def behaviour_on(
 ) -> Behaviour:
     """The same, whether labels agree or not.
 
-    Cost: at most `task.max_new_tokens` forwards an example, in batches of `batch`.
+    Cost: at most `task.max_new_tokens` forwards an example, in batches of `batch`. Raises `ModelUnavailable` where a
+    logit is no number.
     """
     prompts = tuple(subject.encode([example.prompt for example in examples]))
     stop_ids = subject.stop_ids(task.stop)
     generation = subject.generate(prompts, task.max_new_tokens, stop_ids, batch, on_progress)
+    for record in np.flatnonzero(np.isnan(generation.margins))[:1]:
+        where = first_without_numbers(subject.hf, prompts[record] + generation.tokens[record])
+        raise ModelUnavailable(
+            f"expected logits of {subject.name} that are numbers, got others on example {examples[record].id}, "
+            f"first in {where}; copy the model again, or choose another --dtype"
+        )
     records = tuple(
         _record(task, subject, example, tokens, float(margin))
         for example, tokens, margin in zip(examples, generation.tokens, generation.margins, strict=True)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.guard import check_intervention
+from mecharule_ops.engine.soundness import Soundness, check_soundness
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.loading.shared_prefix import SharedPrefix
@@ -39,6 +40,7 @@ class Proof:
 
     guard: str
     """The sentence of the no-op guard."""
+    soundness: Soundness
     hooked: float
     """Largest difference of a logit between the passes under the method and the model's plain forward."""
     restored: float
@@ -57,17 +59,20 @@ class Proof:
 
 
 def prove(subject: Subject, task: Task, records: Sequence[BehaviourRecord], table: ReplacementTable) -> Proof:
-    """The proof on the model's own records. Raises what the guard raises.
+    """The proof on the model's own records. Raises what the guard and `check_soundness` raise.
 
-    Cost: the guard's, about three forwards a layer on `RECORDS` records, and one batch of ablations as large as
+    Cost: theirs, about three forwards a layer on `RECORDS` records, and one batch of ablations as large as
     free memory allows.
     """
     guard = check_intervention(subject, task, records, table.intervention, table)
     found = [_differences(subject, record, table) for record in some_records(records, RECORDS, of="proof")]
     hooked, restored, largest = (max(each) for each in zip(*found, strict=True))
+    prompts = subject.encode([record.example.prompt for record in records])
+    soundness = check_soundness(subject, prompts, [record.tokens for record in records])
     rows, seconds = _pace(subject, task, records, table)
     return Proof(
         guard=guard.sentence,
+        soundness=soundness,
         hooked=hooked,
         restored=restored,
         largest=largest,

@@ -40,7 +40,10 @@ class Generation:
     tokens: tuple[Tokens, ...]
     """Generated ids, the stop token included when it came; aligned with the prompts."""
     margins: Float32[np.ndarray, " record"]
-    """Smallest lead of a generated token's logit over the next best one's; near 0 rounding could decide."""
+    """Smallest lead of a generated token's logit over the next best one's; near 0 rounding could decide.
+
+    NaN where a best logit was not a finite number.
+    """
     representation: Float32[np.ndarray, "record channel"]
     """Final normalised hidden state at the last prompt token, before the gain."""
 
@@ -75,6 +78,16 @@ def generate_greedily(
             done += len(rows)
             on_progress(done, len(prompts))
     return Generation(tokens=tuple(tokens), margins=margins, representation=representation)
+
+
+def first_without_numbers(model: PreTrainedModel, tokens: Tokens) -> str:
+    """Where in a forward over `tokens` numbers cease to be finite. Cost: that forward."""
+    with torch.no_grad():
+        ids = torch.tensor([tokens], device=model.device)
+        states = model.base_model(ids, output_hidden_states=True, use_cache=False).hidden_states
+    lost = next((place for place, state in enumerate(states) if not state.isfinite().all()), None)
+    # The first state is the embedding; that of the last layer lies behind the final normalisation.
+    return "the unembedding" if lost is None else "the embedding" if lost == 0 else f"layer {lost - 1}"
 
 
 class _Decoding:
@@ -112,7 +125,8 @@ class _Decoding:
         )
         logits = output.logits[:, -1]
         best = logits.topk(2, dim=-1).values
-        return logits.argmax(-1), best[:, 0] - best[:, 1]
+        lead = torch.where(best[:, 0].isfinite(), best[:, 0] - best[:, 1], torch.nan)
+        return logits.argmax(-1), lead
 
     def run(self, max_new_tokens: int, stop_ids: frozenset[int]) -> list[Tokens]:
         """Every row's completion, in the order of the prompts."""

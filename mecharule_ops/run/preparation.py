@@ -17,6 +17,7 @@ from jaxtyping import Bool
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
+from mecharule_ops.engine.soundness import check_soundness
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
@@ -73,6 +74,7 @@ def _behaviour(run: Run, stage: Stage) -> None:
     identifiers = [record.example.id for record in behaviour.records]
     some = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
     pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in some]
+    check_soundness(run.subject, *zip(*pairs, strict=True))
     rounding = measure_rounding(run.subject, *zip(*pairs, strict=True))
     run.store.put(keys.ROUNDING, encode(rounding))
     run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
