@@ -64,11 +64,11 @@ def prove(subject: Subject, task: Task, records: Sequence[BehaviourRecord], tabl
     Cost: theirs, about three forwards a layer on `RECORDS` records, and one batch of ablations as large as
     free memory allows.
     """
+    prompts = subject.encode([record.example.prompt for record in records])
+    soundness = check_soundness(subject, prompts, [record.tokens for record in records])
     guard = check_intervention(subject, task, records, table.intervention, table)
     found = [_differences(subject, record, table) for record in some_records(records, RECORDS, of="proof")]
     hooked, restored, largest = (max(each) for each in zip(*found, strict=True))
-    prompts = subject.encode([record.example.prompt for record in records])
-    soundness = check_soundness(subject, prompts, [record.tokens for record in records])
     rows, seconds = _pace(subject, task, records, table)
     return Proof(
         guard=guard.sentence,

@@ -171,7 +171,7 @@ class Subject:
         """What the tokenizer is kept from doing, and where it may not be the model's own; a sentence each."""
         _, behind = self._added
         name = getattr(self.tokenizer, "init_kwargs", {}).get(UNKNOWN_SPLITTER)
-        end = " ".join(self.tokenizer.convert_ids_to_tokens(list(behind)))
+        end = " ".join(map(repr, self.tokenizer.convert_ids_to_tokens(list(behind))))
         return (
             *([f"the tokenizer appends {end} to a text; prompts are read without it"] if behind else []),
             *(

@@ -11,6 +11,7 @@ import pytest
 from bundled_run import QUICK, new_run, opened
 
 from mecharule_ops.codec import encode
+from mecharule_ops.engine.guard import GuardFailed
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.predicates.proposer import OfflineProposer
@@ -21,6 +22,7 @@ from mecharule_ops.run.localise import localise, rank_candidates
 from mecharule_ops.run.predicting import search_plan
 from mecharule_ops.run.preparation import make_proposer, prepare
 from mecharule_ops.slices import CompactSlices
+from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.types import Agonist, Basis, Regime
 
@@ -207,3 +209,13 @@ def test_proposers_by_name(tmp_path: Path) -> None:
     for wrong in ("mock", "mock:", "gpt", ""):
         with pytest.raises(UsageError, match="expected a proposer"):
             make_proposer(wrong)
+
+
+def test_a_run_of_a_model_that_is_not_sound_keeps_no_answer(tmp_path: Path) -> None:
+    """Its layers scale what is written to the residual stream, as families with a multiplier do."""
+    with new_run(tmp_path / "a.mecharule", QUICK) as run:
+        block = run.subject.wiring.blocks(run.subject.hf)[1]
+        block.register_forward_hook(lambda module, inputs, output: output * 0.9)
+        with pytest.raises(GuardFailed, match="attention and MLP of layer 1 write to sum"):
+            prepare(run, journal_of(run))
+        assert not run.store.has(keys.RECORDS)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from command_process import Commands
-from text_models import save_text_model
+from text_models import TOKENS, save_text_model, text_tokenizer
+from tokenizers import processors
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.task_names import BUNDLED
@@ -97,6 +98,29 @@ def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: P
     assert "60 answers, such as '2.0', are whole numbers with a decimal: a model writes 2;" in whole.text
     planned = commands.main("run", str(tmp_path / "kinds.jsonl"), "-m", model, "--dry-run")
     assert "could go wrong: 10 answers, such as 'é', can never be right" in planned.out
+
+
+def test_a_check_says_how_the_tokenizer_would_change_the_text(table: Path, runs: Path) -> None:
+    """A beginning token that is typed and added, and an end token that is appended; neither is read twice or at all."""
+    model = save_text_model(runs / "twice", (" positive", "\n"), seed=0)
+    tokenizer = text_tokenizer()
+    tokenizer.bos_token = "~"
+    special = [("~", TOKENS.index("~")), ("\n", 1)]
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="~ $A \n", special_tokens=special
+    )
+    tokenizer.save_pretrained(model)
+    typed = runs / "typed.jsonl"
+    typed.write_text("".join(json.dumps({**row, "prompt": f"~{row['prompt']}"}) + "\n" for row in ROWS))
+    told: list[str] = []
+    found, plain = (
+        call("tasks", {"action": "check", "table": str(path), "model": str(model)}, told.append)
+        for path in (typed, table)
+    )
+    assert sum(line.startswith(r"the tokenizer appends '\n' to a text") for line in told) == 2
+    assert found.data["right"] == plain.data["right"]
+    begun = [warning for warning in found.data["warnings"] if warning not in plain.data["warnings"]]
+    assert [warning[:23] for warning in begun] == ["50 prompts begin with t"]
 
 
 def test_a_price_above_a_minute_needs_a_yes(table: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

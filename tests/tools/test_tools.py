@@ -17,6 +17,7 @@ from agent.answering.router import route
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
+from mecharule_ops.loading import wiring
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_store import RunStore
 from tools._ablations import Quoted, accepted
@@ -333,13 +334,30 @@ def test_doctor_proves_the_hook_and_never_prints_a_key(commands: Commands) -> No
     assert "canary" not in done.out + done.err
 
 
+def test_doctor_refuses_a_model_that_is_not_what_its_family_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gemma 2 read as Llama: its writes do not sum to the residual stream."""
+    model = str(save_tiny(tmp_path / "model", "gemma2"))
+    monkeypatch.setitem(wiring._WIRINGS, "gemma2", wiring.wiring_for("llama"))
+    done = call("doctor", {"model": model})
+    assert (done.exit_code, done.data["ok"]) == (3, False)
+    assert "attention and MLP of layer 0 write to sum" in str(done.data["hook_check"])
+
+
 def test_doctor_proves_on_the_model_that_is_named(tool: Tool, tmp_path: Path) -> None:
     """In the type asked for; a device that is not here is a wrong argument, a model that is not here exit code 3."""
     model = str(save_tiny(tmp_path / "tiny", "llama"))
     done = tool("doctor", model=model, dtype="bfloat16", device="cpu")
     assert done.data["ok"] is True
     assert "bfloat16 on cpu" in str(done.data["placed"])
-    assert {"hooked_against_plain", "replaced_by_itself", "largest_batch"} <= done.data.keys()
+    assert {
+        "contributions",
+        "padding",
+        "hooked_against_plain",
+        "replaced_by_itself",
+        "largest_batch",
+    } <= done.data.keys()
     assert done.data["seconds_an_example_forward"] > 0
     with pytest.raises(UsageError, match="expected the device cuda:9"):
         tool("doctor", model=model, device="cuda:9")
