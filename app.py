@@ -159,26 +159,20 @@ def _demo(asked: verbs.DemoOptions, options: argparse.Namespace) -> int:
     return _work(options, demo)
 
 
-def _refine(asked: verbs.RefineOptions, options: argparse.Namespace) -> int:
-    from agent.verbs.refine import refine_run, replay_refinement
-
-    if asked.replay:
-        return _print(options, replay_refinement(asked.run))
-    return _work(options, lambda show: refine_run(asked, show))
-
-
 def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -> int:
-    from agent.verbs import runner
-    from agent.verbs.investigate import investigate_run, investigate_task, replay_investigation
-    from mecharule_ops.events import HypothesisDecided, HypothesisRegistered
+    from agent.hypotheses import investigated
+    from mecharule_ops.events import Notice
 
-    if asked.replay:
-        return _print(options, replay_investigation(asked.run))
-    unseen = (HypothesisRegistered, HypothesisDecided)
-    if asked.model is None:
-        return _work(options, lambda show: investigate_run(asked, show), unseen)
-    approve = runner.approval(asked.yes, sys.stdin.isatty())
-    return _work(options, lambda show: investigate_task(asked, show, approve), unseen)
+    return _work(
+        options,
+        lambda show: investigated(
+            asked.run,
+            asked.question,
+            lambda line: show(Notice(text=line)),
+            llm=asked.llm,
+            seconds=asked.seconds,
+        ),
+    )
 
 
 def _replay(asked: verbs.ReplayOptions, options: argparse.Namespace) -> int:
@@ -188,23 +182,28 @@ def _replay(asked: verbs.ReplayOptions, options: argparse.Namespace) -> int:
 
 
 def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
-    from agent.answering.chat import ask
+    from agent.chat import ask
+    from agent.consent import at_terminal
     from mecharule_ops.events import Notice, QuestionAnswered
 
     def work(show: Callable[[Event], None]) -> Any:
-        def heard(event: Event) -> None:
+        def told(event: Event) -> None:
             # A person reads the answer itself below; a program reads it in the stream.
             if options.output or not isinstance(event, QuestionAnswered):
                 show(event)
 
+        def tell(line: str) -> None:
+            show(Notice(text=line))
+
         return ask(
             asked.run,
             asked.question,
-            lambda line: show(Notice(text=line)),
+            tell,
             llm=asked.llm,
-            budget=asked.llm_budget,
-            earlier=None if asked.follow else (),
-            show=heard,
+            earlier=() if asked.new else None,
+            show=told,
+            consent=at_terminal(tell),
+            seconds=asked.seconds,
         )
 
     options.display = options.display or "plain"
@@ -264,7 +263,6 @@ HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "fork": _fork,
     "demo": _demo,
     "replay": _replay,
-    "refine": _refine,
     "investigate": _investigate,
     "ask": _ask,
 }

@@ -25,7 +25,7 @@ from mecharule_ops.errors import UsageError
 _FOLDER = Path(__file__).parent
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
 _SHAPE = re.compile(
-    r"version: (?P<version>\d+)\ninputs: (?P<inputs>[\w, ]*)\n\n## system\n(?P<system>.*?)\n## user\n?(?P<user>.*)",
+    r"version: (?P<version>\d+)\ninputs:(?P<inputs>[\w, ]*)\n\n## system\n(?P<system>.*?)\n## user\n?(?P<user>.*)",
     re.DOTALL,
 )
 

@@ -96,6 +96,11 @@ class Arguments(BaseModel):
             assert isinstance(written, ast.ClassDef)
             cls.__doc__ = ast.get_docstring(written)
 
+    @property
+    def writes(self) -> bool:
+        """Whether the run keeps something of the call even where nothing is ablated, such as a look that is counted."""
+        return False
+
     @classmethod
     def about(cls, run: str, given: Mapping[str, object]) -> dict[str, object]:
         """What is given, with this run where it names none."""
@@ -228,16 +233,39 @@ class ScoreArguments(Arguments):
     )
 
 
-class TabulateArguments(PricedArguments, DirectedArguments):
-    """how many records a unit flips where a predicate holds, and where it does not"""
+class TabulateArguments(PricedArguments):
+    """cross tables of a unit's flips: where a condition holds, by a column, among some records, two units paired"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
-    predicate: str = Field(
-        description="such as carry(a, b), op == '-', the word carry, borrow, subtraction, or a column of few values"
+    positional: ClassVar[tuple[str, ...]] = ("run", "units")
+    run: RunName
+    units: str = Field(description="a unit, or several with commas")
+    where: str | None = Field(
+        None, description="a condition such as carry(a, b) or op == '-': counts where it holds and where not"
     )
-    records: Literal["slices", "train", "held-out"] = Field(
-        "slices", description="which records of the unit's direction are counted"
+    by: str | None = Field(None, description="a column: counts for each value, numbers by quartile")
+    among: str | None = Field(None, description="a condition: of such records alone")
+    records: Literal["train", "held-out"] = Field(
+        "train", description="train is free to look at, a look at held-out records is counted"
     )
+    paired: bool = Field(False, description="the units on the same records, with an exact paired test")
+    regime: RegimeLabel = None
+
+    @property
+    def writes(self) -> bool:
+        """A look at held-out records is counted."""
+        return self.records == "held-out"
+
+
+class RecordsArguments(PricedArguments, TableArguments):
+    """train records with prompt, answer, answer without the unit, whether it flips, lead"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "unit")
+    run: RunName
+    unit: Unit
+    where: str | None = Field(None, description="a condition: such records alone")
+    flips: Literal["yes", "no", "any"] = Field("any", description="those that the unit flips, or not")
+    limit: int = Field(default=20, ge=1, description="rows shown; what is left out is always said")
+    regime: RegimeLabel = None
 
 
 class RegisterArguments(DirectedArguments):

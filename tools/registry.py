@@ -39,8 +39,6 @@ class Tool:
     home: str = ""
     """The module that holds it among others; empty for one of its own name."""
     over: bool = False
-    writes: bool = False
-    """Whether it keeps something in the run even where it costs nothing."""
 
     @property
     def help(self) -> str:
@@ -77,7 +75,7 @@ class Tool:
             if quoted is not None and given.estimate:
                 return quoted.stated(run.id)
             costs = quoted is not None and bool(quoted.example_forwards)
-            if not costs and not self.writes:
+            if not (costs or given.writes):
                 return function(run, given, tell)
         if quoted is not None and costs:
             accepted(quoted, given.yes, tell)
@@ -99,7 +97,8 @@ TOOLS: Mapping[str, Tool] = {
         Tool("rules", arguments.RulesArguments, home="listing"),
         Tool("evidence", arguments.EvidenceArguments, home="listing"),
         Tool("score", arguments.ScoreArguments, home="scoring"),
-        Tool("tabulate", arguments.TabulateArguments, works=True),
+        Tool("tabulate", arguments.TabulateArguments, works=True, over=True),
+        Tool("records", arguments.RecordsArguments, works=True, over=True),
         Tool("register", arguments.RegisterArguments, works=True, home="registering"),
         Tool("decide", arguments.DecideArguments, works=True, home="registering"),
         Tool("compare-prompts", arguments.ComparePromptsArguments, works=True),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from textwrap import fill
 
 from mecharule_ops.errors import UsageError
@@ -17,7 +16,6 @@ from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, opened
 from mecharule_ops.saying.glossary import explained
-from mecharule_ops.store.keys import CONTRIBUTION
 from tools._accounts import example_fact
 from tools.arguments import ShowArguments
 from tools.registry import Tell, ToolResult
@@ -32,7 +30,7 @@ def show(given: ShowArguments, tell: Tell) -> ToolResult:
         data = json.loads(to_json(findings))
         if given.html is None:
             text = _text(findings, given, example_of(run))
-            return with_contribution(ToolResult(data=data, text=text), run)
+            return ToolResult(data=data, text=text)
     write_file(given.html, report.render_html(findings))
     return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
 
@@ -57,15 +55,6 @@ def example_of(run: Run) -> str:
     return (
         "" if certificate is None else f"Without {unit.neuron}: {example_fact(certificate, False).sentence}."
     )
-
-
-def with_contribution(report: ToolResult, run: Run) -> ToolResult:
-    """The report with its lines and figures; as it is where no model proposed anything."""
-    if not run.store.has(CONTRIBUTION):
-        return report
-    kept = run.store.get(CONTRIBUTION)
-    text = "\n".join([report.text.rstrip("\n"), "", *kept["lines"]])
-    return replace(report, text=text, data={**report.data, "language_model": kept})
 
 
 LONGEST_PAUSE = 5.0

@@ -1,193 +1,170 @@
-"""Where a unit flips: how often where a predicate holds and how often where not, of the slices or of drawn records."""
+"""Cross tables of flips: units by a condition, by the values of a column, among some records, two units paired.
+
+Each cell is k of n with an exact interval. Train records are free to look at; a look at held-out ones is counted, since
+whoever reads a verdict on them should know how often they were read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
+from jaxtyping import Bool, Int
 
-from mecharule_ops.codec import encode
-from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.confidence import difference_interval, lower_bound, upper_bound
+from mecharule_ops.errors import UsageError
+from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import percent
-from mecharule_ops.predicates.type_check import PredicateRefused
-from mecharule_ops.questions.own_words import few_valued
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, findings_of, opened
-from mecharule_ops.run.tabulating import (
-    Part,
-    count_look,
-    drawn,
-    fires,
-    forwards_missing,
-    looks_at,
-)
-from mecharule_ops.saying.fact import fact
+from mecharule_ops.run.opening import check_unit, regime_for
+from mecharule_ops.run.tabulating import Part, columns_of, count_look, drawn, fires, forwards_missing
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.looks import looks_words
-from mecharule_ops.saying.properties import PROPERTIES, Property
-from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
-from tools._ablations import accepted, price_words
-from tools._accounts import Asked
+from mecharule_ops.types import FlipCount, Neuron, Regime
+from tools._conditions import condition_of
 from tools.arguments import TabulateArguments
-from tools.registry import Tell, ToolResult, stated
+from tools.result import Tell, ToolResult, of_facts
+
+ALPHA = 0.05
+"""Of the intervals of single cells: two-sided, exact, not corrected for how many are read."""
+MOST_VALUES = 12
+"""Distinct values of a column that are told apart; a column of more numbers is cut at its quartiles."""
 
 
-def tabulate(given: TabulateArguments, tell: Tell) -> ToolResult:
-    """Counts on both sides of the predicate: of the slices, from the unit's certificate, or of drawn records.
-
-    A column of few values may stand in place of a predicate: then each value is counted. Cost: one completion a record
-    that has no stored outcome yet. Raises `ClaimNotSupported` for a predicate that the run's records cannot tell.
-    """
-    with opened(given.run) as run:
-        findings_of(run)
-        asked_for = PROPERTIES.get(given.predicate)
-        predicate = asked_for.predicate if asked_for else given.predicate
-        is_column = predicate in few_valued(run)
-        try:
-            run.fires(f"{predicate} == {predicate}" if is_column else predicate)
-        except PredicateRefused as refused:
-            raise ClaimNotSupported(
-                f"the records of this run cannot tell {given.predicate}: {refused}"
-            ) from None
-        words = predicate if is_column else rule_in_words(predicate, run.task)
-        asked_for = asked_for or Property.of(predicate, words)
-    return _certified(given, asked_for, tell) if given.records == "slices" else _drawn(given, asked_for, tell)
+def tabulate_price(run: Run, given: TabulateArguments) -> int:
+    """Flips that are not stored yet."""
+    units, regime = _units(run, given)
+    positions = _positions(run, given, regime)
+    return sum(forwards_missing(run, (unit,), positions) for unit in units)
 
 
-def _by_value(run: Run, column: str, positions: Sequence[int], flips: np.ndarray) -> dict[str, FlipCount]:
-    """Flips among the records of each value of the column, those that flip most first."""
-    values = run.observed.columns[column][positions]
-    counts = {
-        str(value): FlipCount(flips=int(flips[values == value].sum()), n=int((values == value).sum()))
-        for value in few_valued(run)[column]
-    }
-    return dict(sorted(counts.items(), key=lambda each: (-each[1].flip_rate if each[1].n else 0.0, each[0])))
+def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> ToolResult:
+    """Flips of each unit in each cell. Raises `UsageError` for a condition or column that the records do not have."""
+    units, regime = _units(run, given)
+    positions = _positions(run, given, regime)
+    part = Part(given.records)
+    cells = dict(_cells(run, given, positions))
+    flips = {unit: run.flips([(unit,)], positions, regime)[0] for unit in units}
+    facts: list[Fact] = []
+    for unit in units:
+        facts += _of_unit(run, unit, part, cells, flips[unit], given.where)
+    if given.paired:
+        facts += [
+            _paired(run, part, pair, (flips[pair[0]], flips[pair[1]])) for pair in combinations(units, 2)
+        ]
+    if part is Part.HELD_OUT:
+        looked = condition_of(run, given.where) if given.where else given.by or "all"
+        for unit in units:
+            count_look(run, str(unit), regime, looked, "tabulate")
+            facts.append(fact(looks_words(run, str(unit), regime), f"run:{run.id}", unit=unit))
+    return of_facts(facts)
 
 
-def _values_words(unit: Neuron, column: str, counts: Mapping[str, FlipCount]) -> str:
-    said = ", ".join(f"{value}: {_of(count, '')}" for value, count in counts.items())
-    return f"Flips of {unit} by {column}: {said}"
+def _units(run: Run, given: TabulateArguments) -> tuple[tuple[Neuron, ...], Regime]:
+    units = tuple(dict.fromkeys(map(Neuron.parse, given.units.split(","))))
+    for unit in units:
+        check_unit(run, unit)
+    return units, regime_for(run, units[0], given.regime)
 
 
-def _certified(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
-    """The counts on the records of both slices, from the unit's certificate."""
-    with opened(given.run) as run:
-        asked = Asked.of(run, given)
-        found = find_certificate(run, (asked.neuron,), asked.regime)
-        price = price_words(run, 0 if found else len(run.slices(asked.regime).positions))
-    if given.estimate:
-        return price.stated(asked.findings.run)
-    if found is None:
-        accepted(price, given.yes, tell)
-        from mecharule_ops.run.certify import certificate_now
-
-        found = certificate_now(given.run, (asked.neuron,), asked.regime, tell)
-    with opened(given.run) as run:
-        may_be_drawn = True
-        places = {record.example.id: place for place, record in enumerate(run.records)}
-        positions = [places[row.example] for row in found.rows]
-        flips = np.array([row.flipped for row in found.rows])
-        if given.predicate in few_valued(run):
-            counts = _by_value(run, given.predicate, positions, flips)
-            data: dict[str, object] = {"by": {value: encode(count) for value, count in counts.items()}}
-            said = _values_words(asked.neuron, given.predicate, counts)
-        else:
-            where = FlipsWhere.of(run.fires(asked_for.predicate)[positions], flips)
-            data = {
-                "holds": {"flips": where.holds.flips, "n": where.holds.n},
-                "elsewhere": {"flips": where.elsewhere.flips, "n": where.elsewhere.n},
-            }
-            said = f"Ablating {asked.neuron} alone flips {_sides(where, asked_for)}"
-            if not where.holds.n:
-                said, may_be_drawn = _untried(run, asked, asked_for, len(flips))
-    sources = (f"c:{found.id}", f"run:{asked.findings.run}")
-    chose = (
-        "These records chose the unit, so no test of the difference is made on them; "
-        f'`mecharule tabulate {asked.findings.run} {asked.neuron} "{given.predicate}" --records held-out` counts on '
-        "records that chose nothing"
-    )
-    return stated(
-        {**asked.data, "predicate": asked_for.predicate, **data},
-        [
-            fact(said, *sources, unit=asked.neuron),
-            *([fact(chose, *sources, unit=asked.neuron, kinds="property counted")] if may_be_drawn else []),
-        ],
-    )
+def _positions(run: Run, given: TabulateArguments, regime: Regime) -> Int[np.ndarray, " record"]:
+    positions = drawn(run, regime, Part(given.records))
+    return positions if given.among is None else positions[_holds(run, given.among)[positions]]
 
 
-def _untried(run: Run, asked: Asked, asked_for: Property, tried: int) -> tuple[str, bool]:
-    """Why no ablated record is one where the predicate holds: none was drawn, or none is there to be (False)."""
-    holds = run.fires(asked_for.predicate)
-    label = bool(asked.regime.value)
-    fit = sum(record.label == label for record, fires in zip(run.records, holds, strict=True) if fires)
-    if fit:
-        answers = f"{tried} answers that {asked.neuron} was tried on"
-        return f"None of the {answers} is one of the {asked_for.where}, so nothing is known of them", True
-    if not holds.any():
-        return f"The run has no records of that kind: {asked_for.predicate}", False
-    words = run.task.words
-    so = f"{words.of(label)} unablated, so without {asked.neuron} none can turn {words.of(not label)}"
-    return f"Of the {asked_for.where}, {int(holds.sum())} in this run, none is {so}", False
+def _holds(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
+    return fires(run, condition_of(run, condition))
 
 
-def _sides(where: FlipsWhere, asked_for: Property) -> str:
-    there, elsewhere = _of(where.holds, asked_for.where), _of(where.elsewhere, asked_for.elsewhere)
-    return f"{there} and {elsewhere} ({asked_for.predicate})"
+def _cells(
+    run: Run, given: TabulateArguments, positions: Int[np.ndarray, " record"]
+) -> Iterator[tuple[str, Bool[np.ndarray, " record"]]]:
+    """The name of each cell and which of the records are in it."""
+    if given.where is None and given.by is None:
+        yield "all", np.ones(len(positions), bool)
+    if given.where is not None:
+        holds = _holds(run, given.where)[positions]
+        yield given.where, holds
+        yield f"not ({given.where})", ~holds
+    if given.by is not None:
+        columns = columns_of(run)
+        if given.by not in columns:
+            raise UsageError(f"expected a column of {', '.join(columns)}; got {given.by!r}")
+        yield from _by(given.by, columns[given.by][positions])
 
 
-def _of(count: FlipCount, what: str) -> str:
-    counted = f"{count.flips} of {count.n} {what}".strip()
-    return f"{counted} ({percent(count.flip_rate)})" if count.n else counted
-
-
-def _drawn(given: TabulateArguments, asked_for: Property, tell: Tell) -> ToolResult:
-    """The same on train or held-out records, from stored flips; a look at held-out ones is counted and said."""
-    part, unit, predicate = Part(given.records), Neuron.parse(given.neuron), asked_for.predicate
-    with opened(given.run) as run:
-        asked = Asked.of(run, given)
-        price = price_words(run, forwards_missing(run, (unit,), drawn(run, asked.regime, part)))
-    if given.estimate:
-        return price.stated(asked.findings.run)
-    if price.example_forwards:
-        accepted(price, given.yes, tell)
-    held_out = part is Part.HELD_OUT
-    with opened(given.run, write=held_out or bool(price.example_forwards), tell=tell) as run:
-        is_column = predicate in few_valued(run)
-        if held_out:
-            looked = predicate if is_column else str(Rule.parse(predicate))
-            count_look(run, str(unit), asked.regime, looked, "tabulate")
-        looks = looks_words(run, str(unit), asked.regime)
-        conditions = len({look["condition"] for look in looks_at(run, str(unit), asked.regime)})
-        positions = drawn(run, asked.regime, part)
-        flips = run.flips([(unit,)], positions, asked.regime)[0]
-        if is_column:
-            counts = _by_value(run, predicate, positions.tolist(), flips)
-        else:
-            holds = fires(run, predicate)[positions]
-    source = f"run:{asked.findings.run}"
-    of_look = [fact(looks, source, unit=unit)] if held_out else []
-    if is_column:
-        by = {value: encode(count) for value, count in counts.items()}
-        said = f"{_values_words(unit, predicate, counts)}, of {len(positions):,} {part} records"
-        return stated(
-            {**asked.data, "predicate": predicate, "records": part.value, "by": by, "price": price.data},
-            [fact(said, source, unit=unit), *of_look],
+def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, " record"]]]:
+    distinct = np.unique(values)
+    if len(distinct) <= MOST_VALUES:
+        yield from ((f"{name} = {value}", values == value) for value in distinct.tolist())
+    elif values.dtype.kind in "iuf":
+        cuts = np.unique(np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")).tolist()
+        for low, high in zip([-np.inf, *cuts], [*cuts, np.inf], strict=True):
+            said = f"{name} ≤ {high:g}" if low == -np.inf else f"{name} > {low:g}"
+            said += f" and ≤ {high:g}" if -np.inf < low and high < np.inf else ""
+            yield said, (values > low) & (values <= high)
+    else:
+        raise UsageError(
+            f"expected a column of numbers, or of at most {MOST_VALUES} values; {name} has {len(distinct):,} texts"
         )
-    where, interval = FlipsWhere.of(holds, flips), mcc_interval(holds, flips)
-    told = f"{unit} flips {_sides(where, asked_for)}, of {len(positions):,} {part} records"
-    data = {
-        **asked.data,
-        "predicate": predicate,
-        "records": part.value,
-        "n": len(positions),
-        "where": encode(where),
-        "mcc": None if interval is None else encode(interval),
-        "looks": conditions,
-        "price": price.data,
+
+
+def _of_unit(
+    run: Run,
+    unit: Neuron,
+    part: Part,
+    cells: dict[str, Bool[np.ndarray, " record"]],
+    flips: Bool[np.ndarray, " record"],
+    where: str | None,
+) -> Iterator[Fact]:
+    """A fact a cell, and for a condition the difference of its two sides and what it is worth as a rule."""
+    key, source = f"unit.{unit}.{part}", f"run:{run.id}"
+    counts = {
+        name: FlipCount(flips=int(flips[inside].sum()), n=int(inside.sum())) for name, inside in cells.items()
     }
-    facts = [fact(told, source, unit=unit)]
-    if interval is not None:
-        facts.append(fact(f"As a rule it would have MCC {interval} on them", source, unit=unit))
-    return stated(data, [*facts, *of_look])
+    for name, count in counts.items():
+        at = "" if name == "all" else f" where {name}"
+        low, high = lower_bound(count.flips, count.n, ALPHA / 2), upper_bound(count.flips, count.n, ALPHA / 2)
+        said = f"{unit} flips {count.flips} of the {count.n} {part} records{at}"
+        if count.n:
+            said += f" ({percent(count.flip_rate)}, {percent(low)} to {percent(high)})"
+        value = {"flips": count.flips, "n": count.n, "low": low, "high": high}
+        yield fact(said, source, unit=unit, key=f"{key}.{name}", value=value)
+    if where is None:
+        return
+    held, other = list(counts.values())[:2]
+    low, high = difference_interval(held.flips, held.n, other.flips, other.n, ALPHA)
+    if held.n and other.n:
+        points = 100 * (held.flip_rate - other.flip_rate)
+        said = f"That is {points:+.0f} points where {where} ({100 * low:+.0f} to {100 * high:+.0f})"
+        value = {"points": points, "low": 100 * low, "high": 100 * high}
+        yield fact(said, source, unit=unit, key=f"{key}.{where}.difference", value=value)
+    if (interval := mcc_interval(cells[where], flips)) is not None:
+        value = {"mcc": interval.mcc, "low": interval.low, "high": interval.high}
+        said = f"As a rule of when {unit} flips, {where} has MCC {interval} on them"
+        yield fact(said, source, unit=unit, key=f"{key}.{where}.mcc", value=value)
+
+
+def _paired(
+    run: Run,
+    part: Part,
+    pair: tuple[Neuron, Neuron],
+    flips: tuple[Bool[np.ndarray, " record"], Bool[np.ndarray, " record"]],
+) -> Fact:
+    """Two units on the same records, with McNemar's exact test."""
+    first, second = flips
+    both, one, other = int((first & second).sum()), int((first & ~second).sum()), int((second & ~first).sum())
+    p = mcnemar_p(one, other)
+    apart = (
+        f"{pair[0] if one > other else pair[1]} flips more"
+        if p <= ALPHA
+        else "these do not tell which flips more"
+    )
+    said = (
+        f"Of the same {len(first)} {part} records both flip {both}, {pair[0]} alone {one} and {pair[1]} alone {other}: "
+        f"{apart} (exact paired test p = {p:.2g})"
+    )
+    value = {"n": len(first), "both": both, "first_only": one, "second_only": other, "p": p}
+    return fact(said, f"run:{run.id}", key=f"units.{pair[0]}.{pair[1]}.{part}.paired", value=value)

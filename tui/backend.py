@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from agent.consent import nobody
 from mecharule_ops.errors import MechaRuleError, UsageError, did_you_mean
-from tui.session import Entry, Session, WorkStopped, narrated
+from tui.session import Entry, Session
 
 if TYPE_CHECKING:
-    from agent.investigating.board_shown import BoardShown
-    from agent.investigating.investigation_loop import Investigated
+    from agent.consent import Priced
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
     from mecharule_ops.findings.records import Findings
@@ -39,6 +39,10 @@ class Listener:
     """Hears a model's unchecked words as they come."""
     earlier: Sequence[tuple[str, str]] = ()
     """Questions and answers before this one."""
+    first: Callable[[ToolResult], None] = lambda result: None
+    """Hears the offline answer as soon as it is there."""
+    consent: Callable[[Priced], bool | str] = nobody
+    """Whether the person accepts a price."""
     should_stop: Callable[[], bool] = lambda: False
     """Whether the person has given the model's answer up."""
 
@@ -53,7 +57,7 @@ class Backend:
         """Loads what the first screens will need, off the screen's thread. Never torch."""
         import mecharule_ops.confidence
         import mecharule_ops.store.run_directory  # noqa: F401
-        from agent.llm.choice import choose
+        from agent.choice import choose
 
         try:
             self.provider = choose().who
@@ -143,50 +147,11 @@ class Backend:
                 session.findings = from_json(store.get(FINDINGS))
                 session.turns.append(Entry(who="agent", text=_in_short(session.findings)))
 
-    def investigations(self, run: str) -> tuple[BoardShown, ...]:
-        """The investigations of a run that came to their end, latest first. Raises what opening it raises."""
-        from agent.investigating.investigation_loop import past
-        from agent.investigating.report import reported, shown
-        from mecharule_ops.run.opening import opened
+    def investigate(self, run: str, question: str, tell: Tell) -> ToolResult:
+        """Claims that the question makes of a unit, registered and decided."""
+        from agent.hypotheses import investigated
 
-        with opened(run) as held:
-            return tuple(shown(one, reported(held, one).text) for one in past(held)[::-1])
-
-    def investigate(
-        self,
-        run: str,
-        question: str,
-        session: Session,
-        show: Callable[[BoardShown], None],
-        dear: BoardShown | None = None,
-    ) -> None:
-        """A question to its end, or as far as it gets; `show` takes the board as it fills and the report in the end.
-
-        The purse is the verb's own; the `dear` price of an investigation that it ended is put to the person.
-        """
-        from agent.investigating.report import answered, shown
-        from agent.verbs.investigate import investigate_run
-        from agent.verbs.options import InvestigateOptions
-
-        if dear is not None:
-            _agreed(session, f"The same question of run {run} again.\n{dear.price}")
-        given = {"run": run, "question": question, "forwards": dear.more if dear else None}
-        asked = InvestigateOptions.model_validate(given)
-        latest: list[Investigated] = []
-
-        def tell(event: Event) -> None:
-            turn = narrated(event)
-            if turn is not None:
-                session.note(turn.text)
-
-        def watch(found: Investigated) -> None:
-            latest[:] = [found]
-            show(shown(found))
-
-        result = investigate_run(
-            asked, tell, watch=watch, should_stop=session.should_stop, stopped=WorkStopped
-        )
-        show(shown(latest[-1], result.text) if latest else answered(question, result.text))
+        return investigated(run, question, tell)
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
@@ -211,16 +176,17 @@ class Backend:
         return call(name, _given(name, rest, run), tell)
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
-        """The answer to a question about the open run, by the chosen model or by rules."""
-        from agent.answering import chat
+        """The answer to a question about the open run, offline at once and then by the chosen model."""
+        from agent import chat
 
-        earlier = [chat.Exchange(question=asked, answer=said) for asked, said in listener.earlier]
         return chat.ask(
             run or "last",
             question,
             listener.tell,
-            earlier=earlier,
-            on_text=listener.hear,
+            earlier=listener.earlier,
+            heard=listener.hear,
+            first=listener.first,
+            consent=listener.consent,
             should_stop=listener.should_stop,
         )
 
@@ -231,12 +197,6 @@ def _in_short(findings: Findings) -> str:
 
     said = {"Found": found_line(findings), "When": when_line(findings), "How sure": sure_line(findings)}
     return "\n".join(f"{part}. {sentence}" for part, sentence in said.items() if sentence)
-
-
-def _agreed(session: Session, price: str) -> None:
-    """Put a price to the person. Raises `UsageError` without a yes."""
-    if not session.approve(price):
-        raise UsageError("expected a yes to the price; nothing slow was started")
 
 
 def _words(line: str) -> list[str]:

@@ -14,12 +14,10 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
 
-EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger", "investigation"})
-_HOME, _NEW, _RUN, _REPLAY, _INVESTIGATION = (
-    frozenset({name}) for name in ("home", "new", "run", "replay", "investigation")
-)
+EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger"})
+_HOME, _NEW, _RUN, _REPLAY = (frozenset({name}) for name in ("home", "new", "run", "replay"))
 _VIEWS = _RUN | _REPLAY
-_TABLES = _VIEWS | _INVESTIGATION | {"compare", "ledger"}
+_TABLES = _VIEWS | {"compare", "ledger"}
 _LISTS = _TABLES | _HOME
 _SAID = {
     "right_square_bracket": "]",
@@ -107,18 +105,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("ledger", "read the hypothesis ledger: what was predicted, and what came out", "h", _VIEWS),
     Command(
         "investigate",
-        "find out what a unit's flips go with: rivals fill a board until held-out records decide",
+        "register claims of when a unit flips and decide them on held-out records",
         "i",
-        _RUN | _INVESTIGATION,
+        _RUN,
         takes="QUESTION",
     ),
-    Command(
-        "next-investigation", "show the investigation made before", "right_square_bracket", _INVESTIGATION
-    ),
-    Command(
-        "previous-investigation", "show the investigation made after", "left_square_bracket", _INVESTIGATION
-    ),
-    Command("go-on", "go on with what cannot be afforded; its price is said first", "m", _INVESTIGATION),
     Command("replay", "scrub through the search", "t", _RUN),
     Command("forward", "one event forward", "right", _REPLAY),
     Command("backward", "one event back", "left", _REPLAY),

@@ -28,13 +28,13 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "ask about a unit": (
         *("why", "why-not", "flip", "ablate", "control", "account", "path", "anchor", "covers", "shared"),
         *("versus", "layer", "disguise", "tabulate", "compare-prompts", "register", "decide"),
-        *("unit", "investigate", "gates"),
+        *("unit", "records", "investigate", "gates"),
     ),
     "look through a run": (
         *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
         *("about", "define", "replay", "export"),
     ),
-    "work step by step": ("score", "extract", "slices", "candidates", "localise", "refine", "fork"),
+    "work step by step": ("score", "extract", "slices", "candidates", "localise", "fork"),
     "tasks, models, machine": ("tasks", "models", "data", "doctor", "spec"),
 }
 """Every verb once, as `--help` lists them."""
@@ -42,6 +42,7 @@ GONE: Mapping[str, str] = {
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
     "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
     "repair": "`mecharule gates RUN` learns when to switch found units off; `--export DIR` writes them",
+    "refine": "`mecharule investigate RUN QUESTION` registers claims of when a unit flips and decides them",
     "serve": "`mecharule` alone opens the terminal app, over ssh too",
 }
 """Verbs that are gone, and what to use in their place; for this release."""

@@ -176,51 +176,17 @@ class ReplayOptions(_Verb):
     """1 is as it happened, 10 ten times as fast, 0 at once"""
 
 
-class RefineOptions(_Verb):
-    """seek better rules for units without one; held-out records decide once"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
-    llm: str | None = None
-    """who suggests: none (offline), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
-    llm_budget: LlmBudget = None
-    budget: Count | None = None
-    """at most N suggestions in all"""
-    rounds: Count = 3
-    """at most N rounds a unit"""
-    units: Count = 12
-    """at most N units, strongest first"""
-    again: bool = False
-    """ask anew although it was done before"""
-    replay: bool = False
-    """the latest refinement again from its stored words; asks no model"""
-
-
 class InvestigateOptions(_Verb):
-    """find out what a unit's flips go with: rivals registered, the test that tells most a forward, verdicts"""
+    """register claims of when a unit flips, from a question, and decide them on held-out records"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
-    run: str
-    """run id, file, or `last`; with --model a task, which is run first"""
-    question: str = ""
-    """for example "does m1.37 flip where carry(a, b)?" or "do m1.37 and m1.14 back each other up?" """
-    seconds: float | None = Field(None, ge=0, title="S")
-    """most seconds of ablations, at the run's pace (default 60)"""
-    forwards: Annotated[int | None, Field(ge=0, title="N")] = None
-    """most ablated completions"""
+    run: RunName
+    question: str
+    """for example "when does m1.37 flip?" or "does m1.37 flip more where carry(a, b)?" """
+    seconds: float = Field(60.0, ge=0, title="S")
+    """most seconds of ablations, at the run's pace"""
     llm: str | None = None
-    """who proposes rivals and picks tests: none (offline), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
-    tokens: LlmBudget = None
-    yes: bool = False
-    """accept a price above a minute"""
-    again: bool = False
-    """make it again although it was made before; what was decided stays decided"""
-    replay: bool = False
-    """the latest investigation again from its stored words; asks no model"""
-    model: str | None = None
-    """run this task on it first, as `run` does, at a price that is asked for"""
-    settings: KeyValue = Field([], alias="set", title="KEY=VALUE")
-    """with --model, any setting of the run"""
+    """who forms the claims: none (the run's own predicates), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
 
 
 class AskOptions(_Verb):
@@ -231,10 +197,11 @@ class AskOptions(_Verb):
     question: str
     """for example "why does the strongest neuron flip?" """
     llm: str | None = None
-    """who words the answer: none, mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
-    llm_budget: LlmBudget = None
-    follow: bool = False
-    """follow on what was asked about the run before"""
+    """who answers: none, mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
+    seconds: float | None = Field(None, ge=0, title="S")
+    """seconds of ablations that the model may spend unasked (default 60)"""
+    new: bool = False
+    """begin a new conversation: what was asked about the run before is left out"""
 
 
 VERBS: Mapping[str, type[Arguments]] = {
@@ -243,7 +210,6 @@ VERBS: Mapping[str, type[Arguments]] = {
     "fork": ForkOptions,
     "demo": DemoOptions,
     "replay": ReplayOptions,
-    "refine": RefineOptions,
     "investigate": InvestigateOptions,
     "ask": AskOptions,
 }

@@ -37,10 +37,10 @@ from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Basis
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.registry import ToolResult
-from tools.show import example_of, with_contribution
+from tools.show import example_of
 
 if TYPE_CHECKING:
-    from agent.llm.choice import Choice
+    from agent.choice import Choice
 
 Show = Callable[[Event], None]
 Approve = Callable[[Price], bool]
@@ -306,7 +306,7 @@ def _judge(config: RunConfig) -> Judge | None:
     """The language model that grades; None where the task's own grader does. Raises what choosing raises."""
     if not _graded_by_model(config):
         return None
-    from agent.llm.judging import judge_of
+    from agent.judging import judge_of
 
     return judge_of(config)
 
@@ -315,7 +315,7 @@ def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
     """The language model that the config names; None for the offline grammar. Raises what choosing raises."""
     if config.proposer == "offline":
         return None
-    from agent.llm.choice import choose
+    from agent.choice import choose
 
     return choose(config.proposer, budget=budget)
 
@@ -324,7 +324,7 @@ def _proposer(run: Run, show: Show, budget: int | None) -> Proposer | None:
     choice = _choice(run.config, budget)
     if choice is None:
         return None
-    from agent.proposing.model_proposer import proposer_of
+    from agent.proposals import proposer_of
 
     def emit(event: Event) -> None:
         run.store.append([event])
@@ -352,13 +352,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = Non
         approve=approve,
         proposer=_proposer(run, show, llm_budget),
     )
-    report = report_of(findings, _before(run.id), example_of(run))
-    if run.store.has(keys.PROPOSALS) and not run.store.has(keys.CONTRIBUTION):
-        from agent.proposing.contribution import contribution_of
-
-        for line in contribution_of(run).lines():
-            show(Notice(text=line))
-    return with_contribution(report, run)
+    return report_of(findings, _before(run.id), example_of(run))
 
 
 def _before(run: str) -> Findings | None:

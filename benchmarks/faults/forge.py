@@ -221,7 +221,7 @@ def _main() -> None:
     import mecharule_ops.engine.ablation
     import mecharule_ops.loading.model_names
     import mecharule_ops.run.analyse  # noqa: F401
-    from agent.verbs import refine, runner  # noqa: F401
+    from agent.verbs import runner  # noqa: F401
     from tools import registry  # noqa: F401
 
     answers = os.fdopen(os.dup(1), "w")

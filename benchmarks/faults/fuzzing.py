@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from agent.llm.parsing import parsed_as
+from agent.proposing.proposal_nodes import Proposals
+from agent.refining.refinement_state import Refinement
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis.strategies import SearchStrategy
 
-from agent.llm.parsing import parsed_as
-from agent.proposing.proposal_nodes import Proposals
-from agent.refining.refinement_state import Refinement
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.codec import decode, parse_json

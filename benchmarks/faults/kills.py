@@ -20,7 +20,6 @@ from mecharule_ops.events import HypothesisDecided, HypothesisRegistered
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.gates import testing
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store.keys import REFINEMENTS
 from mecharule_ops.store.run_directory import SUFFIX
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.store.run_store import RunStore
@@ -81,7 +80,6 @@ def verbs(folder: Path) -> tuple[Verb, ...]:
     settings.write_text(json.dumps(SMALL))
     script.write_text(json.dumps({"replies": [SCRIPT]}))
     run = ("run", "arithmetic", "-m", "arith-tiny", "--config", str(settings), "--yes", *QUIET)
-    refine = ("refine", "b00d", "--llm", f"mock:{script}", "--rounds", "2", *QUIET)
     gates = ("gates", "b00d", "--records", "450", "--yes")
     return (
         Verb(name="run", before="nothing", command=run, again=False, share=13),
@@ -93,7 +91,6 @@ def verbs(folder: Path) -> tuple[Verb, ...]:
             again=False,
             share=9,
         ),
-        Verb(name="refine", before="finished", command=refine, again=True, share=7),
         Verb(name="gates", before="finished", command=gates, again=True, share=7),
     )
 
@@ -263,6 +260,6 @@ def _of_run(path: Path) -> object:
             sorted({certificate.id for certificate in store.certificates()}),
             sorted(cells(path).items()),
             sorted({repr(one) for one in told if isinstance(one, HypothesisRegistered | HypothesisDecided)}),
-            [one["reports"] for one in store.get(REFINEMENTS)] if store.has(REFINEMENTS) else [],
+            [],
             [repr(replace(one, run="", opened=0)) for one in testing.stored(run)],
         )

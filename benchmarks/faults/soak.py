@@ -11,9 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from agent.answering.conversation import ask
 from bundled_run import QUICK
 
-from agent.answering.conversation import ask
 from agent.verbs import runner
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import AblationStopped

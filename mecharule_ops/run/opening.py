@@ -112,6 +112,13 @@ def strongest_regime(run: Run, unit: Neuron) -> Regime:
     return known.search.regime if known else run.regimes[0]
 
 
+def regime_for(run: Run, unit: Neuron, asked: str | None) -> Regime:
+    """The regime asked for, else the one in which the unit was found strongest. Raises `UsageError` if it is hidden."""
+    regime = regime_of(asked) or strongest_regime(run, unit)
+    check_direction(run.id, regime, hidden=run.config.suppress_only)
+    return regime
+
+
 def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> SearchOutcome:
     """The search that speaks about a unit: of its basis, in the regime asked, else where it is strongest.
 

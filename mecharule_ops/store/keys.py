@@ -6,7 +6,7 @@ An artefact is its name, so that it can be handed to SQLite as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, NotRequired, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
@@ -67,16 +67,6 @@ class LastAnswer(TypedDict):
     certificates: list[str]
 
 
-class LastTopic(TypedDict):
-    """What the last answer about a run was about."""
-
-    question: str
-    kind: str
-    units: list[str]
-    offered: NotRequired[list[str]]
-    """Questions that a refusal offered, which their number asks."""
-
-
 class HeldOutLook(TypedDict):
     """One set of held-out flips, of a unit, read for one condition."""
 
@@ -116,19 +106,10 @@ SUPPRESSION_KEY = Artefact[str]("suppression-key")
 JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
 """What a language model judged of completions, by a hash of the two texts."""
 LAST_ANSWER = Artefact[LastAnswer]("last-answer")
-TOPIC = Artefact[LastTopic]("last-topic")
-QUESTIONS = Artefact[list[Any]]("llm-questions")
-"""What was asked of which language model, with which prompt, at which cost."""
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
 """How a language model proposed the predicates."""
-CONTRIBUTION = Artefact[dict[str, Any]]("llm-contribution")
-"""What a language model's predicates came to in the run, in numbers and as `lines` for the report."""
 HYPOTHESES = Artefact[list[Any]]("ledger")
 """Registered predictions with their tests, encoded."""
-REFINEMENTS = Artefact[list[Any]]("refinements")
-"""Every finished refinement of the run, in order."""
-INVESTIGATIONS = Artefact[list[Any]]("investigations")
-"""Every investigation of the run that came to its end, in order."""
 LOOKS = Artefact[list[HeldOutLook]]("held-out-looks")
 """In order."""
 CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")

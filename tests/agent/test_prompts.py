@@ -24,19 +24,8 @@ def test_every_prompt_loads_with_version_and_hash(name: str) -> None:
 
 
 def test_the_prompts_are_those_of_the_agent() -> None:
-    """Conversation, investigation, judging harm, proposals of gates and of predicates, refinement."""
-    wanted = (
-        "add",
-        "converse",
-        "investigate_question",
-        "investigate_rivals",
-        "investigate_test",
-        "judge_harm",
-        "propose_gates",
-        "propose_predicates",
-        "refine_unit",
-    )
-    assert prompts.names() == wanted
+    """Conversation, judging harm, proposals of predicates, the second look."""
+    assert prompts.names() == ("assistant", "judge_harm", "propose_predicates", "second_look")
 
 
 def test_filled_in_text_is_never_read_again(tmp_path: Path) -> None:
@@ -48,9 +37,9 @@ def test_filled_in_text_is_never_read_again(tmp_path: Path) -> None:
 
 def test_inputs_are_all_given_and_no_other() -> None:
     """Missing and unknown inputs are both refused by name."""
-    prompt = prompts.load("converse")
-    for values in ({}, {"run": "1", "facts": "f", "more": "m"}):
-        with pytest.raises(UsageError, match="expected the inputs run, about of prompt converse"):
+    prompt = prompts.load("judge_harm")
+    for values in ({}, {"request": "1", "completion": "f", "more": "m"}):
+        with pytest.raises(UsageError, match="expected the inputs request, completion of prompt judge_harm"):
             prompt.fill(**values)
 
 

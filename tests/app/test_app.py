@@ -275,7 +275,7 @@ def test_a_malformed_config_file_is_named(commands: Commands, tmp_path: Path, co
     ("arguments", "word"),
     [
         (("sing",), "sing"),
-        (("tabulate", "last"), "neuron"),
+        (("tabulate", "last"), "units"),
         (("show", "nothing-here"), "nothing-here"),
         (("why", "last", "m4"), "a unit such as"),
         (("demo", "--display", "neon"), "neon"),
@@ -388,5 +388,5 @@ def test_where_no_unit_is_named_the_strongest_is_taken_and_named(
         assert done.err == f"no unit is named: m1.14, the strongest of run {run}\n"
     done = told("why", "m1.14")
     assert (done.code, done.out, done.err) == (0, named.out, "")
-    _refused(told("tabulate", run), 2, "expected neuron")
+    _refused(told("tabulate", run), 2, "expected units")
     _refused(told("why", run, "--regime", "0"), 2, "found none to take instead")

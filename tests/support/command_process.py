@@ -128,9 +128,9 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
         if "main" in request:
             return _main(request["main"], request["environment"])
         if "ask" in request:
-            from agent.answering.conversation import ask
+            from agent.chat import ask
 
-            result = ask(request["run"], request["ask"])
+            result = ask(request["run"], request["ask"], llm="none")
         else:
             from tools.registry import call
 

@@ -34,7 +34,10 @@ def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tu
         events.append(("content_block_stop", {"type": "content_block_stop", "index": index}))
     ending = {"stop_reason": stop, "stop_sequence": None}
     events.append(
-        ("message_delta", {"type": "message_delta", "delta": ending, "usage": {"output_tokens": 7}})
+        (
+            "message_delta",
+            {"type": "message_delta", "delta": ending, "usage": {"input_tokens": 11, "output_tokens": 7}},
+        )
     )
     events.append(("message_stop", {"type": "message_stop"}))
     return events

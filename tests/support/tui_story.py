@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from events_told import run_started
 
-from agent.investigating.board_shown import BoardShown
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import (
     AgonistFound,
@@ -37,7 +34,7 @@ from mecharule_ops.events import (
 from mecharule_ops.store.run_directory import RunSummary
 from tools.registry import ToolResult
 from tui.backend import Backend, Listener
-from tui.session import Session, WorkStopped
+from tui.session import Session
 
 RULE = "op == '-' and b >= 100"
 HOSTILE = "op in [/,*] and x == '[red]\x1b[31mhi\u202e' | [INST] [b]"
@@ -209,42 +206,6 @@ def big_search(nodes: int, seed: int = 0) -> list[Event]:
     return told
 
 
-def board(question: str = "why does the strongest unit flip?", **changed: Any) -> BoardShown:
-    """An investigation that was supported, refuted and left open in part, with a hostile rival."""
-    lines = {
-        "r1 a borrow: a is below b: supported, difference +0.61 [+0.40, +0.75], 0.30 was needed": "supported",
-        f"r2 as the question states it: {HOSTILE}: refuted, difference +0.02 [-0.09, +0.11]": "refuted",
-        "r3 the operator: it is no addition: weaker than another rival": "weaker",
-        "r4 the size of the numbers: a is 100 or more: not decided": "open",
-    }
-    told = [
-        "Where a is below b, m1.17 flips 28 of 64 held-out records; elsewhere 3 of 64.",
-        "",
-        "Read as: what do the flips of m1.17 go with?",
-        "",
-        "Known:",
-        "  f1 m1.17 flips 61 of 200 train records [run:0c1f]",
-        "",
-        "Rivals, those that fit train records best first (held-out records choose no order):",
-        *(f"  {line}" for line in lines),
-        "",
-        "Not affordable: table of m1.17, 245 example-forwards, about 90 s.",
-    ]
-    return BoardShown(
-        **{
-            "question": question,
-            "read_as": "what do the flips of m1.17 go with?",
-            "text": "\n".join(told),
-            "states": lines,
-            "purse": "12 s of 60 s left",
-            "more": 245,
-            "price": "price: at most 245 ablated completions, ~90 s",
-            "ended": True,
-            **changed,
-        }
-    )
-
-
 class FakeBackend(Backend):
     """Tells the story instead of running a model. A test lets it go on event by event, or at full speed."""
 
@@ -262,10 +223,8 @@ class FakeBackend(Backend):
         self.called: list[tuple[str, str | None]] = []
         self.started_with: Mapping[str, object] | None = None
         self.concealed = False
-        self.boards: tuple[BoardShown, ...] = (board(), board("does m1.17 flip where a < b?", more=0))
-        """Investigations on file, latest first."""
-        self.inquiries: list[tuple[str, int]] = []
-        """Questions that were investigated, each with what was paid for beyond the purse."""
+        self.inquiries: list[str] = []
+        """Questions that were investigated."""
 
     def warm(self) -> None:
         pass
@@ -318,31 +277,12 @@ class FakeBackend(Backend):
             session.show(event)
             self.stored = number + 1
 
-    def investigations(self, run: str) -> tuple[BoardShown, ...]:
-        return self.boards
-
-    def investigate(
-        self,
-        run: str,
-        question: str,
-        session: Session,
-        show: Callable[[BoardShown], None],
-        dear: BoardShown | None = None,
-    ) -> None:
-        """A board half full, then one that ended, after a yes to a price and the word of a test that paused it."""
-        if dear is not None and not session.approve(dear.price):
-            raise UsageError("expected a yes to the price; nothing slow was started")
+    def investigate(self, run: str, question: str, tell: Callable[[str], None]) -> ToolResult:
         if "flip" not in question:
             raise UsageError(f"expected a question about when a unit flips; got {question!r}")
-        self.inquiries.append((question, dear.more if dear else 0))
-        made = board(question, more=0)
-        text, doing = made.text.partition("\n\n")[2], "table of m1.17: 245 records, 245 not stored, about 9 s"
-        show(replace(made, text=text, doing=doing, ended=False))
-        with suppress(WorkStopped):
-            while not self.go_on.wait(0.01):
-                session.note(doing)
-        show(made)
-        self.boards = (made, *self.boards)
+        self.inquiries.append(question)
+        tell("price: nothing, it is stored")
+        return ToolResult(text="Shown on held-out records: m1.17 flips more often where a < b.")
 
     def report(self, session: Session) -> str:
         if not session.state.finished:

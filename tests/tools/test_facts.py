@@ -19,7 +19,7 @@ from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.run.opening import findings_of, opened
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.saying.fact import Fact, keyed
 from mecharule_ops.types import Basis, Regime
 from tools.registry import ToolResult, call
 
@@ -66,9 +66,8 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "evidence": lambda unit, other, of: {},
     "about": lambda unit, other, of: {"topic": "layers"},
     "tabulate": lambda unit, other, of: {
-        "neuron": unit,
-        "predicate": "contains(prompt, '1')",
-        "records": "train",
+        "units": unit,
+        "where": "contains(prompt, '1')",
         "yes": True,
     },
     "compare-prompts": lambda unit, other, of: {
@@ -144,7 +143,7 @@ def _told(path: Path, tool: str, of: Facing = FACINGS[0]) -> tuple[ToolResult, s
     searched = [searched_alpha(findings.alpha, each.cost.candidates) / 2 for each in findings.searches]
     levels = (findings.alpha, findings.alpha / 2, *searched)
     data = [
-        result.data,
+        {**result.data, **keyed(result.facts)},
         json.loads(to_json(findings)),
         *(_certified(certificates[source]) for source in cited & certificates.keys()),
     ]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.answering.conversation import ask
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.links import TokenPush
 from mecharule_ops.numbers import told_apart
@@ -84,16 +83,6 @@ def test_a_prompt_that_is_wrong_already_is_not_asked_about(copied_run: Path, str
     assert (
         call("verify", {"what": str(result.data["certificate"]), "run": str(copied_run)}).data["matched"] == 1
     )
-
-
-def test_and_its_rule_is_that_of_the_unit_last_spoken_of(copied_run: Path, strongest: str) -> None:
-    """Not the answer before once more."""
-    before = ask(str(copied_run), f'would {strongest} flip on "120 - 7 ="?')
-    followed = ask(str(copied_run), "and its rule?")
-    assert followed.data["kinds"] == ["rule"]
-    assert f"(it: {strongest})" in str(followed.data["answer"])
-    assert "\nWhen. " in str(followed.data["answer"])
-    assert str(before.data["answer"]).splitlines()[0] not in str(followed.data["answer"])
 
 
 def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:

@@ -61,8 +61,8 @@ def test_a_condition_that_was_looked_at_before_is_said_to_be(copied_run: Path, u
     """Whoever has seen the held-out flips predicts nothing."""
     looked = {
         "run": str(copied_run),
-        "neuron": unit,
-        "predicate": "carry",
+        "units": unit,
+        "where": "carry",
         "records": "held-out",
         "yes": True,
     }

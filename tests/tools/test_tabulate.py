@@ -1,20 +1,98 @@
-"""Flips where a predicate holds and where not: asked of the run once, the score from the same flips."""
+"""Cross tables against counts made by hand, and the price and the looks that they cost."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import binomtest
 
+from mecharule_ops.errors import UsageError
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.run.tabulating import Part, drawn, fires, looks_at
 from tools.registry import call
 
 
-def test_the_flips_are_asked_of_the_run_once(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The counts of both sides sum to the records, and so do those of the score."""
+@pytest.fixture
+def units(copied_run: Path) -> tuple[str, str]:
     with opened(str(copied_run)) as run:
-        unit = findings_of(run).searches[0].agonists[0].neuron
+        first, second = findings_of(run).units()[:2]
+    return str(first.neuron), str(second.neuron)
+
+
+def _given(run: Path, units: str, **more: object) -> dict[str, Any]:
+    return call("tabulate", {"run": str(run), "units": units, "yes": True, **more}).as_json
+
+
+def test_cells_sum_to_the_records_and_equal_counts_by_hand(copied_run: Path, units: tuple[str, str]) -> None:
+    """With exact intervals, as SciPy gives them."""
+    unit = units[0]
+    found = _given(copied_run, unit, where="a > b", by="op", among="a > 20")
+    with opened(str(copied_run)) as run:
+        neuron = findings_of(run).units()[0].neuron
+        regime = findings_of(run).searches[0].regime
+        places = drawn(run, regime, Part.TRAIN)
+        places = places[fires(run, "a > 20")[places]]
+        flips = run.flips([(neuron,)], places, regime)[0]
+        for cell, rule in {"a > b": "a > b", "not (a > b)": "a <= b", "op = +": "op == '+'"}.items():
+            inside = fires(run, rule)[places]
+            told = found[f"unit.{unit}.train.{cell}"]
+            assert (told["flips"], told["n"]) == (int(flips[inside].sum()), int(inside.sum()))
+            interval = binomtest(told["flips"], told["n"]).proportion_ci(0.95)
+            assert (told["low"], told["high"]) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    held, other = (found[f"unit.{unit}.train.{cell}"] for cell in ("a > b", "not (a > b)"))
+    assert held["n"] + other["n"] == len(places)
+
+
+def test_a_number_is_cut_at_quartiles_and_a_text_of_many_values_is_refused(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
+    found = _given(copied_run, units[0], by="a")
+    cells = [value for key, value in found.items() if ".train.a" in key]
+    assert len(cells) == 4
+    assert max(one["n"] for one in cells) - min(one["n"] for one in cells) <= 5
+    with pytest.raises(UsageError, match="expected a column of op, a, b"):
+        _given(copied_run, units[0], by="weather")
+
+
+def test_two_units_are_paired_on_the_same_records(copied_run: Path, units: tuple[str, str]) -> None:
+    found = _given(copied_run, ",".join(units), paired=True)
+    with opened(str(copied_run)) as run:
+        regime = findings_of(run).searches[0].regime
+        places = drawn(run, regime, Part.TRAIN)
+        first, second = (
+            run.flips([(unit.neuron,)], places, regime)[0] for unit in findings_of(run).units()[:2]
+        )
+    told = found[f"units.{units[0]}.{units[1]}.train.paired"]
+    assert (told["both"], told["first_only"], told["second_only"]) == (
+        int(np.sum(first & second)),
+        int(np.sum(first & ~second)),
+        int(np.sum(second & ~first)),
+    )
+    changed = told["first_only"] + told["second_only"]
+    assert told["p"] == pytest.approx(binomtest(told["first_only"], changed, 0.5).pvalue if changed else 1.0)
+
+
+def test_a_look_at_held_out_records_is_counted_and_train_is_free(
+    copied_run: Path, units: tuple[str, str]
+) -> None:
+    def looks() -> int:
+        with opened(str(copied_run)) as run:
+            return len(looks_at(run, units[0], findings_of(run).searches[0].regime))
+
+    _given(copied_run, units[0], where="a > b")
+    assert looks() == 0
+    _given(copied_run, units[0], where="a > b", records="held-out")
+    _given(copied_run, units[0], where="a > b", records="held-out")
+    assert looks() == 1
+
+
+def test_the_flips_of_a_unit_are_asked_of_the_run_once(
+    copied_run: Path, units: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked, flips = [], Run.flips
 
     def counted(self: Run, *given: object) -> object:
@@ -22,14 +100,16 @@ def test_the_flips_are_asked_of_the_run_once(copied_run: Path, monkeypatch: pyte
         return flips(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Run, "flips", counted)
-    given = {
-        "run": str(copied_run),
-        "neuron": str(unit),
-        "predicate": "a > b",
-        "records": "train",
-        "yes": True,
-    }
-    data = call("tabulate", given).data
+    _given(copied_run, units[0], where="a > b", by="op")
     assert len(asked) == 1
-    where, n = data["where"], data["n"]
-    assert where["holds"]["n"] + where["elsewhere"]["n"] == n == data["mcc"]["n"]  # type: ignore[index]
+
+
+def test_records_are_those_of_the_unit_with_what_it_does(copied_run: Path, units: tuple[str, str]) -> None:
+    unit = units[0]
+    every, flipped = (
+        call("records", {"run": str(copied_run), "unit": unit, "flips": which, "limit": 500}).as_json["rows"]
+        for which in ("any", "yes")
+    )
+    all_cell = _given(copied_run, unit)[f"unit.{unit}.train.all"]
+    assert (len(flipped), len(every)) == (all_cell["flips"], all_cell["n"])  # type: ignore[arg-type]
+    assert {row["flips"] for row in flipped} == {"yes"}  # type: ignore[attr-defined]

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 from command_process import Commands, Result
-from committed_questions import worded
 from tiny_models import save_tiny
 
-from agent.answering.router import route
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
@@ -378,44 +376,7 @@ def test_every_tool_refuses_unknown_arguments_and_is_in_the_specification(tool: 
         call("sing", {})
 
 
-QUESTIONS = Path(__file__).parents[1] / "support" / "questions.txt"
-"""The committed list: questions that every run answers without a language model."""
-
-
-@pytest.mark.parametrize("question", QUESTIONS.read_text(encoding="utf-8").splitlines())
-def test_every_listed_question_is_answered_from_facts(
-    commands: Commands, strongest: str, pruned: str, question: str
-) -> None:
-    """Offline, with citations that hold; what is cited re-runs."""
-    answer = commands.ask("last", worded(question, strongest, pruned))
-    assert answer.exit_code == 0
-    assert answer.data["llm"] == "none (offline)"
-    assert "put in from" in answer.data["checked"], answer.data["answer"]
-    assert "Source: run b00d" in answer.data["answer"] or answer.data["certificates"]
-    assert len(answer.data["follow_ups"]) == 3
-    for offered in answer.data["follow_ups"]:
-        assert route(offered) is not None
-    if answer.data["certificates"]:
-        verified = commands.tool("verify", what="last")
-        assert verified.exit_code == 0
-        cited = [row["certificate"] for row in verified.data["certificates"]]
-        assert cited == answer.data["certificates"]
-
-
-def test_an_unknown_question_gets_a_list_and_no_claim(commands: Commands) -> None:
-    """Exit 2, no certificate, no number, the three nearest questions; `?` lists all."""
-    answer = commands.ask("last", "what is the sound of zebrafish?")
-    assert answer.exit_code == 2
-    assert answer.data["certificates"] == []
-    assert not any(character.isdigit() for character in answer.data["answer"])
-    assert len(answer.data["follow_ups"]) == 3
-    assert "“zebrafish”" in answer.data["answer"]
-    every = commands.ask("last", "?").data["follow_ups"]
-    assert len(every) > 20
-    assert all(route(offered) is not None for offered in every)
-
-
 def test_a_missing_argument_is_named() -> None:
     """And nothing of what was given stands in the message."""
-    with pytest.raises(UsageError, match=r"^tabulate: expected predicate, got none$"):
-        call("tabulate", {"run": "/nowhere/0c1f.mecharule", "neuron": "m1.3"})
+    with pytest.raises(UsageError, match=r"^tabulate: expected units, got none$"):
+        call("tabulate", {"run": "/nowhere/0c1f.mecharule"})

@@ -21,7 +21,7 @@ from rich.text import Text
 from tui_story import HOSTILE, FakeBackend, big_search, found, judged, story
 from tui_story import tested as node_tested
 
-from agent.answering.conversation import ask
+from agent.chat import ask
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, LayerCovered, NodeTested, RuleAnchored, RunFinished, SearchStarted
@@ -37,7 +37,7 @@ from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.types import Neuron, Regime
-from tools.registry import TOOLS, ToolResult
+from tools.registry import TOOLS
 from tui.backend import Backend
 from tui.character_charts import bar, coverage, figures, interval
 from tui.chat_pane import entry_text, plain_columns
@@ -47,13 +47,11 @@ from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.common import CommandScreen, fitted
 from tui.screens.compare_screen import CompareScreen, Side, compare
 from tui.screens.home_screen import HomeScreen
-from tui.screens.investigation_screen import InvestigationScreen
 from tui.screens.ledger_screen import LedgerScreen, hypothesis_rows, hypothesis_text
 from tui.screens.new_run import NewRunScreen, fields_of, settings_of
 from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
-from tui.screens.talking import answer_turns
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_rows import MOST_ELIDED, Branches, Judged, Key, Row, find_row, row_text, rows_of, why_opened
@@ -96,7 +94,6 @@ SCREENS: tuple[type[CommandScreen], ...] = (
     ReplayScreen,
     CompareScreen,
     LedgerScreen,
-    InvestigationScreen,
 )
 
 
@@ -585,23 +582,6 @@ def test_a_search_view_of_a_started_run_has_no_rows() -> None:
     """Before the first test there is nothing to show, and nothing fails."""
     state = fold([run_started(), SearchStarted(search="cha:1:m0", regime=1, layer=0, units=9)])
     assert rows_of(state.searches["cha:1:m0"]) == []
-
-
-@pytest.mark.parametrize("asks_back", [True, False])
-def test_what_may_be_asked_stands_once(asks_back: bool) -> None:
-    """Behind an answer; not again in one that has the questions itself: it asks back, or lists all for `?`."""
-    answers = {"  1  why?": [], "I answer:\n  why?": [], "It flips.": ["note"]}
-    for answer, notes in answers.items():
-        turns = answer_turns(ToolResult(data={"answer": answer, "follow_ups": ["why?"]}, text=""), 0.0)
-        assert [turn.who for turn in turns if "you may ask" in turn.text] == notes
-    data = {
-        "answer": "  1  why?" if asks_back else "It flips.",
-        "asks_back": asks_back,
-        "follow_ups": ["why?"],
-    }
-    turns = answer_turns(ToolResult(data=data, text=""), 0.0)
-    assert [turn.who for turn in turns if "you may ask" in turn.text] == ([] if asks_back else ["note"])
-    assert sum("why?" in turn.text for turn in turns) == 1
 
 
 def test_a_run_that_is_read_says_first_what_was_found(

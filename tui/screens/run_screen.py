@@ -12,7 +12,6 @@ from mecharule_ops.state.run_state import RunState
 from tui.chat_pane import ChatPane
 from tui.screens.common import Line, PressedTwice, fitted, hint_parts
 from tui.screens.compare_screen import CompareScreen, Side
-from tui.screens.investigation_screen import InvestigationScreen
 from tui.screens.panes import Arrangement
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.talking import Talking
@@ -182,7 +181,8 @@ class RunScreen(Talking):
         elif self.session.busy:
             self.app.tell("the search is still running; investigate when it has ended or was stopped")
         else:
-            self.app.push_screen(InvestigationScreen(self.session.run, question))
+            self.choose("chat")
+            self.investigate(question or f"when does {self.unit or 'the strongest unit'} flip?")
 
     def do_report(self) -> None:
         """The HTML report as a file; opened where a browser can be."""

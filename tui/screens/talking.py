@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import MechaRuleError
@@ -14,12 +16,15 @@ from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
 from tui.screens.view import RunView
 from tui.session import Entry, Session
+from tui.words import counted
 
 if TYPE_CHECKING:
+    from agent.consent import Priced
     from tools.registry import ToolResult
 
-MOST_OFFERED = 3
-"""Questions offered after an answer."""
+_YES, _NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
+_LOOK = 0.2
+"""Seconds between two looks at whether the person has given a question up."""
 
 
 class Talking(RunView):
@@ -33,6 +38,8 @@ class Talking(RunView):
         """The turn with what programs printed."""
         self._asking: list[threading.Event] = []
         """One a question that a model is asked; set when the person gives it up."""
+        self._consent: SimpleQueue[bool] | None = None
+        """Waits for a yes or a no to a price."""
 
     def give_up(self) -> bool:
         """Stop the model where it is asked something; False where it is not."""
@@ -48,6 +55,10 @@ class Talking(RunView):
         """Carry out a line of the chat: a command of the screen, a tool, or a question."""
         chat = self.query_one(ChatPane)
         chat.add(Entry(who="you", text=line))
+        if self._consent is not None and line.strip().lower() in _YES | _NO:
+            self._consent.put(line.strip().lower() in _YES)
+            self._consent = None
+            return
         words = line.replace("@", "").removeprefix("/").strip()
         name, _, argument = words.partition(" ")
         if not line.startswith("/"):
@@ -77,6 +88,18 @@ class Talking(RunView):
 
     # on a working thread -------------------------------------------------------------------------------
 
+    def _agreed(self, price: Priced) -> bool:
+        """Put a price to the person, who types yes or no; giving the model up is a no."""
+        waiting: SimpleQueue[bool] = SimpleQueue()
+        self._consent = waiting
+        asked = "\n".join(["The model asks for:", *(f"  {one}" for one in price.calls)])
+        entry = Entry(who="note", text=f"{asked}\nIt costs {price.words}. Type yes or no.")
+        self.app.call_from_thread(self.query_one(ChatPane).add, entry)
+        while not any(asked.is_set() for asked in self._asking):
+            with suppress(Empty):
+                return waiting.get(timeout=_LOOK)
+        return False
+
     def _called(self, turn: ChatLine, words: str) -> list[Entry]:
         """Call a tool: its turn, open."""
         began = time.monotonic()
@@ -103,7 +126,18 @@ class Talking(RunView):
         def tell(doing: str) -> None:
             self._become(turn, Entry(who="agent", text=f"… {doing}"))
 
-        listener = Listener(tell=tell, hear=hear, earlier=tuple(self.exchanges), should_stop=given_up.is_set)
+        def first(result: ToolResult) -> None:
+            if result.data.get("understood"):
+                self._become(turn, Entry(who="agent", text=f"{result.text}\n… the model's answer follows"))
+
+        listener = Listener(
+            tell=tell,
+            hear=hear,
+            earlier=tuple(self.exchanges),
+            first=first,
+            consent=self._agreed,
+            should_stop=given_up.is_set,
+        )
         try:
             result = self.app.backend.ask(question, self.session.run, listener)
         finally:
@@ -114,6 +148,21 @@ class Talking(RunView):
     def _become(self, turn: ChatLine, entry: Entry) -> None:
         self.app.call_from_thread(turn.become, entry)
         self.app.call_from_thread(self.query_one(ChatPane).to_end)
+
+    def investigate(self, question: str) -> None:
+        """Claims of a unit, registered and decided, in the chat."""
+        chat, run = self.query_one(ChatPane), self.session.run
+        chat.add(Entry(who="you", text=f"/investigate {question}"))
+        turn = chat.add(Entry(who="tool", text="investigate …"))
+
+        def work() -> list[Entry]:
+            def tell(doing: str) -> None:
+                self._become(turn, Entry(who="tool", text=f"investigate · {doing}"))
+
+            result = self.app.backend.investigate(run or "last", question, tell)
+            return [Entry(who="agent", text=result.text)]
+
+        self._answer(turn, work, "investigate: ")
 
     # commands ------------------------------------------------------------------------------------------
 
@@ -135,22 +184,15 @@ class Talking(RunView):
 
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
-    """The tools that were called, the answer with how many facts it has, and what may be asked next.
-
-    An answer that asks back has its questions in itself, each with its number.
-    """
+    """The tools that were called, the answer with how its check came out, and its facts, folded."""
     answer = str(result.data.get("answer") or result.text)
-    if result.data.get("checked") and result.data.get("llm") != "none (offline)":
+    if result.data.get("checked"):
         answer = f"{answer}\n({result.data['checked']})"
     turns = [*tool_turns(result, seconds), Entry(who="agent", text=answer)]
-    offered = result.data.get("follow_ups")
-    if (
-        isinstance(offered, list)
-        and offered
-        and not result.data.get("asks_back")
-        and offered[0] not in answer
-    ):
-        turns.append(Entry(who="note", text=f"you may ask: {' · '.join(map(str, offered[:MOST_OFFERED]))}"))
+    cited = result.data.get("cited")
+    if isinstance(cited, Mapping) and cited:
+        facts = "\n".join(f"[{id}] {sentence}" for id, sentence in cited.items())
+        turns.append(Entry(who="tool", text=f"{counted(len(cited), 'fact')} cited", detail=facts))
     return turns
 
 

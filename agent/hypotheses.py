@@ -1,0 +1,211 @@
+"""Claims of when a unit flips, from a question to their verdicts, without a language model.
+
+    propose → screen on train → register → decide on held-out records → verdict
+
+Proposed are the condition that the question names, else the run's own predicates over the prompt. Screening reads flips
+of train records alone and keeps those whose difference of rates is told apart from 0 most clearly, none that nearly
+fires alike. A claim is registered before any held-out flip is read for it and decided once, on all held-out records of
+its direction; those of one unit share one error (Holm). With a model the conversation's own tools do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from agent.canonical import Understood, understand
+from agent.chat import ask, names_of
+from agent.choice import NONE
+from mecharule_ops.confidence import difference_interval
+from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.numbers import percent, plural
+from mecharule_ops.questions.support import by_evidence
+from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import findings_of, opened, strongest_regime
+from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
+from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.thresholds import ALPHA
+from mecharule_ops.types import FlipsWhere, Neuron
+from tools._ablations import price_words
+from tools.registry import call
+from tools.result import Tell, ToolResult, of_facts
+
+MOST = 4
+"""Claims of a unit that are registered: each costs the others power."""
+THRESHOLD = 0.1
+"""Least difference of two flip rates that a claim is of."""
+PURSE = 60.0
+"""Seconds of ablations."""
+_TASK = (
+    "Investigate this to its end, without asking back: look at train records, register the claims that you hold, "
+    "decide them once on held-out records, and say what is shown and what is not."
+)
+ALIKE = 0.8
+"""MCC of two conditions' firing from which they are one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screened:
+    """A condition with its counts on train records."""
+
+    condition: str
+    words: str
+    where: FlipsWhere
+    low: float
+    """Lower end of the difference of the two rates."""
+
+
+def investigated(
+    run: str,
+    question: str,
+    tell: Tell = lambda line: None,
+    *,
+    llm: str | None = None,
+    seconds: float = PURSE,
+) -> ToolResult:
+    """The same with a language model where one is named: the conversation's loop, with a purse and no person.
+
+    The model may register and decide; its words are checked as in every answer.
+    """
+    if llm is None or llm == NONE:
+        return investigate(run, question, tell, seconds=seconds)
+    return ask(run, f"{question}\n{_TASK}", tell, llm=llm, earlier=(), seconds=seconds, decides=True)
+
+
+def investigate(
+    run: str,
+    question: str,
+    tell: Tell = lambda line: None,
+    *,
+    seconds: float | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> ToolResult:
+    """What holds of a question on held-out records, as facts; exit code 4 where nothing is shown.
+
+    `seconds` bounds the ablations, which are those of the unit on train and held-out records that have no stored
+    outcome. Raises `UsageError` where no unit is meant or known, `BudgetSpent` where the purse does not pay for it.
+    """
+    with opened(run) as held:
+        findings = findings_of(held)
+        unit, named = _about(held, findings, question)
+        regime = strongest_regime(held, unit)
+        missing = sum(forwards_missing(held, (unit,), drawn(held, regime, part)) for part in Part)
+        price = price_words(held, missing)
+        path = str(held.store.path)
+    if missing and seconds is not None and (price.seconds is None or price.seconds > seconds):
+        raise BudgetSpent(f"expected {price.words} within {seconds:g} s; `--seconds` allows more")
+    tell(f"price: {price.words}")
+    with opened(path, write=bool(missing), tell=tell, should_stop=should_stop) as held:
+        screened = [_one(held, unit, named)] if named else _screened(held, unit)
+    if not screened:
+        said = f"On train records no condition of the run tells the flips of {unit} apart, so none was registered"
+        key = f"unit.{unit}.claims"
+        return of_facts([fact(said, f"run:{findings.run}", unit=unit, key=key, value=[])], exit_code=4)
+    for one in screened:
+        counts = one.where
+        tell(
+            f"train: {one.words}: {counts.holds.flips} of {counts.holds.n}, elsewhere "
+            f"{counts.elsewhere.flips} of {counts.elsewhere.n}"
+        )
+    claims = [_registered(path, unit, one, tell) for one in screened]
+    decided = call("decide", {"run": path, "claims": ",".join(claims), "yes": True}, tell)
+    return _told(findings, unit, screened, decided)
+
+
+def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
+    """The unit that is meant, else the first by evidence, and the condition that is named. Raises `UsageError`."""
+    names = names_of(run)
+    read = understand(question, names)
+    units = read.units if isinstance(read, Understood) else ()
+    if not units:
+        from agent.canonical import UNIT
+
+        units = tuple(UNIT.findall(question))
+    found = [str(each.neuron) for each in by_evidence(findings)]
+    chosen = next(iter([*units, *found]), None)
+    if chosen is None:
+        raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
+    condition = read.condition if isinstance(read, Understood) else ""
+    if not condition and " where " in question:
+        said = question.partition(" where ")[2]
+        condition = names.condition(said) or ""
+        if not condition:
+            raise UsageError(
+                f"expected a condition over the run's columns after where, got {said.strip(' ?')!r}; "
+                f"columns: {', '.join(names.columns)}"
+            )
+    return Neuron.parse(chosen), condition
+
+
+def _one(run: Run, unit: Neuron, condition: str) -> Screened:
+    places = drawn(run, strongest_regime(run, unit), Part.TRAIN)
+    flips = run.flips([(unit,)], places, strongest_regime(run, unit))[0]
+    return _counted(run, condition, fires(run, condition)[places], flips)
+
+
+def _counted(
+    run: Run, condition: str, holds: Bool[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]
+) -> Screened:
+    where = FlipsWhere.of(holds, flips)
+    low, _ = difference_interval(
+        where.holds.flips, where.holds.n, where.elsewhere.flips, where.elsewhere.n, ALPHA
+    )
+    return Screened(condition=condition, words=rule_in_words(condition, run.task), where=where, low=low)
+
+
+def _screened(run: Run, unit: Neuron) -> list[Screened]:
+    """The clearest conditions of the run's vocabulary and their contraries, on train records."""
+    regime = strongest_regime(run, unit)
+    places = drawn(run, regime, Part.TRAIN)
+    flips = run.flips([(unit,)], places, regime)[0]
+    counted: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
+    for condition in _proposed(run):
+        holds = fires(run, condition)[places]
+        counted.append((_counted(run, condition, holds, flips), holds))
+    kept: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
+    for one, holds in sorted(counted, key=lambda each: -each[0].low):
+        if one.low <= 0 or len(kept) == MOST:
+            break
+        if all(mcc(holds, other) < ALIKE for _, other in kept):
+            kept.append((one, holds))
+    return [one for one, _ in kept]
+
+
+def _proposed(run: Run) -> Iterator[str]:
+    """Predicates over the prompt alone, each with its contrary."""
+    for predicate in run.table.predicates:
+        text = str(predicate)
+        if run.prompt_only(text):
+            yield text
+            yield f"not ({text})"
+
+
+def _registered(run: str, unit: Neuron, one: Screened, tell: Tell) -> str:
+    given = {"run": run, "neuron": str(unit), "predicate": one.condition, "threshold": THRESHOLD}
+    result: Any = call("register", given, tell).data
+    return str(result["claim"])
+
+
+def _told(findings: Findings, unit: Neuron, screened: Sequence[Screened], decided: ToolResult) -> ToolResult:
+    """The verdict first, then each claim's counts, then how many looks these records have had."""
+    claims: Any = decided.data["claims"]
+    shown = [
+        one for claim, one in zip(claims, screened, strict=True) if claim["state"] in ("supported", "shown")
+    ]
+    head = (
+        f"Shown on held-out records: {unit} flips more often where {' and where '.join(one.words for one in shown)}"
+        if shown
+        else f"Nothing is shown of when {unit} flips: none of {plural(len(screened), 'claim')} held by a difference of "
+        f"{percent(THRESHOLD)} on held-out records"
+    )
+    value = [one.condition for one in shown]
+    first = fact(head, f"run:{findings.run}", unit=unit, key=f"unit.{unit}.claims.shown", value=value)
+    facts: list[Fact] = [first, *decided.facts]
+    return of_facts(facts, exit_code=0 if shown else 4)

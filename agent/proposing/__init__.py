@@ -1,1 +1,0 @@
-"""Predicates that a language model proposes, and how each is judged."""

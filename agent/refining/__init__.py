@@ -1,1 +1,0 @@
-"""Hypotheses about units: suggested, registered, tested once, kept in the ledger."""

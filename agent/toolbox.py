@@ -1,0 +1,179 @@
+"""The tools of one run as a language model calls them: the run is filled in, facts get ids, a price is asked first.
+
+Of what the tools take, a model is never offered what only a person decides or what is of a screen: accepting a price,
+naming a file or another folder, showing concealed texts, the form of a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.tools import StructuredTool
+
+from agent.prose import Cited
+from mecharule_ops.codec import canonical_json
+from mecharule_ops.errors import MechaRuleError, UsageError
+from tools.registry import TOOLS, Tell, ToolResult, call
+
+NOT_OFFERED = frozenset(
+    ("export", "runs", "models", "data", "doctor", "selftest", "spec", "tasks", "plan", "repair", "decide")
+)
+"""Of a machine, of files, or a person's to decide."""
+_OF_PEOPLE = frozenset(
+    ("run", "yes", "estimate", "show_text", "csv", "md", "tex", "svg", "html", "model", "device", "dtype")
+)
+LONGEST = 6000
+"""Characters of a result that a model reads; what is cut is said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """What a call costs before it runs."""
+
+    seconds: float | None
+    """None where no pace is known."""
+    words: str
+
+
+class Toolbox:
+    """The tools of the run whose file lies at `run`; `tell` hears what a tool is doing."""
+
+    def __init__(self, run: str, tell: Tell = lambda line: None, *, decides: bool = False) -> None:
+        self._run = run
+        self._tell = tell
+        self._one_at_a_time = asyncio.Lock()
+        left_out = NOT_OFFERED - ({"decide"} if decides else set())
+        self.names = tuple(name for name in TOOLS if name not in left_out)
+
+    def tools(self) -> list[StructuredTool]:
+        """Every tool offered, the same list at every turn."""
+        return [
+            StructuredTool(
+                name=name,
+                description=TOOLS[name].help,
+                args_schema=schema_of(name),
+                coroutine=self._calling(name),
+                response_format="content_and_artifact",
+            )
+            for name in self.names
+        ]
+
+    def quote(self, name: str, given: Mapping[str, object]) -> Quote | None:
+        """The price of a call; None for one that ablates nothing. Raises what the tool raises."""
+        if name not in self.names or "estimate" not in TOOLS[name].arguments.model_fields:
+            return None
+        result = self.call(name, {**given, "estimate": True})
+        price: Any = result.data.get("price")
+        if not price or not price["example_forwards"]:
+            return None
+        return Quote(seconds=price["seconds"], words=result.text.removeprefix("price: "))
+
+    def call(self, name: str, given: Mapping[str, object]) -> ToolResult:
+        """A tool's result. Raises `UsageError` on one that is not offered, and what the tool raises."""
+        if name not in self.names:
+            raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
+        arguments = TOOLS[name].arguments
+        return call(name, arguments.about(self._run, given), self._tell)
+
+    def _calling(self, name: str) -> Any:
+        async def work(**given: object) -> tuple[str, list[dict[str, Any]]]:
+            # One after another, so that facts are numbered in the order of the calls and one model is in memory.
+            async with self._one_at_a_time:
+                return await asyncio.to_thread(self._result, name, given)
+
+        return work
+
+    def _result(self, name: str, given: Mapping[str, object]) -> tuple[str, list[dict[str, Any]]]:
+        arguments = TOOLS[name].arguments
+        agreed = {"yes": True} if "yes" in arguments.model_fields else {}
+        try:
+            result = self.call(name, {**_known(name, given), **agreed})
+        except MechaRuleError as error:
+            return f"error: {error}", []
+        asked = canonical_json(dict(given))
+        return "", [{**fact, "arguments": asked} for fact in statements(result)]
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON schema of what a model may tell a tool."""
+    schema: dict[str, Any] = TOOLS[name].arguments.model_json_schema()
+    properties = {key: _short(value) for key, value in schema["properties"].items() if key not in _OF_PEOPLE}
+    required = [key for key in schema.get("required", []) if key in properties]
+    return {"type": "object", "title": name, "properties": properties, "required": required}
+
+
+def _short(value: Any) -> Any:
+    """A property without what says nothing to a reader: titles, defaults of None, a union with null."""
+    kept = {key: each for key, each in value.items() if key != "title"}
+    if kept.get("default", ...) is None:
+        del kept["default"]
+    members = [one for one in kept.get("anyOf", ()) if one.get("type") != "null"]
+    return {**{key: each for key, each in kept.items() if key != "anyOf"}, **members[0]} if members else kept
+
+
+def _known(name: str, given: Mapping[str, object]) -> Mapping[str, object]:
+    """The arguments, none of them a person's. Raises `UsageError` on one that is."""
+    if extra := sorted(_OF_PEOPLE & given.keys()):
+        raise UsageError(f"expected arguments of {name} that a model may give, got {', '.join(extra)}")
+    return given
+
+
+def statements(result: ToolResult) -> list[dict[str, Any]]:
+    """What a result states, each without an id: its facts, and of a table each row under its head."""
+    facts = [{"sentence": fact.said, "sources": list(fact.sources)} for fact in result.facts]
+    if facts:
+        return facts
+    return [{"sentence": line.strip(), "sources": []} for line in result.text.splitlines() if line.strip()]
+
+
+def numbered(messages: Sequence[AnyMessage], new: Sequence[ToolMessage]) -> list[ToolMessage]:
+    """Tool messages with their facts numbered on from those of the conversation, and written out."""
+    place = sum(len(one.artifact or ()) for one in messages if isinstance(one, ToolMessage))
+    told = []
+    for message in new:
+        facts = []
+        for fact in message.artifact or ():
+            place += 1
+            facts.append({**fact, "id": f"f{place}"})
+        written, cut = _written(facts)
+        content = "\n".join(filter(None, [str(message.content), written, cut]))
+        told.append(message.model_copy(update={"artifact": facts, "content": content or "(nothing)"}))
+    return told
+
+
+def _written(facts: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """The facts a line each as far as there is room, and what is said of the rest."""
+    lines: list[str] = []
+    room = LONGEST
+    for fact in facts:
+        line = f"[{fact['id']}] {fact['sentence']}"
+        room -= len(line) + 1
+        if room < 0:
+            rest = len(facts) - len(lines)
+            return "\n".join(lines), f"({rest} more of {len(facts)}; ask for less at once, or of one kind)"
+        lines.append(line)
+    return "\n".join(lines), ""
+
+
+def cited_of(messages: Iterable[AnyMessage]) -> dict[str, Cited]:
+    """Every fact of a conversation by its id."""
+    return {
+        fact["id"]: Cited(
+            id=fact["id"],
+            sentence=fact["sentence"],
+            arguments=fact.get("arguments", ""),
+            sources=tuple(fact.get("sources", ())),
+        )
+        for message in messages
+        if isinstance(message, ToolMessage)
+        for fact in message.artifact or ()
+    }
+
+
+def calls_of(message: AnyMessage) -> list[Any]:
+    """The tool calls of a reply."""
+    return list(message.tool_calls) if isinstance(message, AIMessage) else []

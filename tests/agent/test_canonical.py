@@ -1,0 +1,103 @@
+"""Questions without a model: what is understood, and that nothing else is taken for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent.canonical import Names, Suggested, Understood, arguments_of, filled, rows, understand
+from agent.toolbox import NOT_OFFERED
+from tools.registry import TOOLS
+
+NAMES = Names(
+    units=("m1.14", "a2.h3"),
+    shown=2,
+    nouns={"m1.14": "channel", "a2.h3": "head"},
+    columns=("a", "b", "op"),
+    terms={"mcc": "MCC", "τ": "τ"},
+    condition=lambda said: said if "==" in said or "carry" in said else None,
+    prompt="12 + 5 =",
+    other="m0.0",
+    like="carry(a, b)",
+)
+LETTERS = {"U": "m1.14", "V": "a2.h3", "C": "carry(a, b)", "K": "op", "P": "'12 + 5 ='", "W": "MCC"}
+
+
+def spoken(wording: str) -> str:
+    """A wording with names in the place of its letters."""
+    return " ".join(LETTERS.get(word, word) for word in wording.split()) + "?"
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_each_wording_is_its_own_question(row: object) -> None:
+    assert row.tool in TOOLS  # type: ignore[attr-defined]
+    assert len(row.wordings) == 6  # type: ignore[attr-defined]
+    for wording in row.wordings:  # type: ignore[attr-defined]
+        read = understand(spoken(wording), NAMES)
+        assert isinstance(read, Understood), wording
+        assert read.row.name == row.name, wording  # type: ignore[attr-defined]
+        TOOLS[read.row.tool].arguments(**TOOLS[read.row.tool].arguments.about("last", arguments_of(read)))
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_each_is_offered_as_a_question_that_is_understood(row: object) -> None:
+    asked = filled(row, NAMES)  # type: ignore[arg-type]
+    read = understand(asked, NAMES, "m1.14")
+    assert isinstance(read, Understood)
+    assert read.row.name == row.name  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "given"),
+    [
+        ("Why does the strongest head flip?", "why", {"neuron": "a2.h3"}),
+        ("why does the second strongest unit flip", "why", {"neuron": "a2.h3"}),
+        ("how sure is it?", "sure", {"neuron": "m1.14"}),
+        ("does it flip more where op == '-'?", "where", {"units": "m1.14", "where": "op == '-'"}),
+        ("how often is the modle right?", "accuracy", {"topic": "accuracy"}),
+        ("does m1.14 flip 120-7=?", "flip", {"neuron": "m1.14", "prompt": "120-7="}),
+        ("prove it", "proof", {}),
+    ],
+)
+def test_names_and_pronouns_are_read(question: str, name: str, given: dict[str, object]) -> None:
+    read = understand(question, NAMES, "m1.14")
+    assert isinstance(read, Understood)
+    assert (read.row.name, arguments_of(read)) == (name, given)
+
+
+OTHERS = (
+    "which units were not found to be heads in layer three?",
+    "why doesn't m1.14 flip?",
+    "does m1.14 cause addition?",
+    "how many heads are there in africa",
+    "is m1.14 weaker than the moon?",
+    "does m1.14 flip more where the moon is full?",
+    "what is the p value of m1.14?",
+    "which units flip only subtractions?",
+    "what did the search miss in layer 3?",
+    "why does the fifth strongest head flip?",
+    "how accurate is the model on Tuesdays?",
+    "why do m1.14 and a2.h3 and m1.15 flip?",
+    "hello",
+    "",
+    "¿por qué?",
+)
+
+
+@pytest.mark.parametrize("question", OTHERS)
+def test_anything_else_gets_three_suggestions_and_no_answer(question: str) -> None:
+    read = understand(question, NAMES, "m1.14")
+    assert isinstance(read, Suggested), read
+    assert len(read.questions) == 3
+    assert all(isinstance(understand(one, NAMES), Understood) for one in read.questions)
+
+
+def test_what_is_not_shown_has_no_rank() -> None:
+    none = replace(NAMES, shown=0)
+    assert isinstance(understand("why does the strongest head flip?", none), Suggested)
+    assert isinstance(understand("why does m1.14 flip?", none), Understood)
+
+
+def test_no_question_is_answered_by_a_tool_that_only_a_person_may_use() -> None:
+    assert not {row.tool for row in rows()} & (NOT_OFFERED - {"verify"})

@@ -1,0 +1,173 @@
+"""Chat models of both SDKs on loopback servers that speak their protocols: the loop's conditions, fault by fault."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import WIRES, choice_of, model_of, served
+from llm_wire import CANARY, anthropic_events, chat_events, stream
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from agent import chat_models
+from agent.model_faults import ModelFault
+from agent.talk import Answer, Stopped, Talk
+from mecharule_ops.events import Event, LlmMessage
+
+UNITS = ("c1", "neurons", {"limit": 3})
+RULES = ("c2", "rules", {"limit": 2})
+
+
+@pytest.fixture(params=WIRES)
+def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(chat_models, "RETRIES", 0)
+    return str(request.param)
+
+
+def _ask(server: HTTPServer, wire: str, run: Path, **more: Any) -> Answer:
+    talk = Talk(model=model_of(server, wire), choice=choice_of(server, wire), path=run, **more)
+    return talk.ask("which units were found?")
+
+
+def test_thinking_and_parallel_results_go_back_and_the_tools_stay_the_same(
+    httpserver: HTTPServer, wire: str, copied_run: Path
+) -> None:
+    """Signed or encrypted thinking as it came, a result a call, one list of tools, the start asked to be cached."""
+    made = WIRES[wire]
+    bodies = served(httpserver, wire, made.calls(UNITS, RULES), made.says("Two were found."))
+    answer = _ask(httpserver, wire, copied_run)
+    assert answer.text == "Two were found."
+    assert [name for name, _ in answer.calls] == ["neurons", "rules"]
+    first, second = bodies
+    assert first["tools"] == second["tools"]
+    sent = json.dumps(second)
+    for token in {"anthropic": ("SIGNED", "cache_control"), "responses": ("ENCRYPTED",), "chat": ()}[wire]:
+        assert token in sent
+    results = [one for one in ("c1", "c2") if sent.count(f'"{one}"') >= 2]
+    assert results == ["c1", "c2"], "each call and its result once"
+    assert CANARY not in json.dumps([{k: v for k, v in body.items() if k != "headers"} for body in bodies])
+
+
+def test_tokens_are_counted_and_words_are_heard(httpserver: HTTPServer, wire: str, copied_run: Path) -> None:
+    served(httpserver, wire, WIRES[wire].says("It is so."))
+    heard: list[str] = []
+    answer = _ask(httpserver, wire, copied_run, heard=heard.append)
+    assert "".join(heard) == "It is so."
+    assert (answer.bill.requests, answer.bill.read, answer.bill.written) == (1, 11, 7)
+
+
+def _failing(status: int, message: str = "it failed") -> Callable[[str], Response]:
+    body = json.dumps({"type": "error", "error": {"type": "some_error", "message": f"{message} {CANARY}"}})
+    return lambda wire: Response(body, status=status, mimetype="application/json")
+
+
+def _cut(wire: str) -> Response:
+    events = WIRES[wire].says("Hello there, this is whole")[:-3]
+    return stream(events, done=False, declared=500)
+
+
+FAULTS: dict[str, tuple[Callable[[str], Response], str]] = {
+    "401": (_failing(401), "refused the key"),
+    "403": (_failing(403), "refused the key"),
+    "404": (_failing(404), "check the model's name"),
+    "429": (_failing(429), "limits the rate"),
+    "500": (_failing(500), "ask again later"),
+    "529": (_failing(529), "ask again later"),
+    "context too long": (_failing(400, "the request exceeds the available context size"), "context size"),
+    "cut stream": (_cut, ""),
+    "bad JSON": (lambda wire: Response(b"data: {broken\n\n", mimetype="text/event-stream"), ""),
+    "a page": (lambda wire: Response(b"<html>", mimetype="text/html"), ""),
+    "empty": (lambda wire: stream(WIRES[wire].says("")), "gave no answer"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_one_line_without_a_key(
+    httpserver: HTTPServer, wire: str, copied_run: Path, fault: str
+) -> None:
+    """And told as an event, but for an answer that is none."""
+    make, said = FAULTS[fault]
+    served(httpserver, wire, make(wire))
+    told: list[Event] = []
+    with pytest.raises(ModelFault) as raised:
+        _ask(httpserver, wire, copied_run, emit=told.append)
+    line = str(raised.value)
+    assert said in line
+    assert "\n" not in line
+    assert CANARY not in line
+    assert raised.value.exit_code == 3
+    if fault != "empty":
+        (event,) = [one for one in told if isinstance(one, LlmMessage)]
+        assert (event.ok, event.text) == (False, line)
+
+
+def test_a_server_that_is_not_there_is_one_line(wire: str, copied_run: Path) -> None:
+    with HTTPServer() as server:
+        model, choice = model_of(server, wire), choice_of(server, wire)
+    with pytest.raises(ModelFault, match="did not answer; check the network and the base URL"):
+        Talk(model=model, choice=choice, path=copied_run).ask("why?")
+
+
+def test_what_may_work_later_is_asked_again(
+    httpserver: HTTPServer, wire: str, copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_models, "RETRIES", 2)
+    bodies = served(httpserver, wire, _failing(500)(wire), WIRES[wire].says("At last."))
+    assert _ask(httpserver, wire, copied_run).text == "At last."
+    assert len(bodies) == 2
+
+
+def test_stopping_ends_a_request_under_way(httpserver: HTTPServer, wire: str, copied_run: Path) -> None:
+    """A server that is silent is left at once."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    def silent(request: object) -> Response:
+        asked.set()
+        assert go_on.wait(20)
+        return stream(WIRES[wire].says("late"))
+
+    httpserver.expect_request(WIRES[wire].path, method="POST").respond_with_handler(silent)
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        _ask(httpserver, wire, copied_run, should_stop=asked.is_set)
+    go_on.set()
+    assert time.monotonic() - began < 15, "it did not wait for the server"
+
+
+def test_nothing_is_sent_to_a_tracer(
+    httpserver: HTTPServer, copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the environment says: a trace would be a request to another path of the same server."""
+    for name, value in {
+        "LANGSMITH_TRACING": "true",
+        "LANGCHAIN_TRACING_V2": "true",
+        "LANGSMITH_API_KEY": CANARY,
+        "LANGSMITH_ENDPOINT": httpserver.url_for("/trace"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    served(httpserver, "chat", WIRES["chat"].says("Yes."))
+    _ask(httpserver, "chat", copied_run)
+    assert {request.path for request, _ in httpserver.log} == {WIRES["chat"].path}
+
+
+def test_a_refusal_to_answer_is_no_answer(httpserver: HTTPServer, copied_run: Path) -> None:
+    served(httpserver, "anthropic", anthropic_events(stop="refusal"))
+    with pytest.raises(ModelFault, match="ask again, or another way"):
+        _ask(httpserver, "anthropic", copied_run)
+
+
+def test_a_call_without_an_index_is_a_call(httpserver: HTTPServer, copied_run: Path) -> None:
+    """Some servers of the OpenAI kind leave it out."""
+    events = chat_events(call=("neurons", "{}"))
+    for _, chunk in events:
+        for choice in chunk["choices"]:
+            for call in choice["delta"].get("tool_calls", ()):
+                del call["index"]
+    served(httpserver, "chat", events, WIRES["chat"].says("Done."))
+    assert _ask(httpserver, "chat", copied_run).text == "Done."

@@ -1,0 +1,109 @@
+"""A provider on the loopback: answers in order, requests kept, and a chat model of LangChain in front of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from llm_wire import CANARY, anthropic_events, chat_calls, chat_events, item_events, response_events, stream
+from pytest_httpserver import HTTPServer
+from werkzeug import Request as WireRequest
+from werkzeug import Response
+
+from agent import chat_models
+from agent.choice import Choice
+
+Events = list[tuple[str, dict[str, Any]]]
+THOUGHT = {"type": "thinking", "thinking": "Let me think of it.", "signature": "SIGNED"}
+REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ENCRYPTED"}
+
+
+def _used(id: str, name: str, given: Mapping[str, object]) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": name, "input": dict(given)}
+
+
+def _called(id: str, name: str, given: Mapping[str, object]) -> dict[str, Any]:
+    return {
+        "type": "function_call",
+        "id": f"fc_{id}",
+        "call_id": id,
+        "name": name,
+        "arguments": json.dumps(given),
+        "status": "completed",
+    }
+
+
+Call = tuple[str, str, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """One protocol: where it is asked, and how it says a text and calls after some thinking."""
+
+    path: str
+    base: str
+    spec: str
+    says: Callable[[str], Events]
+    calls: Callable[..., Events]
+
+
+WIRES: Mapping[str, Wire] = {
+    "anthropic": Wire(
+        path="/v1/messages",
+        base="/",
+        spec="anthropic/test",
+        says=lambda text: anthropic_events({"type": "text", "text": text}),
+        calls=lambda *calls: anthropic_events(THOUGHT, *(_used(*one) for one in calls), stop="tool_use"),
+    ),
+    "responses": Wire(
+        path="/v1/responses",
+        base="/v1",
+        spec="openai/test",
+        says=response_events,
+        calls=lambda *calls: item_events(REASONED, *(_called(*one) for one in calls)),
+    ),
+    "chat": Wire(
+        path="/v1/chat/completions",
+        base="/v1",
+        spec="openai/test",
+        says=chat_events,
+        calls=lambda *calls: chat_calls(
+            "Let me think of it.", *((id, name, json.dumps(given)) for id, name, given in calls)
+        ),
+    ),
+}
+
+
+def served(server: HTTPServer, wire: str, *answers: Response | Events) -> list[dict[str, Any]]:
+    """Answers in order, the last for ever; gives the bodies of requests as they come, headers under `headers`."""
+    bodies: list[dict[str, Any]] = []
+
+    def handle(request: WireRequest) -> Response:
+        body = json.loads(request.get_data(as_text=True))
+        bodies.append({**body, "headers": dict(request.headers)})
+        answer = answers[min(len(bodies), len(answers)) - 1]
+        return answer if isinstance(answer, Response) else stream(answer)
+
+    server.expect_request(WIRES[wire].path, method="POST").respond_with_handler(handle)
+    return bodies
+
+
+def choice_of(server: HTTPServer, wire: str, **more: Any) -> Choice:
+    """The choice of the model behind the server."""
+    return Choice(
+        spec=WIRES[wire].spec, why="chosen by --llm", base_url=server.url_for(WIRES[wire].base), **more
+    )
+
+
+def model_of(server: HTTPServer, wire: str, **more: Any) -> BaseChatModel:
+    """The chat model behind the server."""
+    environment = {"ANTHROPIC_API_KEY": CANARY, "OPENAI_API_KEY": CANARY}
+    model = chat_models.chat_model(choice_of(server, wire, **more), environment)
+    assert model is not None
+    if wire == "responses":
+        # A base URL stands for a server of the OpenAI kind; the provider's own protocol is asked for here.
+        model = model.model_copy(update={"use_responses_api": True})
+    return model
