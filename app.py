@@ -175,12 +175,6 @@ def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -
     )
 
 
-def _replay(asked: verbs.ReplayOptions, options: argparse.Namespace) -> int:
-    from tools.show import replay
-
-    return _work(options, lambda show: replay(asked.run, show, asked.speed))
-
-
 def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
     from agent.chat import ask
     from agent.consent import at_terminal
@@ -262,7 +256,6 @@ HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "resume": _resume,
     "fork": _fork,
     "demo": _demo,
-    "replay": _replay,
     "investigate": _investigate,
     "ask": _ask,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import fill
@@ -15,15 +16,19 @@ from tools.arguments import TableArguments
 from tools.registry import ToolResult
 
 WIDTH = 120
-STATED = 8
-"""Rows that an answer states."""
 _TEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def shown(
-    title: str, table: Table, given: TableArguments, *, under: Sequence[str] = (), **data: object
+    title: str,
+    table: Table,
+    given: TableArguments,
+    *,
+    under: Sequence[str] = (),
+    key: str = "rows",
+    **data: object,
 ) -> ToolResult:
-    """The first `limit` rows as text or in the format asked; the same rows as JSON.
+    """The first `limit` rows as text or in the format asked; the same rows as facts, whose keys begin with `key`.
 
     `under` names columns of long texts, which text puts on lines of their own under each row.
     """
@@ -34,22 +39,26 @@ def shown(
     return ToolResult(
         data={**data, "rows": rows, "rows_in_all": len(table.rows), "truncated": left_out > 0},
         text=_formatted(title, cut, given, note if left_out else "", under),
-        facts=tuple(_facts(rows, len(table.rows), data.get("run"))),
+        facts=tuple(_facts(key, rows, len(table.rows), data.get("run"))),
     )
 
 
-def _facts(rows: Sequence[Mapping[str, str]], total: int, run: object) -> Iterator[Fact]:
+def _facts(key: str, rows: Sequence[Mapping[str, str]], total: int, run: object) -> Iterator[Fact]:
     """`m4.12: status τ-agonist, flips D+ 28/64, …`, a sentence a row; the first column names what it is about."""
-    sources = () if run is None else (f"run:{run}",)
-    for row in rows[:STATED]:
+    sources, seen = () if run is None else (f"run:{run}",), Counter[str]()
+    for row in rows:
         head = next((row[name] for name in ("unit", "certificate") if row.get(name)), None)
         cells = ", ".join(f"{name} {value}" for name, value in row.items() if value.strip() and value != head)
-        unit = row.get("unit") or None
-        yield fact(f"{head}: {cells}" if head else cells, *sources, unit=unit)
-    if not rows:
-        yield fact("There is none", *sources)
-    elif total > STATED:
-        yield fact(f"{total} in all; the others are left out here", *sources)
+        name = f"{key}.{head or next(iter(row.values()))}"
+        seen[name] += 1
+        again = f".{seen[name]}" if seen[name] > 1 else ""
+        said = f"{head}: {cells}" if head else cells
+        yield fact(said, *sources, unit=row.get("unit") or None, key=f"{name}{again}", value=dict(row))
+    left = total - len(rows)
+    said = (
+        f"{total:,} in all{f', {left:,} of them left out here' if left else ''}" if total else "There is none"
+    )
+    yield fact(said, *sources, key=f"{key}.in_all", value=total)
 
 
 def joined(tables: Sequence[tuple[str, Table]]) -> Table:

@@ -77,6 +77,8 @@ AboutTopic = Literal[
 """What `about` can be asked."""
 NARROWED: tuple[AboutTopic, ...] = ("accuracy", "failures", "successes")
 """Of these what may be asked of the records where a predicate holds."""
+ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candidates", "slices"]
+"""What `show` prints as a table."""
 UnitTopic = Literal["strength", "chance", "held-out", "selective", "rules", "replacement"]
 """What `unit` can be asked."""
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]
@@ -202,25 +204,6 @@ class ExportArguments(Arguments):
     run: RunName = "last"
     folder: str | None = Field(None, description="a new or empty folder; default: ./RUN-export")
     show_text: ShowText = False
-
-
-class TreeArguments(TableArguments):
-    """the search tree: every tested group with its flips, upper bound and verdict"""
-
-    layer: int | None = Field(None, ge=0, description="one layer only")
-    search: str | None = Field(None, description="one search only, such as cha:1:m4")
-
-
-class NeuronsArguments(TableArguments):
-    """the localized units, strongest first"""
-
-
-class RulesArguments(TableArguments):
-    """when units flip: rules of their accounts beside free-form trees, and anchored rules, with held-out scores"""
-
-
-class EvidenceArguments(TableArguments):
-    """the certificates of a run and what each one claims"""
 
 
 class ScoreArguments(Arguments):
@@ -371,10 +354,6 @@ class GatesArguments(Arguments):
     yes: Accepted = False
 
 
-class HypothesesArguments(TableArguments):
-    """the hypothesis ledger: what was predicted of a unit, how it was decided, what came out"""
-
-
 class CoversArguments(DirectedArguments):
     """what else a unit's rule covers: records on which it fires, units with the same rule"""
 
@@ -449,11 +428,15 @@ class RunsArguments(Arguments):
     limit: int = Field(20, ge=1, description="runs shown")
 
 
-class ShowArguments(OfRunArguments):
-    """print what a finished run found, on one screen; --full prints the whole report"""
+class ShowArguments(TableArguments):
+    """print what a run found: on one screen, as the whole report, or one table of it"""
 
+    table: ShownTable | None = Field(
+        None, description="one table: units, rules, certificates, claims, tree, …"
+    )
+    layer: int | None = Field(None, ge=0, description="one layer only, of tree and candidates")
+    search: str | None = Field(None, description="one search only of the tree, such as cha:1:m4")
     full: bool = Field(False, description="the whole report")
-    md: bool = Field(False, description="the whole report as Markdown")
     html: str | None = Field(None, description="write one self-contained page to this file")
 
 

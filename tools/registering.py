@@ -129,7 +129,8 @@ def _claim(run: Run, entry: Hypothesis) -> Claim:
     """What is claimed. Raises `UsageError` for a prediction of another kind."""
     if not isinstance(entry.prediction, Claim):
         raise UsageError(
-            f"expected claims made by `mecharule register`, got {entry.id}; `mecharule hypotheses {run.id}` lists all"
+            f"expected claims made by `mecharule register`, got {entry.id}; `mecharule show {run.id} --table claims` "
+            "lists all"
         )
     return entry.prediction
 

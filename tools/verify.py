@@ -177,7 +177,7 @@ def _run_with(given: VerifyArguments) -> str:
         )
     raise UsageError(
         f"expected a certificate of some run, a file or an exported folder, got {given.what!r}; "
-        "list them with `mecharule evidence RUN`"
+        "list them with `mecharule show RUN --table certificates`"
     )
 
 

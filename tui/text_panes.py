@@ -24,8 +24,8 @@ FIGURES_HELP = (
 RULES_HELP = (
     "One line a rule that predicts when ablating a unit flips the answer: by what it may read (input, clean run, "
     "mechanism), then the anchored one. MCC was scored once on held-out records, which fitted nothing and decide, "
-    "corrected over all learned rules of the run (Holm), which are shown; `mecharule rules` lists them all. trees is "
-    "that of free-form trees over the same columns. s sorts by the next column, / filters, y copies a line, e "
+    "corrected over all learned rules of the run (Holm), which are shown; `mecharule show --table rules` lists all. "
+    "trees is that of free-form trees over the same columns. s sorts by the next column, / filters, y copies a line, e "
     "writes what is shown as CSV and Markdown."
 )
 RUNS_HELP = (

@@ -30,10 +30,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("versus", "layer", "disguise", "tabulate", "compare-prompts", "register", "decide"),
         *("unit", "records", "investigate", "gates"),
     ),
-    "look through a run": (
-        *("runs", "neurons", "rules", "evidence", "hypotheses", "missed", "weakest", "tree", "compare"),
-        *("about", "define", "replay", "export"),
-    ),
+    "look through a run": (*("runs", "missed", "weakest", "compare", "about", "define", "export"),),
     "work step by step": ("score", "extract", "slices", "candidates", "localise", "fork"),
     "tasks, models, machine": ("tasks", "models", "data", "doctor", "spec"),
 }
@@ -42,6 +39,12 @@ GONE: Mapping[str, str] = {
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
     "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
     "repair": "`mecharule gates RUN` learns when to switch found units off; `--export DIR` writes them",
+    "evidence": "`mecharule show RUN --table certificates` lists the certificates",
+    "hypotheses": "`mecharule show RUN --table claims` lists the registered claims",
+    "neurons": "`mecharule show RUN --table units` lists the units",
+    "rules": "`mecharule show RUN --table rules` lists the rules",
+    "tree": "`mecharule show RUN --table tree` lists every tested group",
+    "replay": "`mecharule` alone opens the terminal app, where `t` replays a run",
     "refine": "`mecharule investigate RUN QUESTION` registers claims of when a unit flips and decides them",
     "serve": "`mecharule` alone opens the terminal app, over ssh too",
 }

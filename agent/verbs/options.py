@@ -167,15 +167,6 @@ class DemoOptions(Arguments):
     """the bundled model: search, rule, question, certificate; offline, under a minute"""
 
 
-class ReplayOptions(_Verb):
-    """tell a run's story again, from its events"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
-    speed: float = 0.0
-    """1 is as it happened, 10 ten times as fast, 0 at once"""
-
-
 class InvestigateOptions(_Verb):
     """register claims of when a unit flips, from a question, and decide them on held-out records"""
 
@@ -209,7 +200,6 @@ VERBS: Mapping[str, type[Arguments]] = {
     "resume": ResumeOptions,
     "fork": ForkOptions,
     "demo": DemoOptions,
-    "replay": ReplayOptions,
     "investigate": InvestigateOptions,
     "ask": AskOptions,
 }

@@ -86,7 +86,7 @@ def _round(runs: Path, number: int) -> None:
     """Questions and tools about a finished run; another run, stopped by its n-th event, resumed and removed."""
     for question in QUESTIONS:
         ask("b00d", question)
-    for name, given in (("show", {"run": "b00d"}), ("runs", {}), ("neurons", {"run": "b00d"})):
+    for name, given in (("show", {"run": "b00d"}), ("runs", {}), ("show", {"run": "b00d", "table": "units"})):
         call(name, given)
     config = make_config(**{**QUICK, "seed": number})
     with suppress(AblationStopped):

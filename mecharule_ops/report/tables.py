@@ -213,8 +213,10 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
     blocks: list[Block] = [_not_ruled_out(findings, outcome, weak), table]
     if hidden:
         ruled = sum(map(is_told, hidden))
-        told = f", {ruled} of them with a rule (`mecharule rules {findings.run}`)" if ruled else ""
-        blocks.append(f"… and {len(hidden):,} more (`mecharule neurons {findings.run}`){told}.")
+        told = (
+            f", {ruled} of them with a rule (`mecharule show {findings.run} --table rules`)" if ruled else ""
+        )
+        blocks.append(f"… and {len(hidden):,} more (`mecharule show {findings.run} --table units`){told}.")
     blocks.append(untold_sentence(weak))
     return tuple(block for block in blocks if block)
 

@@ -137,7 +137,7 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
             )
         raise UsageError(
             f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}; "
-            f"`mecharule neurons {findings.run}` lists what they found, a new run searches others"
+            f"`mecharule show {findings.run} --table units` lists what they found, a new run searches others"
         )
     found = next((unit.search.regime for unit in findings.by_evidence(regime) if unit.neuron == neuron), None)
     return next((search for search in fitting if search.regime is found), fitting[0])
@@ -148,7 +148,7 @@ def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:
     if hidden and regime is Regime.BASELINE_NEGATIVE:
         raise UsageError(
             f"expected a unit of 1→0, run {run} does not tell which units flip 0→1 (--suppress-only); "
-            f"`mecharule neurons {run}` lists those of 1→0"
+            f"`mecharule show {run} --table units` lists those of 1→0"
         )
 
 

@@ -154,7 +154,7 @@ def prediction_sentence(account: Account, run: str) -> Fact:
         if scored is not None and scored.happened is not None:
             few += (
                 f" (of {scored.records:,} it names {scored.predicted:,}, and {what} on {scored.happened:,}; "
-                "`rules` has the counts of each rule)"
+                "`show --table rules` has the counts of each rule)"
             )
         return fact(f"{few}{notes}", f"run:{run}", unit=account.neuron)
     said = (

@@ -106,7 +106,9 @@ def _beginning(rule: str, words: str, run: str) -> str:
     kept = sum(1 for length in sums if length - len(_ALTERNATIVE) <= LONGEST_WORDS)
     if not kept or len(alternatives) != len(Rule.parse(rule).clauses):
         return clipped(rule, run)
-    more = f"under one of {len(alternatives) - kept} further conditions (`mecharule rules {run}`)"
+    more = (
+        f"under one of {len(alternatives) - kept} further conditions (`mecharule show {run} --table rules`)"
+    )
     return _ALTERNATIVE.join([*alternatives[:kept], more])
 
 
@@ -164,7 +166,7 @@ def clipped(rule: str, run: str) -> str:
     if len(rule) <= LONGEST_RULE:
         return rule
     kept = rule[:LONGEST_RULE].rsplit(" ", 1)[0]
-    return f"{kept} … (`mecharule rules {run}`)"
+    return f"{kept} … (`mecharule show {run} --table rules`)"
 
 
 def untold_sentence(units: Sequence[Unit]) -> str:

@@ -60,7 +60,10 @@ def test_a_tool_is_called_its_facts_are_numbered_and_the_answer_cites_them(
     copied_run: Path, tmp_path: Path
 ) -> None:
     told: list[Event] = []
-    two = {"unless": ["[tool]"], "calls": [*WHY["calls"], {"name": "neurons", "arguments": {"limit": 2}}]}
+    two = {
+        "unless": ["[tool]"],
+        "calls": [*WHY["calls"], {"name": "show", "arguments": {"table": "units", "limit": 2}}],
+    }
     answer = _ask(
         copied_run, tmp_path, two, {"find": SWITCHED, "text": "It flips answers [$id]."}, emit=told.append
     )
@@ -69,7 +72,7 @@ def test_a_tool_is_called_its_facts_are_numbered_and_the_answer_cites_them(
     assert [fact.id for fact in answer.facts] == ["f1"]
     assert answer.facts[0].sources
     called = [event for event in told if isinstance(event, ToolCalled)]
-    assert [(event.tool, event.ok) for event in called] == [("why", True), ("neurons", True)]
+    assert [(event.tool, event.ok) for event in called] == [("why", True), ("show", True)]
     assert sum(isinstance(event, LlmMessage) for event in told) == answer.bill.requests == 2
 
 
@@ -204,7 +207,10 @@ def test_a_reply_that_never_ends_calling_is_ended(
     copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.assistant.MOST_TURNS", 3)
-    again = {"unless": ["Answer now"], "calls": [{"name": "neurons", "arguments": {"limit": 1}}]}
+    again = {
+        "unless": ["Answer now"],
+        "calls": [{"name": "show", "arguments": {"table": "units", "limit": 1}}],
+    }
     answer = _ask(copied_run, tmp_path, again, {"text": "That is all."})
     assert (answer.text, answer.bill.requests) == ("That is all.", 3)
 

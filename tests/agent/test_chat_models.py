@@ -20,8 +20,8 @@ from agent.model_faults import ModelFault
 from agent.talk import Answer, Stopped, Talk
 from mecharule_ops.events import Event, LlmMessage
 
-UNITS = ("c1", "neurons", {"limit": 3})
-RULES = ("c2", "rules", {"limit": 2})
+UNITS = ("c1", "runs", {"limit": 3})
+RULES = ("c2", "slices", {"limit": 2})
 
 
 @pytest.fixture(params=WIRES)
@@ -43,7 +43,7 @@ def test_thinking_and_parallel_results_go_back_and_the_tools_stay_the_same(
     bodies = served(httpserver, wire, made.calls(UNITS, RULES), made.says("Two were found."))
     answer = _ask(httpserver, wire, copied_run)
     assert answer.text == "Two were found."
-    assert [name for name, _ in answer.calls] == ["neurons", "rules"]
+    assert [name for name, _ in answer.calls] == ["runs", "slices"]
     first, second = bodies
     assert first["tools"] == second["tools"]
     sent = json.dumps(second)
@@ -164,7 +164,7 @@ def test_a_refusal_to_answer_is_no_answer(httpserver: HTTPServer, copied_run: Pa
 
 def test_a_call_without_an_index_is_a_call(httpserver: HTTPServer, copied_run: Path) -> None:
     """Some servers of the OpenAI kind leave it out."""
-    events = chat_events(call=("neurons", "{}"))
+    events = chat_events(call=("slices", "{}"))
     for _, chunk in events:
         for choice in chunk["choices"]:
             for call in choice["delta"].get("tool_calls", ()):

@@ -133,7 +133,12 @@ def test_a_corrupt_run_file_is_said_to_be_damaged(commands: Commands, runs: Path
     """Exit 1 from every verb that opens it; the list of runs still works and says so."""
     broken = runs / "dead.mecharule"
     broken.write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096)
-    for verb in (("show", "dead"), ("resume", "dead"), ("why", "dead", "m0.1"), ("tree", "dead")):
+    for verb in (
+        ("show", "dead"),
+        ("resume", "dead"),
+        ("why", "dead", "m0.1"),
+        ("show", "dead", "--table", "tree"),
+    ):
         _refused(commands.main(*verb), 1, "dead.mecharule")
     assert "corrupt" in commands.main("runs").out
     broken.unlink()
@@ -280,7 +285,6 @@ def test_a_malformed_config_file_is_named(commands: Commands, tmp_path: Path, co
         (("why", "last", "m4"), "a unit such as"),
         (("demo", "--display", "neon"), "neon"),
         (("resume", "--display", "full"), "screens"),
-        (("replay", "--speed", "-1"), "speed"),
         ((), "terminal"),
     ],
 )
@@ -362,13 +366,6 @@ def test_the_demo_tells_the_whole_story(commands: Commands) -> None:
     cited, verification = done.data["answer"]["certificates"], done.data["verification"]
     assert verification["matched"] == verification["of"] == len(cited) > 0
     assert "price" in done.err
-    run = done.data["answer"]["run"]
-    again = commands.main("replay", run, "--display", "log")
-    assert again.code == 0
-    assert "asking" not in again.out
-    assert f"run {run}" in again.err
-    events = commands.main("replay", run, "--output", "jsonl", "--display", "none").out.splitlines()
-    assert json.loads(events[0])["kind"] == "run_started"
 
 
 def test_where_no_unit_is_named_the_strongest_is_taken_and_named(

@@ -127,7 +127,7 @@ def test_commands_in_a_rendered_report_are_commands() -> None:
     [
         "`mecharule analyse`",
         "`mecharule run … --full`",
-        "see `mecharule rules RUN --full`",
+        "see `mecharule why RUN m4.1 --long`",
         "$ mecharule analyse arithmetic",
         "`mecharule why-not {run} {neuron} --exactly`",
         "mecharule run arithmetic --yes",

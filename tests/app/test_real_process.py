@@ -191,7 +191,9 @@ def test_tool_calls_without_an_index_are_made(
     home: Mapping[str, str], finished_run: Path, httpserver: HTTPServer
 ) -> None:
     """Some servers number no calls: a call in two pieces stays one, and two stay two."""
-    calls = chat_calls("", ("c1", "neurons", '{"limit"'), ("", "", ": 1}"), ("c2", "neurons", '{"limit": 2}'))
+    calls = chat_calls(
+        "", ("c1", "candidates", '{"limit"'), ("", "", ": 1}"), ("c2", "candidates", '{"limit": 2}')
+    )
     for _, event in calls:
         for call in event["choices"][0]["delta"].get("tool_calls", ()):
             del call["index"]

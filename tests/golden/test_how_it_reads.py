@@ -40,9 +40,10 @@ TEXTS: tuple[tuple[str, str, Mapping[str, object]], ...] = (
 """Of the stored run alone: no model is asked."""
 ALSO: tuple[tuple[str, Mapping[str, object]], ...] = (
     *(
-        (tool, {"run": "RUN"})
-        for tool in ("neurons", "rules", "evidence", "tree", "slices", "missed", "weakest")
+        ("show", {"run": "RUN", "table": table})
+        for table in ("units", "rules", "certificates", "claims", "tree", "candidates", "slices")
     ),
+    *((tool, {"run": "RUN"}) for tool in ("slices", "missed", "weakest")),
     ("show", {"run": "RUN", "full": True}),
     ("shared", OF_UNIT),
     ("layer", {"run": "RUN", "layer": 1}),

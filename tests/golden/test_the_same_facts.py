@@ -29,10 +29,10 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("why-not", {"run": "RUN", "neuron": OTHER}),
     ("flip", {**OF_UNIT, "prompt": "120 - 7 =", "neighbours": 3, "edits": 1}),
     ("ablate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "yes": True}),
-    ("tree", {"run": "RUN"}),
-    ("neurons", {"run": "RUN"}),
-    ("rules", {"run": "RUN"}),
-    ("evidence", {"run": "RUN"}),
+    *(
+        ("show", {"run": "RUN", "table": table})
+        for table in ("units", "rules", "certificates", "claims", "tree", "candidates", "slices")
+    ),
     ("score", {"run": "RUN", "predicates": "a >= b; op == '-'"}),
     ("extract", {"run": "RUN"}),
     ("slices", {"run": "RUN"}),
@@ -43,7 +43,6 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("account", {**OF_UNIT, "yes": True}),
     ("path", {**OF_UNIT, "units": 2, "no_layers": True, "yes": True}),
     ("gates", {**OF_UNIT, "estimate": True}),
-    ("hypotheses", {"run": "RUN"}),
     ("covers", OF_UNIT),
     ("shared", OF_UNIT),
     ("versus", {"run": "RUN", "first": UNIT, "second": SECOND, "yes": True}),
@@ -100,6 +99,11 @@ def of_facts(facts: Iterable[Fact]) -> Stated:
     return stated("\n".join(fact.cited for fact in facts))
 
 
+def called(name: str, given: Mapping[str, object]) -> str:
+    """The name of a call: of its tool and of what is shown."""
+    return " ".join([name, *(str(given[each]) for each in ("table", "section") if each in given)])
+
+
 @pytest.fixture(scope="module")
 def said() -> dict[str, Any]:
     """What was said of the run when the file was written."""
@@ -122,7 +126,7 @@ def kept(name: str, now: object) -> None:
         SAID.write_text(text + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "given"), CALLS, ids=[name for name, _ in CALLS])
+@pytest.mark.parametrize(("name", "given"), CALLS, ids=[called(*each) for each in CALLS])
 def test_a_tool_states_what_it_stated(
     name: str, given: Mapping[str, object], run: Path, said: Mapping[str, Any]
 ) -> None:
@@ -134,8 +138,8 @@ def test_a_tool_states_what_it_stated(
     if name in LIVE:
         parts = {part: counts(of) for part, of in parts.items()}
     now = {**parts, "exit": result.exit_code}
-    kept(name, now)
-    assert now == said.get(name, now if os.environ.get("MECHARULE_GOLDEN") else None)
+    kept(called(name, given), now)
+    assert now == said.get(called(name, given), now if os.environ.get("MECHARULE_GOLDEN") else None)
 
 
 def test_a_lost_number_would_be_seen() -> None:

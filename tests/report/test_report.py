@@ -224,7 +224,7 @@ def test_a_long_list_of_units_is_cut_by_name_and_says_so() -> None:
     for text in (render_text(found), render_markdown(found).replace("\\", "")):
         rows = re.findall(r"^(?:\| )?a1\.h\d+ .*", text, re.MULTILINE)
         assert len(rows) == 20
-        assert "… and 34 more (`mecharule neurons 0c1f`)." in text
+        assert "… and 34 more (`mecharule show 0c1f --table units`)." in text
     page = read(render_html(found))
     assert all(str(unit.neuron) in page.words for unit in weak_units(53))
 
@@ -246,7 +246,7 @@ def test_a_rule_is_printed_as_far_as_held_out_records_bear_it_out(mcc: float, sa
     text = flat(render_text(found))
     assert said in text
     assert "a >= 59" not in text
-    assert text.count("… (`mecharule rules 0c1f`)") == 1 + (mcc >= 0.50)
+    assert text.count("… (`mecharule show 0c1f --table rules`)") == 1 + (mcc >= 0.50)
     assert text.count(rule[:30]) == 1 + (mcc >= 0.50), (
         "in the list of every learned rule, and where it is told"
     )
@@ -258,7 +258,9 @@ def test_a_clipped_rule_is_short_and_says_that_it_is_clipped(rule: str) -> None:
     shown = clipped(rule, "0c1f")
     whole = len(rule) <= LONGEST_RULE
     assert (shown == rule) == whole
-    assert whole or (shown.endswith("… (`mecharule rules 0c1f`)") and len(shown) <= LONGEST_RULE + 40)
+    assert whole or (
+        shown.endswith("… (`mecharule show 0c1f --table rules`)") and len(shown) <= LONGEST_RULE + 40
+    )
 
 
 def test_a_rule_that_chance_explains_stands_in_the_list_of_all_alone() -> None:

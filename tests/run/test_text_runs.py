@@ -126,10 +126,7 @@ def test_no_request_and_no_completion_is_shown_without_being_asked_for(
     texts = [jailbreak.out, jailbreak.err]
     lines = [
         ("show", run),
-        ("neurons", run),
-        ("rules", run),
-        ("evidence", run),
-        ("tree", run),
+        *(("show", run, "--table", table) for table in ("units", "rules", "certificates", "tree")),
         ("missed", run),
     ]
     for line in lines:

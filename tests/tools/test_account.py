@@ -88,7 +88,7 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     found = kept.first_order.held_out
     assert registered.outcome.value == (None if found is None else found.mcc)
     assert registered.outcome.positives == kept.first_order.happened
-    assert str(other) in call("hypotheses", {"run": "last"}).text
+    assert str(other) in call("show", {"run": "last", "table": "claims"}).text
     assert call("account", {"run": "last", "neuron": str(other)}).text == made.text
 
 

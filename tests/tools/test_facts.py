@@ -61,9 +61,7 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "weakest": lambda unit, other, of: {"limit": 3},
     "missed": lambda unit, other, of: {},
     "compare": lambda unit, other, of: {"second": "last"},
-    "neurons": lambda unit, other, of: {},
-    "rules": lambda unit, other, of: {},
-    "evidence": lambda unit, other, of: {},
+    "show": lambda unit, other, of: {"table": "units"},
     "about": lambda unit, other, of: {"topic": "layers"},
     "tabulate": lambda unit, other, of: {
         "units": unit,

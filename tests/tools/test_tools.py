@@ -41,7 +41,7 @@ def tool(commands: Commands) -> Tool:
 
 @pytest.fixture(scope="module")
 def strongest(commands: Commands) -> str:
-    return str(commands.tool("neurons", limit=1).data["rows"][0]["unit"])
+    return str(commands.tool("show", table="units", limit=1).data["rows"][0]["unit"])
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +74,12 @@ def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, str
 
 def test_why_runs_no_model_and_names_the_command_that_makes_a_certificate(tool: Tool) -> None:
     """The weakest localized unit has none: its stored counts, the price of the rest; then what `ablate` kept."""
-    weakest = str(tool("neurons", limit=500).data["rows"][-1]["unit"])
-    before = len(tool("evidence").data["rows"])
+    weakest = str(tool("show", table="units", limit=500).data["rows"][-1]["unit"])
+    before = len(tool("show", table="certificates").data["rows"])
     stored = tool("why", run="last", neuron=weakest)
     assert stored.data["certificate"] is None
     assert re.search(rf"`mecharule ablate \w+ {weakest}` makes one \(64 ablated completions, ", stored.text)
-    assert len(tool("evidence").data["rows"]) == before
+    assert len(tool("show", table="certificates").data["rows"]) == before
     made = tool("ablate", run="last", units=weakest).data["certificate"]
     known = tool("why", run="last", neuron=weakest)
     assert known.data["certificate"] == made
@@ -141,10 +141,10 @@ def test_flip_certifies_one_prompt_and_its_edits(tool: Tool, strongest: str) -> 
 def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest: str) -> None:
     """A second time the file answers; with --estimate nothing is written."""
     units = f"{strongest},m1.5"
-    before = len(tool("evidence").data["rows"])
+    before = len(tool("show", table="certificates").data["rows"])
     price = tool("ablate", run="last", units=units, estimate=True).data["price"]
     assert price["example_forwards"] > 0
-    assert len(tool("evidence").data["rows"]) == before
+    assert len(tool("show", table="certificates").data["rows"]) == before
     done = tool("ablate", run="last", units=units)
     again = tool("ablate", run="last", units=units)
     assert again.data["certificate"] == done.data["certificate"]
@@ -155,18 +155,18 @@ def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest
 
 def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, strongest: str) -> None:
     """At most so many of a prompt; those of both slices, or none that is stored; two completions an example."""
-    before = len(tool("evidence").data["rows"])
+    before = len(tool("show", table="certificates").data["rows"])
     asked = {"run": "last", "neuron": strongest, "prompt": "120 - 7 =", "neighbours": 5, "edits": 2}
     assert tool("flip", **asked, estimate=True).data["price"]["example_forwards"] == 8
     price = tool("why-not", run="last", neuron="m0.3", estimate=True).data["price"]
     assert price["example_forwards"] == 64
-    certificate = tool("evidence").data["rows"][0]["certificate"]
+    certificate = tool("show", table="certificates").data["rows"][0]["certificate"]
     again = tool("verify", what=certificate, estimate=True)
     pace = price["seconds"] / price["example_forwards"]
     of_verify = {"completions": 2 * 64, "certificates": 1, "seconds": pytest.approx(2 * 64 * pace)}
     assert again.data["price"] == of_verify
     assert "the run's own path would take" in again.text
-    assert len(tool("evidence").data["rows"]) == before
+    assert len(tool("show", table="certificates").data["rows"]) == before
 
 
 def test_verify_last_is_of_the_run_with_the_last_answer(
@@ -287,14 +287,14 @@ def test_an_exported_folder_whose_values_were_changed_cannot_verify(tool: Tool, 
     assert "replacement values" in result.text
 
 
-@pytest.mark.parametrize("name", ["neurons", "rules", "evidence", "tree"])
+@pytest.mark.parametrize("name", ["units", "rules", "certificates", "tree", "candidates", "slices"])
 def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
     """JSON, CSV, Markdown and LaTeX hold the same rows, and a note when some are left out."""
-    whole = tool(name, limit=1000)
+    whole = tool("show", table=name, limit=1000)
     assert whole.data["truncated"] is False
     assert "left out" not in whole.text
     for form in ({}, {"csv": True}, {"md": True}, {"tex": True}):
-        cut = tool(name, limit=1, **form)
+        cut = tool("show", table=name, limit=1, **form)
         assert len(cut.data["rows"]) == 1
         assert cut.data["rows_in_all"] == whole.data["rows_in_all"]
         assert ("left out" in cut.text) == cut.data["truncated"]
@@ -303,8 +303,8 @@ def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
 def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[NodeTested]) -> None:
     """As many rows as the record has tested nodes of the search."""
     nodes = {(event.search, event.node) for event in tested if event.search.startswith("guided:")}
-    assert tool("tree", limit=1000).data["rows_in_all"] == len(nodes)
-    layer = tool("tree", layer=1, limit=1000).data["rows"]
+    assert tool("show", table="tree", limit=1000).data["rows_in_all"] == len(nodes)
+    layer = tool("show", table="tree", layer=1, limit=1000).data["rows"]
     assert {row["search"] for row in layer} == {"guided:1:m1"}
 
 
