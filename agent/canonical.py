@@ -227,6 +227,8 @@ def _read(question: str, names: Names, last: str) -> _Found:
     def placed(match: re.Match[str]) -> str:
         nth = {"second": 1, "third": 2}.get((match["nth"] or "").strip().lower(), 0)
         noun = match["noun"].lower()
+        if noun == "neuron" and noun not in names.nouns.values():
+            noun = "unit"  # as which it is used of units in general
         ranked = names.units[: names.shown]
         of_noun = [each for each in ranked if noun in ("unit", names.nouns.get(each, noun))]
         if nth >= len(of_noun):

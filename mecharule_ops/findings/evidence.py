@@ -68,6 +68,10 @@ class HeldOut:
             return None
         return max(1, sorted(self.random)[place - 1]) / self.records
 
+    def tells(self, alpha: float) -> bool:
+        """Whether anything could be shown: enough random units, which a basis of fewer than 20 units does not have."""
+        return self.random_rate(alpha) is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:

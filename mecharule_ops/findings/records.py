@@ -303,6 +303,17 @@ class Findings:
         found = [unit for search in self.searches for unit in self.shown_of(search)]
         return tuple(sorted(found, key=_by_bound))
 
+    def explained(self, regime: Regime) -> list[Unit]:
+        """Whose flips are explained: the shown, then the τ-agonists of searches in which nothing could be shown."""
+        silent = [
+            unit
+            for search in self.searches
+            if search.held_out is None or not search.held_out.tells(self.alpha)
+            for unit in self.units_of(search)
+            if unit.is_tau_agonist
+        ]
+        return [unit for unit in (*self.shown(), *silent) if unit.search.regime is regime]
+
     def by_evidence(self, regime: Regime | None = None) -> list[Unit]:
         """Every localized unit whose name is told, once: the shown by their bound, then the others by name."""
         told = [unit for unit in self.units() if regime in (None, unit.search.regime)]

@@ -158,7 +158,7 @@ def _ask_next(findings: Findings) -> Iterator[str]:
         for advice in _advice(findings)[:ADVICE]:
             yield from _wrapped(f"Next: {advice}")
     unit = strongest(findings)
-    about = ("why does {} flip?", "what would change your mind about {}?") if unit else ()
+    about = ("why does {} flip?", "how sure is {}?") if unit else ()
     questions = [*(question.format(unit and unit.neuron) for question in about), "what did the search miss?"]
     for place, question in enumerate(questions):
         yield f'{"      " if place else "Ask:  "}mecharule ask {findings.run} "{question}"'

@@ -51,7 +51,7 @@ def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account
 
     Cost: that of `kept_accounts`, and the further records once a run.
     """
-    units = found.shown[: run.config.accounts_for]
+    units = found.explained[: run.config.accounts_for]
     if not units:
         return ()
     if not run.store.has(keys.FURTHER):

@@ -109,13 +109,12 @@ def analyse(
 
 
 def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]:
-    """How the flips of the shown units of each regime come about, the first by their bound."""
+    """How the flips of the units of each regime that are explained come about, the first by their bound."""
     found: list[Chain] = []
     for regime in run.regimes:
         if run.should_stop() or (run.suppression and regime is RISKY):
             continue
-        shown = [unit.neuron for unit in findings.shown() if unit.search.regime is regime]
-        for unit in shown[: run.config.chains_for]:
+        for unit in [each.neuron for each in findings.explained(regime)][: run.config.chains_for]:
             with journal.stage(f"chain of {unit} {regime.arrow}") as stage:
                 known = run.chain(unit, regime)
                 stage.reused = known is not None

@@ -82,6 +82,13 @@ class Localised:
         return [unit for unit, each in self.evidence.items() if each.rank]
 
     @property
+    def explained(self) -> list[Neuron]:
+        """The shown units; where nothing could be shown, the τ-agonists."""
+        if self.held_out is None or self.held_out.tells(self.plan.settings.alpha.alpha):
+            return self.shown
+        return [agonist.neuron for agonist in self.agonists if agonist.is_tau_agonist]
+
+    @property
     def measured(self) -> dict[Neuron, FlipEstimate]:
         """The units that were tested alone on all examples of both slices."""
         exact = {
