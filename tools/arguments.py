@@ -81,6 +81,8 @@ ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candid
 """What `show` prints as a table."""
 UnitTopic = Literal["strength", "chance", "held-out", "selective", "rules", "replacement"]
 """What `unit` can be asked."""
+Explained = Literal["drive", "chain", "controls"]
+"""What `explain` can be asked."""
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 
 
@@ -312,24 +314,13 @@ class AnchorArguments(PricedArguments, DirectedArguments):
     """anchor a rule to a unit: learned on train flips, scored once on held-out ones"""
 
 
-class ControlArguments(PricedArguments, DirectedArguments):
-    """controls beside a unit: its rank among random units, whether it is selective, a second baseline"""
+class ExplainArguments(PricedArguments, DirectedArguments):
+    """measure what is missing of a unit: when it flips, how its flips come about, controls; read what is stored"""
 
-    units: int = Field(4, ge=1, le=64, description="random units that are certified, those drawn first")
-
-
-class AccountArguments(PricedArguments, DirectedArguments):
-    """when a unit flips: its first-order prediction, rules of three families beside trees"""
-
-    svg: str | None = Field(None, description="write the figures to this folder")
-
-
-class PathArguments(PricedArguments, DirectedArguments):
-    """trace how a unit's ablation reaches the answer: what breaks, what it writes, reads, goes through, who else"""
-
-    units: int = Field(8, ge=1, le=32, description="found units that are held, and that it is paired with")
-    no_layers: bool = Field(False, description="do not hold each later layer's MLP by itself")
-    again: bool = Field(False, description="measure it again where the run holds it already")
+    parts: str | None = Field(None, description="of drive, chain, controls, with commas (default: all)")
+    hold: str | None = Field(
+        None, description="units with commas that are held at unablated values (default: found ones above it)"
+    )
     svg: str | None = Field(None, description="write the figures to this folder")
 
 

@@ -26,7 +26,7 @@ DISPLAYS = ("full", "rich", "plain", "log", "none")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
     "ask about a unit": (
-        *("why", "why-not", "flip", "ablate", "control", "account", "path", "anchor", "covers", "shared"),
+        *("why", "why-not", "flip", "ablate", "explain", "anchor", "covers", "shared"),
         *("versus", "layer", "disguise", "tabulate", "compare-prompts", "register", "decide"),
         *("unit", "records", "investigate", "gates"),
     ),
@@ -36,6 +36,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """Every verb once, as `--help` lists them."""
 GONE: Mapping[str, str] = {
+    "account": "`mecharule explain RUN UNIT --parts drive` measures when a unit flips",
+    "path": "`mecharule explain RUN UNIT --parts chain` measures how its flips come about",
+    "control": "`mecharule explain RUN UNIT --parts controls` sets random units beside it",
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
     "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
     "repair": "`mecharule gates RUN` learns when to switch found units off; `--export DIR` writes them",
@@ -49,7 +52,7 @@ GONE: Mapping[str, str] = {
     "serve": "`mecharule` alone opens the terminal app, over ssh too",
 }
 """Verbs that are gone, and what to use in their place; for this release."""
-OF_THE_STRONGEST = frozenset({"why", "account", "path", "anchor", "control", "covers", "disguise", "unit"})
+OF_THE_STRONGEST = frozenset({"why", "explain", "anchor", "covers", "disguise", "unit"})
 """Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
 _TAKEN = {"run": "last", "neuron": "the strongest found"}
 _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")

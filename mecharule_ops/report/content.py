@@ -189,13 +189,13 @@ def account_section(run: str, account: Account, chain: Chain | None, *, folded: 
     unit, regime = account.neuron, account.regime
     facts = explanation(explained(unit, account, chain, run))
     account_stem, chain_stem = (figure_stem(kind, regime, unit) for kind in ("account", "chain"))
-    traced = f" and `mecharule path {run} {unit}`" if chain else ""
+    parts = "drive,chain" if chain else "drive"
     return Section(
         title=f"When and why {unit} flips ({regime.arrow})",
         blocks=(
             *lines(facts),
             proof(facts),
-            f"All its numbers: `mecharule account {run} {unit} --regime {regime.value}`{traced}.",
+            f"All its numbers: `mecharule explain {run} {unit} --parts {parts} --regime {regime.value}`.",
         ),
         figures=(
             *(f"{account_stem}-{kind}" for kind in ("leads", "pushes")),

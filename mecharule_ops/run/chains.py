@@ -73,14 +73,21 @@ class ChainPlan:
 
 
 def plan(
-    run: Run, findings: Findings, unit: Neuron, regime: Regime, *, most: int = MOST, layers: bool = True
+    run: Run,
+    findings: Findings,
+    unit: Neuron,
+    regime: Regime,
+    *,
+    most: int = MOST,
+    layers: bool = True,
+    held: Sequence[Neuron] | None = None,
 ) -> ChainPlan:
     """Found units above the unit, one by one and together; heads, MLPs and everything above; with `layers` each MLP.
 
-    Found are the τ-agonists of every basis in this regime, the shown first, `most` of them, then localized
-    units while there is room. The model is not loaded.
+    Found are the τ-agonists of every basis in this regime, the shown first, `most` of them, then localized units while
+    there is room; `held` stand in their place. The model is not loaded.
     """
-    found = found_units(findings, unit, regime)
+    found = found_units(findings, unit, regime) if held is None else list(held)
     higher = [OneUnit(other) for other in found if is_above(unit, other)][:most]
     holds: list[Hold] = [*higher]
     if len(higher) > 1:

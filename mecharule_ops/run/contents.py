@@ -24,6 +24,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.findings.shown import account_ps, anchored_ps
 from mecharule_ops.findings.suppression import Suppression
@@ -276,6 +277,14 @@ class RunContents:
         """How the unit's flips come about; None until it was measured."""
         kept = self.store.find(keys.chain(unit, regime))
         return None if kept is None else decode(Chain, kept)
+
+    def controls(self, unit: Neuron, regime: Regime) -> AgonistControls | None:
+        """The controls of the report that ranked it among random units, else those made later; None without any."""
+        known = self.findings.unit(unit, regime) if self.finished else None
+        if known is not None and known.controls is not None and known.controls.basis is not None:
+            return known.controls
+        kept = self.store.find(keys.controls(unit, regime))
+        return None if kept is None else decode(AgonistControls, kept)
 
     @property
     def told(self) -> RunState:

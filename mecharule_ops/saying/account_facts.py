@@ -51,7 +51,7 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
     source = f"run:{run}"
     if account is None:
-        made = f"This run made no account of {unit}: `mecharule account {run} {unit}` makes one now"
+        made = f"This run made no account of {unit}: `mecharule explain {run} {unit} --parts drive` makes one now"
         said = dict.fromkeys((WHEN, PREDICTION), fact(made, source, unit=unit, part=SAID_WHEN))
     else:
         said = {
@@ -61,7 +61,7 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
         if (registered := registered_sentence(account, run)) is not None:
             said[REGISTERED] = registered
     if chain is None:
-        traced = f"`mecharule path {run} {unit}` measures how its flips come about"
+        traced = f"`mecharule explain {run} {unit} --parts chain` measures how its flips come about"
         return said | dict.fromkeys((READS, WRITES, THROUGH), fact(traced, source, unit=unit, part=SAID_HOW))
     parts = {
         BREAKS: breaks_sentence(chain, run),

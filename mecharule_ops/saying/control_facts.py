@@ -67,7 +67,7 @@ def selective_cell(controls: AgonistControls | None) -> str:
 def random_words(controls: AgonistControls) -> str:
     """`it flips 31 of 64 held-out records, which chose nothing: more than 99 of 99 units drawn at random and …`."""
     if controls.basis is None or controls.flips is None:
-        return f"{NOT_RANKED}; `mecharule control` draws some"
+        return f"{NOT_RANKED}; `mecharule explain --parts controls` draws some"
     layer = "" if controls.layer is None else f" and than {_fewer(controls.layer)} others of its layer"
     return (
         f"it flips {_of_held_out(controls, 'records')}, which chose nothing: more than {_fewer(controls.basis)} units "

@@ -91,7 +91,7 @@ def unit_rule(neuron: Neuron, rule: AnchoredRule | FamilyRule) -> UnitRule:
 def told_rule(account: Account | None, anchored: AnchoredRule | None) -> UnitRule | None:
     """The one rule that is told of a unit, everywhere: its account's over the prompt, the anchored one without account.
 
-    None where neither was sought. The others stand in the tables that `show --table rules` and `account` print.
+    None where neither was sought. The others stand in the tables that `show --table rules` and `explain` print.
     """
     if account is not None:
         return unit_rule(account.neuron, account.family(Family.INPUT))

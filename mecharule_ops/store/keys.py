@@ -142,6 +142,11 @@ def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     return Artefact(f"chain-{regime.value}-{unit}")
 
 
+def controls(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """The controls beside one unit, encoded, where they were made after the report."""
+    return Artefact(f"controls-{regime.value}-{unit}")
+
+
 def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     """`[3, layer, channel]`, float32: predicted rates on D⁺ and D⁻, and the mean excess."""
     return Artefact(f"prediction-{basis.value}-{regime.value}")

@@ -21,7 +21,7 @@ from mecharule_ops.saying.fact import Fact
 HERE = Path(__file__).parent
 RUN = HERE / "b00d.mecharule.xz"
 """A finished run with the settings of `bundled_run.BUNDLED`, and attribution asked for."""
-SAID = HERE / "said.json"
+SAID, KEYED = HERE / "said.json", HERE / "facts.json"
 UNIT, SECOND, OTHER, LAYER = "m1.14", "m1.99", "m0.0", "1"
 OF_UNIT = {"run": "RUN", "neuron": UNIT}
 CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
@@ -39,9 +39,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("candidates", {"run": "RUN"}),
     ("localise", {"run": "RUN", "layer": 1, "yes": True}),
     ("anchor", {**OF_UNIT, "yes": True}),
-    ("control", {**OF_UNIT, "units": 1, "yes": True}),
-    ("account", {**OF_UNIT, "yes": True}),
-    ("path", {**OF_UNIT, "units": 2, "no_layers": True, "yes": True}),
+    ("explain", {**OF_UNIT, "yes": True}),
     ("gates", {**OF_UNIT, "estimate": True}),
     ("covers", OF_UNIT),
     ("shared", OF_UNIT),
@@ -66,7 +64,7 @@ CERTIFICATE, OF_RUN = re.compile(r"\b[0-9a-f]{12}\b"), re.compile(r"(?<=run )\w{
 MEANINGS = re.compile(r"^Words: .*\Z", re.MULTILINE | re.DOTALL)
 SOURCE = re.compile(r"\[((?:c|run|h):[^\]]+)\]")
 
-LIVE = frozenset({"flip", "ablate", "control"})
+LIVE = frozenset({"flip", "ablate"})
 """Tools that run the model: of what they print only counts are the same on every processor."""
 
 STORED = frozenset({"run:b00d", "c:c9f2f1f22a28", "c:42323179f404", "c:0a4f7172fa9b", "c:e93a15d65bc7"})
@@ -118,12 +116,18 @@ def run(tmp_path: Path) -> Path:
     return path
 
 
-def kept(name: str, now: object) -> None:
+def kept(name: str, now: object, file: Path = SAID) -> None:
     """Keeps what is said today, where that was asked for."""
     if os.environ.get("MECHARULE_GOLDEN") == "write":
-        before = json.loads(SAID.read_text(encoding="utf-8")) if SAID.exists() else {}
+        before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         text = json.dumps({**before, name: now}, indent=1, ensure_ascii=False, sort_keys=True)
-        SAID.write_text(text + "\n", encoding="utf-8")
+        file.write_text(text + "\n", encoding="utf-8")
+
+
+def keyed(name: str, facts: Iterable[Fact]) -> dict[str, Any]:
+    """The value and sources of each fact by its key; of a tool that runs the model the keys alone."""
+    found = {one.key: [one.value, list(one.sources)] for one in facts if one.key}
+    return dict.fromkeys(found, None) if name in LIVE else json.loads(json.dumps(found))
 
 
 @pytest.mark.parametrize(("name", "given"), CALLS, ids=[called(*each) for each in CALLS])
@@ -138,8 +142,12 @@ def test_a_tool_states_what_it_stated(
     if name in LIVE:
         parts = {part: counts(of) for part, of in parts.items()}
     now = {**parts, "exit": result.exit_code}
-    kept(called(name, given), now)
-    assert now == said.get(called(name, given), now if os.environ.get("MECHARULE_GOLDEN") else None)
+    by_key, asked = keyed(name, result.facts), called(name, given)
+    kept(asked, now)
+    kept(asked, by_key, KEYED)
+    if not os.environ.get("MECHARULE_GOLDEN"):
+        assert now == said.get(asked)
+        assert by_key == json.loads(KEYED.read_text(encoding="utf-8"))[asked]
 
 
 def test_a_lost_number_would_be_seen() -> None:

@@ -71,7 +71,7 @@ def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findi
     text = " ".join(report.render_text(found).split())
     assert f"When and why {UNIT} flips (1→0)" in text
     assert "b >= 50 – input rule, MCC .50 [.40, .60]; free-form trees of the same columns reach .50" in text
-    assert f"`mecharule account {found.run} {UNIT} --regime 1`" in text
+    assert f"`mecharule explain {found.run} {UNIT} --parts drive --regime 1`" in text
 
 
 def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:

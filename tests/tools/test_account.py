@@ -33,10 +33,11 @@ def account(copied_run: Path) -> Account:
 
 def test_the_runs_own_account_is_read_and_drawn(copied_run: Path, account: Account, tmp_path: Path) -> None:
     """Every part has its line, nothing is run, and the figures are files."""
-    found = call("account", {"run": "last", "neuron": str(account.neuron), "svg": str(tmp_path / "figures")})
+    given = {"run": "last", "neuron": str(account.neuron), "parts": "drive"}
+    found = call("explain", given | {"svg": str(tmp_path / "figures")})
     for part in ("flips", "predicted", "input", "clean run", "mechanism", "drop"):
-        assert f"\n  {part}" in found.text, part
-    files = [Path(str(file)) for file in found.data["figures"]]  # type: ignore[union-attr]
+        assert f"\n{part.capitalize()}. " in found.text, part
+    files = [Path(str(file)) for file in found.as_json["figures"]]  # type: ignore[union-attr]
     assert len(files) == len(account_figures(account)) >= 1
     assert all(file.read_text(encoding="utf-8").startswith("<svg xmlns") for file in files)
 
@@ -66,9 +67,9 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     with opened(copied_run, read_only=True) as run:
         units = [agonist.neuron for agonist in run.findings.searches[0].agonists]
     other = next(unit for unit in units if unit != account.neuron)
-    priced = call("account", {"run": "last", "neuron": str(other), "estimate": True})
+    priced = call("explain", {"run": "last", "neuron": str(other), "parts": "drive", "estimate": True})
     assert priced.text.startswith("price: ")
-    made = call("account", {"run": "last", "neuron": str(other), "yes": True})
+    made = call("explain", {"run": "last", "neuron": str(other), "parts": "drive", "yes": True})
     with opened(copied_run, read_only=True) as run:
         kept = run.account(other, Regime.BASELINE_POSITIVE)
         ledger = Ledger(run.store).entries()
@@ -89,12 +90,12 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     assert registered.outcome.value == (None if found is None else found.mcc)
     assert registered.outcome.positives == kept.first_order.happened
     assert str(other) in call("show", {"run": "last", "table": "claims"}).text
-    assert call("account", {"run": "last", "neuron": str(other)}).text == made.text
+    assert call("explain", {"run": "last", "neuron": str(other), "parts": "drive"}).text == made.text
 
 
 def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
     with pytest.raises(UsageError, match="units, got m9"):
-        call("account", {"run": "last", "neuron": "m9.1"})
+        call("explain", {"run": "last", "neuron": "m9.1"})
 
 
 def test_flip_says_what_first_order_expects(copied_run: Path, account: Account) -> None:

@@ -97,16 +97,15 @@ def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:
 @pytest.mark.parametrize("unit", ["m9.0", "a77.h0", "n0.99999"])
 def test_a_wrong_unit_is_told_before_anything_is_loaded(copied_run: Path, unit: str) -> None:
     """Of a basis that was searched, and of one that was not: from the sizes alone."""
-    for verb in ("account", "path"):
-        with pytest.raises(UsageError, match="expected a unit of 2 layers of"):
-            call(verb, {"run": str(copied_run), "neuron": unit})
+    with pytest.raises(UsageError, match="expected a unit of 2 layers of"):
+        call("explain", {"run": str(copied_run), "neuron": unit})
 
 
-def test_account_needs_no_torch_to_refuse_a_unit() -> None:
+def test_explain_needs_no_torch_to_refuse_a_unit() -> None:
     """The module that answers loads it only after the unit was checked."""
     import subprocess
 
-    said = "import sys, tools.explaining; print('torch' in sys.modules)"
+    said = "import sys, tools.explain; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -15,11 +15,13 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies, totals_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
-from mecharule_ops.mechanism.holds import Above, HeldLayer
+from mecharule_ops.mechanism.holds import Above, HeldLayer, OneUnit
 from mecharule_ops.report.chain_plots import chain_figures
 from mecharule_ops.run.certify import certify_mediation
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.registry import call
+
+CHAIN = {"run": "last", "parts": "chain"}
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +41,7 @@ def unit(copied_run: Path) -> Neuron:
 @pytest.fixture
 def chain(copied_run: Path, unit: Neuron) -> Iterator[Chain]:
     """Its chain, made by the tool."""
-    call("path", {"run": "last", "neuron": str(unit), "units": 2, "yes": True})
+    call("explain", {**CHAIN, "neuron": str(unit), "yes": True})
     with opened(copied_run, read_only=True) as run:
         found = run.chain(unit, Regime.BASELINE_POSITIVE)
         assert found is not None
@@ -104,22 +106,37 @@ def _alone(true: Certificate) -> list[Any]:
 
 
 def test_it_is_measured_once(copied_run: Path, unit: Neuron, chain: Chain) -> None:
-    """A second asking costs nothing and says the same; `again` measures it anew with the same certificates."""
-    given = {"run": "last", "neuron": str(unit)}
-    assert call("path", given | {"estimate": True}).text == "price: nothing, it is stored"
-    first = call("path", given)
-    again = call("path", given | {"units": 2, "again": True, "yes": True})
-    assert first.text == again.text
-    json.dumps(first.data, allow_nan=False)
-    assert first.data["mediation_certificate"] == chain.mediation_certificate
+    """A second asking costs nothing and cites the certificates."""
+    given = {**CHAIN, "neuron": str(unit)}
+    assert call("explain", given | {"estimate": True}).text == "price: nothing, it is stored"
+    first = call("explain", given)
+    json.dumps(first.as_json, allow_nan=False)
+    assert {one.key: one.sources for one in first.facts}[f"unit.{unit}.chain.through"] == (
+        f"c:{chain.mediation_certificate}",
+    )
+
+
+def test_named_units_are_held_in_place_of_the_found_ones(unit: Neuron, chain: Chain) -> None:
+    """Those that the chain holds already cost nothing; another one is measured, and kept."""
+    given = {**CHAIN, "neuron": str(unit)}
+    held = str(next(one.hold for one in chain.mediation.through if isinstance(one.hold, OneUnit)))
+    assert "nothing" in call("explain", given | {"hold": held, "estimate": True}).text
+    assert "ablated completions" in call("explain", given | {"hold": "m1.0", "estimate": True}).text
+    through: Any = call("explain", given | {"hold": "m1.0", "yes": True}).as_json[
+        f"unit.{unit}.chain.through"
+    ]
+    assert {one["held"] for one in through["through"]} >= {"m1.0", "above"}
+    assert "nothing" in call("explain", given | {"hold": "m1.0", "estimate": True}).text
+    with pytest.raises(UsageError, match="expected other units"):
+        call("explain", given | {"hold": str(unit)})
 
 
 def test_every_link_is_printed_and_its_sources_stand_at_the_end(unit: Neuron, chain: Chain) -> None:
     """The verdict, then breaks, writes, reads, direct, through and pairs; both certificates, and the run."""
-    text = call("path", {"run": "last", "neuron": str(unit)}).text
+    text = call("explain", {**CHAIN, "neuron": str(unit)}).text
     assert text.startswith(f"Switching {unit} off flips ")
     for word in ("breaks", "writes", "reads", "direct", "through", "pairs"):
-        assert f"\n  {word}" in text
+        assert f"\n{word.capitalize()}. " in text
     both = f"{chain.mediation_certificate} {chain.pairs_certificate}"
     assert f"\nProof: `mecharule verify {both}` · the rest: run b00d" in text
 
@@ -134,7 +151,7 @@ def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tm
     assert "url(#" in writes
     assert "all later MLPs" in graph
     assert "with everything above held" in graph
-    files = call("path", {"run": "last", "neuron": str(unit), "svg": str(tmp_path / "figures")}).data[
+    files = call("explain", {**CHAIN, "neuron": str(unit), "svg": str(tmp_path / "figures")}).as_json[
         "figures"
     ]
     assert [Path(str(file)).read_text(encoding="utf-8")[:4] for file in files] == ["<svg"] * len(drawn)
@@ -143,4 +160,4 @@ def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tm
 def test_a_unit_that_is_not_there_is_refused() -> None:
     """In one sentence, before anything is measured."""
     with pytest.raises(UsageError, match=r"got m9\.0"):
-        call("path", {"run": "last", "neuron": "m9.0"})
+        call("explain", {**CHAIN, "neuron": "m9.0"})

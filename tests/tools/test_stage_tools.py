@@ -17,6 +17,7 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
+from tools.explain import CERTIFIED
 from tools.registry import call
 
 
@@ -26,7 +27,7 @@ def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _data(name: str, **given: object) -> Any:
-    return call(name, given).data
+    return call(name, given).as_json
 
 
 def test_scores_are_those_of_the_train_records(copied_run: Path) -> None:
@@ -103,37 +104,39 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(cop
 
 
 def test_the_tool_says_what_the_report_says_and_certifies_the_random_units(copied_run: Path) -> None:
-    """Of a controlled unit the report's own words; the certificate holds the first units of the run's draw."""
+    """Of a controlled unit the report's own words, at no price."""
     with opened(copied_run, read_only=True) as run:
         reported = run.findings.searches[0].controls[0]
-        records = control_records(run, Regime.BASELINE_POSITIVE)
-        drawn = units_beside(run, reported.neuron, run.config.controls)[0]
-        slices = run.slices(Regime.BASELINE_POSITIVE)
-    price = _data("control", run="last", neuron=str(reported.neuron), units=2, estimate=True)["price"]
-    data = _data("control", run="last", neuron=str(reported.neuron), units=2, yes=True)
-    assert data["controls"]["claims"] == claims_words(reported)
-    with opened(copied_run, read_only=True) as run:
-        certificate = run.store.certificate(str(data["certificate"]))
-    assert certificate.kind == "control"
-    assert certificate.units == tuple(map(str, drawn[:2]))
-    assert {total.n for total in certificate.totals} == {len(records)}
-    assert price["example_forwards"] == 2 * len(records) + 2 * len(slices.positions)
-    assert call("verify", {"what": certificate.id}).exit_code == 0
+    asked = {"run": "last", "neuron": str(reported.neuron), "parts": "controls"}
+    assert "nothing" in call("explain", asked | {"estimate": True}).text
+    assert _data("explain", **asked)[f"unit.{reported.neuron}.controls.claims"] == claims_words(reported)
 
 
-def test_the_tool_ranks_a_unit_without_controls_as_the_run_would(copied_run: Path) -> None:
-    """The same draw and the same function, of as many units as allow a p; it is corrected for no other unit."""
+def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(copied_run: Path) -> None:
+    """The same draw and function as the run's, of as many units as allow a p, corrected for no other unit; kept."""
     with opened(copied_run, read_only=True) as run:
         controlled = {ran.neuron for ran in run.findings.searches[0].controls}
-    unit = next(
-        one for one in (Neuron.parse(f"m1.{channel}") for channel in range(9)) if one not in controlled
-    )
-    data = _data("control", run="last", neuron=str(unit), units=1, yes=True)["controls"]
+        records = control_records(run, Regime.BASELINE_POSITIVE)
+        unit = next(
+            one for one in (Neuron.parse(f"m1.{channel}") for channel in range(9)) if one not in controlled
+        )
+        drawn = units_beside(run, unit, RANDOM_UNITS)[0]
+    asked = {"run": "last", "neuron": str(unit), "parts": "controls"}
+    assert "ablated completions" in call("explain", asked | {"estimate": True}).text
+    data = _data("explain", **asked, yes=True)
+    counts = data[f"unit.{unit}.controls.counts"]
     with opened(copied_run) as run:
+        certificate = run.store.certificate(str(data[f"unit.{unit}.controls.certificate"]))
         assert run.config.controls < RANDOM_UNITS
         (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE, most=RANDOM_UNITS)
-    assert data["random_units"]["count"] == made.basis.n - made.basis.count
-    assert data["random_units"]["corrected_over"] <= 1
+    assert counts["random_units"]["count"] == made.basis.n - made.basis.count
+    assert counts["random_units"]["corrected_over"] <= 1
+    assert certificate.kind == "control"
+    assert certificate.units == tuple(map(str, drawn[:CERTIFIED]))
+    assert {total.n for total in certificate.totals} == {len(records)}
+    assert call("verify", {"what": certificate.id}).exit_code == 0
+    assert "nothing" in call("explain", asked | {"estimate": True}).text
+    assert _data("explain", **asked)[f"unit.{unit}.controls.counts"] == counts
 
 
 def test_a_search_of_single_units_finds_what_brute_force_knows_and_leaves_the_report(
