@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.verbs import options as verbs
-from agent.verbs.command_line import parser, silence, told, write
+from agent.verbs.command_line import parser, silence, spec, told, write
 from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
 from tools.registry import call, typed
 
@@ -204,6 +204,17 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
     return _work(options, work)
 
 
+def _mcp(asked: verbs.McpOptions, options: argparse.Namespace) -> int:
+    try:
+        from agent.mcp_server import Server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mcp":
+            raise
+        raise UsageError("expected the extra `mcp`, got none; `pip install 'mecharule[mcp]'`") from None
+    Server(_tell).run()
+    return 0
+
+
 def _work(
     options: argparse.Namespace,
     work: Callable[[Callable[[Any], None]], Any],
@@ -258,6 +269,8 @@ HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "demo": _demo,
     "investigate": _investigate,
     "ask": _ask,
+    "spec": lambda asked, options: _print(options, spec()),
+    "mcp": _mcp,
 }
 """Every verb that is more than a tool."""
 

@@ -7,7 +7,7 @@ naming a file or another folder, showing concealed texts, the form of a table.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,11 @@ from langchain_core.tools import StructuredTool
 from agent.prose import Cited
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, UsageError
+from tools.arguments import Arguments
 from tools.registry import TOOLS, Tell, ToolResult, call
 
 NOT_OFFERED = frozenset(
-    ("export", "runs", "models", "data", "doctor", "selftest", "spec", "tasks", "plan", "repair", "decide")
+    ("export", "runs", "models", "data", "doctor", "selftest", "tasks", "plan", "repair", "decide")
 )
 """Of a machine, of files, or a person's to decide."""
 _OF_PEOPLE = frozenset(
@@ -83,13 +84,14 @@ class Toolbox:
         async def work(**given: object) -> tuple[str, list[dict[str, Any]]]:
             # One after another, so that facts are numbered in the order of the calls and one model is in memory.
             async with self._one_at_a_time:
-                return await asyncio.to_thread(self._result, name, given)
+                return await asyncio.to_thread(self.result, name, given)
 
         return work
 
-    def _result(self, name: str, given: Mapping[str, object]) -> tuple[str, list[dict[str, Any]]]:
-        arguments = TOOLS[name].arguments
-        agreed = {"yes": True} if "yes" in arguments.model_fields else {}
+    def result(self, name: str, given: Mapping[str, object]) -> tuple[str, list[dict[str, Any]]]:
+        """Why a tool gave nothing, or empty; and what it states. Its price is taken as accepted."""
+        priced = name in self.names and "yes" in TOOLS[name].arguments.model_fields
+        agreed = {"yes": True} if priced else {}
         try:
             result = self.call(name, {**_known(name, given), **agreed})
         except MechaRuleError as error:
@@ -100,10 +102,15 @@ class Toolbox:
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of what a model may tell a tool."""
-    schema: dict[str, Any] = TOOLS[name].arguments.model_json_schema()
-    properties = {key: _short(value) for key, value in schema["properties"].items() if key not in _OF_PEOPLE}
+    return {"title": name, **schema_from(TOOLS[name].arguments, _OF_PEOPLE)}
+
+
+def schema_from(arguments: type[Arguments], left_out: Set[str] = frozenset()) -> dict[str, Any]:
+    """The JSON schema of some arguments, in few words."""
+    schema: dict[str, Any] = arguments.model_json_schema()
+    properties = {key: _short(value) for key, value in schema["properties"].items() if key not in left_out}
     required = [key for key in schema.get("required", []) if key in properties]
-    return {"type": "object", "title": name, "properties": properties, "required": required}
+    return {"type": "object", "properties": properties, "required": required}
 
 
 def _short(value: Any) -> Any:

@@ -486,7 +486,3 @@ class SelftestArguments(Arguments):
 
     positional: ClassVar[tuple[str, ...]] = ("case",)
     case: str | None = Field(None, description="one of the six alone")
-
-
-class SpecArguments(Arguments):
-    """print every tool's arguments as JSON schema"""

@@ -123,7 +123,6 @@ TOOLS: Mapping[str, Tool] = {
         Tool("tasks", arguments.TasksArguments, works=True),
         Tool("doctor", arguments.DoctorArguments, works=True),
         Tool("selftest", arguments.SelftestArguments, works=True),
-        Tool("spec", arguments.SpecArguments, home="schemas"),
     )
 }
 

@@ -1,8 +1,7 @@
-"""The tools as others read them: argparse settings for a command line, JSON schema for a language model."""
+"""The arguments of verbs and tools as argparse settings."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from inspect import isfunction
 from types import NoneType, UnionType
@@ -10,8 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tools.arguments import Arguments, SpecArguments
-from tools.registry import TOOLS, Tell, ToolResult
+from tools.arguments import Arguments
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 """The flags, or the name of a positional argument, and the keywords of `add_argument`."""
@@ -65,17 +63,3 @@ def _members(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) in (Union, UnionType):
         return tuple(kind for kind in get_args(annotation) if kind is not NoneType)
     return (annotation,)
-
-
-def spec(given: SpecArguments, tell: Tell) -> ToolResult:
-    """Name, description and input schema of every tool."""
-    tools = [
-        {
-            "name": tool.name,
-            "description": tool.help,
-            "runs_the_model": tool.works,
-            "input_schema": tool.arguments.model_json_schema(),
-        }
-        for tool in TOOLS.values()
-    ]
-    return ToolResult(data={"tools": tools}, text=json.dumps(tools, indent=1, ensure_ascii=False))

@@ -77,7 +77,11 @@ def _price(docket: Docket) -> ToolResult:
     return ToolResult(
         data={
             "where": docket.where,
-            "price": {"completions": count, "certificates": len(docket.certificates), "seconds": seconds},
+            "price": {
+                "example_forwards": count,
+                "certificates": len(docket.certificates),
+                "seconds": seconds,
+            },
         },
         text=f"price: {plural(count, 'completion')} on the reference path, with and without the units of {of}{took}",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -10,18 +11,24 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TextIO
 
-from agent.verbs.options import VERBS
+from agent.verbs.options import READING, VERBS, WITHOUT_EVENTS
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import StoreError, UsageError, did_you_mean
 from tools.arguments import UNIT_MEANING, Arguments
-from tools.registry import TOOLS, Tell
+from tools.registry import TOOLS, Tell, ToolResult
 from tools.schemas import options_of
 
 ABOUT = "Find the units of a language model that control a behaviour, attach a rule to each, prove it."
-EXIT_CODES = (
-    "Exit codes: 0 ok · 1 run failed · 2 usage or config · 3 model or provider unavailable · 4 claim not supported or "
-    "verify mismatch · 5 budget spent, partial result kept · 124 time limit · 130 interrupted."
-)
+EXIT_CODES: Mapping[int, str] = {
+    0: "ok",
+    1: "run failed",
+    2: "usage or config",
+    3: "model or provider unavailable",
+    4: "claim not supported or verify mismatch",
+    5: "budget spent, partial result kept",
+    124: "time limit",
+    130: "interrupted",
+}
 DISPLAYS = ("full", "rich", "plain", "log", "none")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
@@ -32,7 +39,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "look through a run": (*("runs", "missed", "weakest", "compare", "about", "define", "export"),),
     "work step by step": ("score", "extract", "slices", "candidates", "localise", "fork"),
-    "tasks, models, machine": ("tasks", "models", "data", "doctor", "spec"),
+    "tasks, models, machine": ("tasks", "models", "data", "doctor", "spec", "mcp"),
 }
 """Every verb once, as `--help` lists them."""
 GONE: Mapping[str, str] = {
@@ -121,11 +128,12 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    every = {**VERBS, **{tool.name: tool.arguments for tool in TOOLS.values()}}
+    every = _every()
+    codes = " · ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
     command = Parser(
         prog="mecharule",
         description=textwrap.fill(ABOUT, _WIDTH),
-        epilog="\n\n".join([*_listed(every), textwrap.fill(EXIT_CODES, _WIDTH)]),
+        epilog="\n\n".join([*_listed(every), textwrap.fill(f"Exit codes: {codes}.", _WIDTH)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("--version", action="version", version="mecharule 0.1.0")
@@ -139,13 +147,34 @@ def parser() -> argparse.ArgumentParser:
         verb = verbs.add_parser(name, description=_does(arguments))
         verb.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
         verb.set_defaults(output=None, display=None)
-        if name in VERBS:
+        if name in VERBS and name not in WITHOUT_EVENTS:
             _add_display(verb)
         for flags, settings in options_of(arguments):
             if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):
                 settings |= {"nargs": "?", "help": f"{settings['help']} (default: {default})"}
             verb.add_argument(*flags, **settings)
     return command
+
+
+def _every() -> dict[str, type[Arguments]]:
+    return {**VERBS, **{tool.name: tool.arguments for tool in TOOLS.values()}}
+
+
+def spec() -> ToolResult:
+    """Every verb: what it does, its input schema, whether it runs the model; and the exit codes of all."""
+    codes = {str(code): meaning for code, meaning in EXIT_CODES.items()}
+    verbs = [
+        {
+            "name": name,
+            "description": _does(arguments),
+            "runs_the_model": TOOLS[name].works if name in TOOLS else name not in READING,
+            "input_schema": arguments.model_json_schema(),
+            "positional": list(arguments.positional),
+            "exit_codes": codes,
+        }
+        for name, arguments in _every().items()
+    ]
+    return ToolResult(data={"verbs": verbs}, text=json.dumps(verbs, indent=1, ensure_ascii=False))
 
 
 def _add_display(verb: argparse.ArgumentParser) -> None:

@@ -195,6 +195,14 @@ class AskOptions(_Verb):
     """begin a new conversation: what was asked about the run before is left out"""
 
 
+class SpecOptions(Arguments):
+    """print every verb: its arguments as JSON schema, whether it runs the model, exit codes"""
+
+
+class McpOptions(Arguments):
+    """serve the tools to another agent by the Model Context Protocol, on stdin and stdout"""
+
+
 VERBS: Mapping[str, type[Arguments]] = {
     "run": RunOptions,
     "resume": ResumeOptions,
@@ -202,5 +210,11 @@ VERBS: Mapping[str, type[Arguments]] = {
     "demo": DemoOptions,
     "investigate": InvestigateOptions,
     "ask": AskOptions,
+    "spec": SpecOptions,
+    "mcp": McpOptions,
 }
 """Every verb that is more than a tool, in the order of the help."""
+WITHOUT_EVENTS = frozenset({"spec", "mcp"})
+"""Verbs that show no work under way."""
+READING = frozenset({"spec"})
+"""Of these verbs the ones that run no model."""
