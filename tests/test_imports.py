@@ -227,11 +227,11 @@ def test_help_and_the_list_of_runs_load_no_numerical_package(
         ["why-not", "last", "m0.0"],
         ["covers", "last", "UNIT"],
         ["shared", "last", "UNIT"],
-        ["missed"],
+        ["show", "--section", "missed"],
         ["show"],
         ["ask", "last", "why does the strongest neuron flip?", "--llm", "none"],
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
 def test_questions_about_what_is_stored_load_no_model(
     words: list[str], copied_run: Path, monkeypatch: pytest.MonkeyPatch

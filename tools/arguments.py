@@ -29,54 +29,23 @@ DType = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"] | None,
     Field(description="of the weights (default: as it was made)"),
 ]
-AboutTopic = Literal[
+RunSection = Literal[
     "accuracy",
-    "attribution",
-    "baseline",
-    "basis",
-    "cause",
-    "chance",
-    "check",
-    "choices",
-    "corrected",
-    "cost",
-    "directions",
-    "failures",
-    "generation",
-    "groups",
-    "in-range",
-    "layers",
-    "limits",
-    "model",
-    "next-steps",
-    "not-ruled-out",
-    "number-of-units",
-    "operators",
-    "origin",
-    "other-baseline",
-    "overlap",
-    "phase",
-    "prompt",
-    "proposer",
-    "range",
-    "recall",
-    "records",
-    "rounding",
-    "rules-shown",
-    "search-kind",
-    "seed",
-    "selective",
-    "splitter",
-    "successes",
     "task",
-    "tests",
-    "thresholds",
-    "time",
-    "versions",
+    "model",
+    "settings",
+    "splitter",
+    "search",
+    "cost",
+    "missed",
+    "layers",
+    "controls",
+    "rules",
+    "limits",
+    "words",
+    "next",
 ]
-"""What `about` can be asked."""
-NARROWED: tuple[AboutTopic, ...] = ("accuracy", "failures", "successes")
-"""Of these what may be asked of the records where a predicate holds."""
+"""What `show` tells of a run in sentences."""
 ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candidates", "slices"]
 """What `show` prints as a table."""
 UnitTopic = Literal["strength", "chance", "held-out", "selective", "rules", "replacement"]
@@ -380,33 +349,6 @@ class DisguiseArguments(DirectedArguments):
     """is a unit's rule the splitter in disguise: how often the two agree on held-out records"""
 
 
-class WeakestArguments(OfRunArguments):
-    """the claim about a unit that has least support, by its bounds and its controls"""
-
-    limit: int = Field(1, ge=1, description="claims shown, weakest first")
-
-
-class MissedArguments(OfRunArguments):
-    """what the searches of a run may have missed, and what it would take to know"""
-
-
-class AboutArguments(OfRunArguments):
-    """what a run is and rests on: its model, task, accuracy, settings, cost, chance, corrections, layers, limits"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run", "topic")
-    topic: AboutTopic = Field("task", description="what is asked about")
-    where: str | None = Field(
-        None, description="a predicate that accuracy, failures and successes are narrowed to"
-    )
-
-
-class DefineArguments(OfRunArguments):
-    """say what a word of this program means, with the run's own thresholds in it"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run", "term")
-    term: str | None = Field(None, description="such as τ, MCC, localized (default: list all)")
-
-
 class UnitArguments(DirectedArguments):
     """the figures of a unit: its counts and bounds, chance, held-out records, selectivity, rules, other baselines"""
 
@@ -420,11 +362,16 @@ class RunsArguments(Arguments):
 
 
 class ShowArguments(TableArguments):
-    """print what a run found: on one screen, as the whole report, or one table of it"""
+    """print what a run found: on one screen, as the whole report, one table or one section of it"""
 
     table: ShownTable | None = Field(
         None, description="one table: units, rules, certificates, claims, tree, …"
     )
+    section: RunSection | None = Field(
+        None, description="one section of what the run is and rests on: accuracy, settings, missed, words, …"
+    )
+    where: str | None = Field(None, description="a condition that --section accuracy is narrowed to")
+    term: str | None = Field(None, description="one word of --section words, such as τ, MCC, localized")
     layer: int | None = Field(None, ge=0, description="one layer only, of tree and candidates")
     search: str | None = Field(None, description="one search only of the tree, such as cha:1:m4")
     full: bool = Field(False, description="the whole report")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from textwrap import fill
 
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import write_file
@@ -16,17 +17,22 @@ from tools._accounts import example_fact
 from tools.arguments import ShowArguments
 from tools.listing import TABLES
 from tools.registry import Tell, ToolResult
+from tools.sections import section
 
 
 def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
-    """A table, or what was found on one screen, or the whole report as text, Markdown or a page.
+    """A table, a section, or what was found on one screen, or the whole report as text, Markdown or a page.
 
     The data of a report are the findings.
     """
     from mecharule_ops import report
 
+    if given.table is not None and given.section is not None:
+        raise UsageError("expected --table or --section, got both; leave one out")
     if given.table is not None:
         return TABLES[given.table](run, given)
+    if given.section is not None or given.term is not None:
+        return section(run, given)
     findings = findings_of(run)
     if given.html is None:
         return ToolResult(data=json.loads(to_json(findings)), text=_text(findings, given, example_of(run)))

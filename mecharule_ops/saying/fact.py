@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 FactValue = str | int | float | bool | None | Sequence["FactValue"] | Mapping[str, "FactValue"]
 """What JSON holds."""
+Stated = tuple[str, FactValue, str]
+"""(key, value, sentence): a fact of the run itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

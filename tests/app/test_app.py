@@ -201,7 +201,7 @@ def test_a_mistyped_verb_is_answered_with_the_nearest(commands: Commands) -> Non
         (("run", "arithmetic", "--hlep"), ("got '--hlep'; did you mean '--help'?", "mecharule run --help")),
         (("--hlep",), ("got '--hlep'; did you mean '--help'?",)),
         (("show", "last", "more"), ("expected nothing more, got 'more'",)),
-        (("define", "τ"), ("expected a run before the word 'τ'", "`mecharule define last τ`")),
+        (("show", "--table", "units", "--section", "cost"), ("--table or --section, got both",)),
         (("flip", "last", "m1.14"), ("expected --prompt (a question of the task", "got none")),
         (("show", "nothing"), ("got 'nothing'", "`mecharule runs`")),
         (("tasks", "check", "table.xls"), ("got 'table.xls'", ".csv, .tsv", "`mecharule tasks`")),

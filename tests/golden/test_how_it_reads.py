@@ -42,7 +42,7 @@ ALSO: tuple[tuple[str, Mapping[str, object]], ...] = (
         ("show", {"run": "RUN", "table": table})
         for table in ("units", "rules", "certificates", "claims", "tree", "candidates", "slices")
     ),
-    *((tool, {"run": "RUN"}) for tool in ("slices", "missed", "weakest")),
+    *((tool, {"run": "RUN"}) for tool in ("slices",)),
     ("show", {"run": "RUN", "full": True}),
     ("shared", OF_UNIT),
     ("layer", {"run": "RUN", "layer": 1}),
@@ -94,8 +94,11 @@ def test_a_bare_word_and_a_tag_would_be_seen() -> None:
 
 @pytest.mark.parametrize("term", GLOSSES, ids=[term.name for term in GLOSSES])
 def test_a_word_has_one_meaning_whoever_asks(term: Term, run: Path) -> None:
-    """What stands under a text is a part of what `define` says."""
-    assert term.short in _text(run, "define", {"run": "RUN", "term": term.name}).splitlines()[0]
+    """What stands under a text is a part of what the section of words says."""
+    assert (
+        term.short
+        in _text(run, "show", {"run": "RUN", "section": "words", "term": term.name}).splitlines()[0]
+    )
 
 
 def test_what_proves_a_text_stands_once_at_its_end() -> None:

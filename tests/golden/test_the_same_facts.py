@@ -12,11 +12,12 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from mecharule_ops.saying.fact import Fact
+from tools.arguments import RunSection
 
 HERE = Path(__file__).parent
 RUN = HERE / "b00d.mecharule.xz"
@@ -46,11 +47,8 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("versus", {"run": "RUN", "first": UNIT, "second": SECOND, "yes": True}),
     ("layer", {"run": "RUN", "layer": int(LAYER)}),
     ("disguise", OF_UNIT),
-    ("weakest", {"run": "RUN", "limit": 3}),
-    ("missed", {"run": "RUN"}),
     ("show", {"run": "RUN", "full": True}),
-    ("about", {"run": "RUN", "topic": "accuracy"}),
-    ("define", {"run": "RUN", "term": "τ"}),
+    *(("show", {"run": "RUN", "section": section}) for section in get_args(RunSection)),
     ("tabulate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "where": "op == '-'", "paired": True}),
     ("records", {"run": "RUN", "unit": UNIT, "flips": "yes", "limit": 5}),
     ("unit", {**OF_UNIT, "topic": "chance"}),
@@ -99,7 +97,7 @@ def of_facts(facts: Iterable[Fact]) -> Stated:
 
 def called(name: str, given: Mapping[str, object]) -> str:
     """The name of a call: of its tool and of what is shown."""
-    return " ".join([name, *(str(given[each]) for each in ("table", "section") if each in given)])
+    return " ".join([name, *(f"--{each} {given[each]}" for each in ("table", "section") if each in given)])
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bundled_run import QUICK
@@ -56,29 +57,28 @@ def test_columns_of_few_values_are_named(path: str) -> None:
 
 def test_accuracy_is_told_by_each_value(path: str) -> None:
     """The shares of the values sum to all records."""
-    found = call("about", {"run": path, "topic": "accuracy"})
-    by, every = found.data["by"]["extent"], found.data["succeeds"]["all"]  # type: ignore[index]
+    told: Any = call("show", {"run": path, "section": "accuracy"}).as_json
+    by, every = told["run.accuracy.by.extent"], told["run.accuracy"]
     assert sum(share["n"] for share in by.values()) == every["n"]
     assert sum(share["count"] for share in by.values()) == every["count"]
 
 
 def test_right_and_wrong_records_are_told_where_a_condition_holds(path: str) -> None:
-    """Both narrowed to one value come to its records; a topic about time is not narrowed."""
+    """Both narrowed to one value come to its records; a section about cost is not narrowed."""
     with opened(path) as run:
         huge = [record for record in run.records if record.example.fields["extent"] == "Huge"]
     right = sum(record.label for record in huge)
     where = {"run": path, "where": "extent == 'Huge'"}
-    for topic, count in (("successes", right), ("failures", len(huge) - right)):
-        (said, *_) = call("about", {**where, "topic": topic}).data["sentences"]  # type: ignore[misc]
-        assert f"{count}/{len(huge)}" in said
-    (said, *_) = call("about", {**where, "topic": "accuracy"}).data["sentences"]  # type: ignore[misc]
-    assert f"{right}/{len(huge)}" in said
+    told: Any = call("show", {**where, "section": "accuracy"}).as_json
+    for key, count in (("successes", right), ("failures", len(huge) - right)):
+        assert (told[f"run.{key}"]["count"], told[f"run.{key}"]["n"]) == (count, len(huge))
+    assert told["run.accuracy.where"]["where"] == {"count": right, "n": len(huge)}
     asked = ask(path, "how accurate is the model where extent is Huge?", environment={}).text
     assert f"{right}/{len(huge)}" in asked
-    with pytest.raises(UsageError, match="leave the condition out"):
-        call("about", {**where, "topic": "time"})
+    with pytest.raises(UsageError, match="leave it out"):
+        call("show", {**where, "section": "cost"})
     with pytest.raises(UsageError):
-        call("about", {"run": path, "topic": "failures", "where": "extent =="})
+        call("show", {"run": path, "section": "accuracy", "where": "extent =="})
 
 
 @pytest.mark.parametrize("records", ["train", "held-out"])

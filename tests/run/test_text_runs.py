@@ -127,7 +127,7 @@ def test_no_request_and_no_completion_is_shown_without_being_asked_for(
     lines = [
         ("show", run),
         *(("show", run, "--table", table) for table in ("units", "rules", "certificates", "tree")),
-        ("missed", run),
+        *(("show", run, "--section", section) for section in ("accuracy", "missed", "settings")),
     ]
     for line in lines:
         for form in ((), ("--json",)):

@@ -138,7 +138,7 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
     except MechaRuleError as error:
         known = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "mecharule_ops.errors")
         return {"error": known, "message": str(error)}
-    return {"data": result.data, "text": result.text, "exit_code": result.exit_code}
+    return {"data": result.as_json, "text": result.text, "exit_code": result.exit_code}
 
 
 def _main(arguments: list[str], environment: dict[str, str]) -> dict[str, Any]:

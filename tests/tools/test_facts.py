@@ -58,11 +58,8 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "versus": lambda unit, other, of: {"first": unit, "second": other, "yes": True},
     "layer": lambda unit, other, of: {"layer": int(unit[1:].split(".")[0])},
     "disguise": lambda unit, other, of: {"neuron": unit},
-    "weakest": lambda unit, other, of: {"limit": 3},
-    "missed": lambda unit, other, of: {},
     "compare": lambda unit, other, of: {"second": "last"},
     "show": lambda unit, other, of: {"table": "units"},
-    "about": lambda unit, other, of: {"topic": "layers"},
     "tabulate": lambda unit, other, of: {
         "units": unit,
         "where": "contains(prompt, '1')",

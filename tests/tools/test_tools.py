@@ -317,7 +317,7 @@ def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_pa
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     overlap = tool("compare", first="b00d", second="last").data["overlap"]
     assert all(row["shared"] == row["union"] for row in overlap.values())
-    assert tool("missed").data["searches"][0]["untested"] == 0
+    assert tool("show", section="missed").data["search.mlp_out.1.missed"]["untested"] == 0
     assert {"arith-tiny", "smollm2-135m"} <= {row["name"] for row in tool("models").data["models"]}
     with pytest.raises(UsageError, match="models list"):
         tool("models", action="fetch")
