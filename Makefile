@@ -71,7 +71,7 @@ experiments: $(STAMP)  ## the paper's experiments on the bundled model, or NAMES
 notebooks: $(STAMP)  ## run the notebooks of examples/ and write their outputs into them
 	$(BIN)/python benchmarks/notebooks.py
 
-faults: $(STAMP)  ## faults on purpose: kills, full disks, damaged files, forgeries; writes docs/reliability.md
+faults: $(STAMP)  ## kills, failing disks, races, forgeries, random keys; writes docs/reliability.md
 	$(BIN)/python -m benchmarks.faults
 
 selftest: $(STAMP)  ## the whole product on six models whose circuit is known; exits 0 only if all is exact

@@ -321,21 +321,29 @@ def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> 
     whole = {path: path.read_text() for path in folder.iterdir()}
     one, index = folder / f"{certificates[0].id}.json", folder / "index.json"
     other = _certificate(seed=9).to_json()
-    for path, text in ((one, other), (one, whole[one] + " "), (index, "[]"), (index, "{"), (index, "{}")):
+    listed = json.loads(whole[index])
+    strange = [(one.stem, 5), ("../../etc/hostname", "0" * 64)]
+    indexes = [json.dumps(put(listed, ("certificates", name), value)) for name, value in strange]
+    changes = [(one, other), (one, whole[one] + " "), (one, whole[one][:-40]), (one, "")]
+    for path, text in (*changes, *((index, text) for text in (*indexes, "[]", "{", "{}"))):
         path.write_text(text)
         with pytest.raises(ClaimNotSupported):
             read_bundle(folder)
         path.write_text(whole[path])
-    one.write_bytes(b"\xff\xfe")
-    with pytest.raises(ClaimNotSupported, match="expected ASCII text"):
-        read_bundle(folder)
-    one.write_text(whole[one])
+    for path in (index, one):
+        path.write_bytes(b"\xff\xfe")
+        with pytest.raises(ClaimNotSupported, match="expected ASCII text"):
+            read_bundle(folder)
+        path.write_text(whole[path])
     (folder / "extra.json").write_text(other)
     with pytest.raises(ClaimNotSupported, match="extra"):
         read_bundle(folder)
     (folder / "extra.json").unlink()
     one.unlink()
     with pytest.raises(ClaimNotSupported, match=certificates[0].id):
+        read_bundle(folder)
+    one.mkdir()
+    with pytest.raises(StoreError, match=certificates[0].id):
         read_bundle(folder)
 
 

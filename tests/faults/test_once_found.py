@@ -1,4 +1,4 @@
-"""A small sample of each kind of fault that `make faults` tries at length, and what each of them once found."""
+"""What kills, full disks, damaged files, forgeries and random keys once found."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ from tui_driving import Driver, drive
 from tui_story import FakeBackend
 
 from agent.verbs import runner
-from benchmarks.faults.damaged_files import damaged_files
-from benchmarks.faults.fuzzing import targets, tried
-from benchmarks.faults.page import ROWS, Kept, text_of
-from benchmarks.faults.result import Figure, Result, Setting
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Notice, Price, RunFinished
@@ -31,26 +27,6 @@ from mecharule_ops.types import Basis
 from tools.registry import ToolResult
 from tui.screens.home_screen import HomeScreen
 from tui.screens.run_screen import RunScreen
-
-
-def test_a_damaged_run_file_is_refused_or_reads_as_written(quick_run: Path, tmp_path: Path) -> None:
-    """Forty damages of ten kinds: never another number, never another error."""
-    place = tmp_path / "run b00d"
-    place.mkdir()
-    shutil.copy(quick_run, place / "b00d.mecharule")
-    done = damaged_files(Setting(folder=tmp_path, scale=0.02))
-    assert done.cases == 40
-    assert done.problems == ()
-
-
-@pytest.mark.parametrize("number", range(8))
-def test_invented_texts_are_read_or_refused_by_one_line(quick_run: Path, tmp_path: Path, number: int) -> None:
-    """A hundred of each kind; how long they take is for `make faults` to say."""
-    with RunStore.open(quick_run, read_only=True) as store:
-        target = targets(tmp_path, store.certificates()[0])[number]
-    tally = tried(target, 100, seed=0)
-    assert tally.cases == 100
-    assert set(tally.problems) <= {"over a second"}
 
 
 @pytest.mark.parametrize(
@@ -215,13 +191,3 @@ def test_keys_that_come_before_a_screen_is_drawn_end_nothing(tmp_path: Path) -> 
         assert user.app.is_running
 
     drive(FakeBackend(tmp_path), script)
-
-
-def test_the_page_says_what_was_not_run() -> None:
-    """A row that was never run is named so; a find is bold."""
-    result = Result(tried="one", cases=1, figures=(Figure(what="a", value="1"),), problems=("it broke",))
-    text = text_of({"disk": Kept.of(result, scale=0.5, seconds=3)})
-    assert text.count("not run") == len(ROWS) - 1
-    assert "**1**" in text
-    assert "- **found:** it broke" in text
-    assert "scale 0.5" in text

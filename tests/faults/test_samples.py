@@ -1,0 +1,118 @@
+"""A sample of all that `make faults` tries; and each check finds what is broken on purpose."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from textual.app import ScreenStackError
+from textual.events import Event
+
+from benchmarks.faults.durable import RUN, Bench, Case, disks, kills, races
+from benchmarks.faults.forged import forged
+from benchmarks.faults.keys import Counted, keys
+from benchmarks.faults.struck import Mode, Moment
+from benchmarks.faults.tried import table
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.codec import decode
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+
+pytestmark = pytest.mark.slow
+FORGETFUL = """
+from agent.verbs import runner
+begun = runner.begun
+runner.begun = lambda config, agreed, **more: begun(config, **more)
+"""
+"""The yes to a price is not stored."""
+UNSTORED = """
+from mecharule_ops.store.run_store import RunStore
+RunStore.put_outcomes = lambda self, context, outcomes: None
+"""
+"""What was ablated is not stored."""
+
+
+@pytest.fixture(scope="module")
+def bench(quick_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with Bench(tmp_path_factory.mktemp("bench"), quick_run) as made:
+        yield made
+
+
+def problems(cases: Iterable[Case], least: int) -> list[str]:
+    tried = list(cases)
+    assert len(tried) >= least
+    return [problem for _, found in tried for problem in found]
+
+
+def test_struck_commands_go_on_to_what_they_find_when_left_alone(bench: Bench) -> None:
+    """Ten kills, six disks, two races."""
+    chance = random.Random(0)
+    assert problems(kills(bench, chance, 10), 10) == []
+    assert problems(disks(bench, chance, 6), 6) == []
+    assert problems(races(bench, chance, 2), 2) == []
+
+
+def test_a_forged_certificate_is_refused_or_differs(quick_run: Path, tmp_path: Path) -> None:
+    """Forty forgeries of a field, twenty hashed again."""
+    assert problems(forged(quick_run, tmp_path, random.Random(0), 40), 60) == []
+
+
+def test_no_key_ends_the_app_by_an_error_or_is_lost(tmp_path: Path) -> None:
+    """A thousand."""
+    assert problems(keys(tmp_path, random.Random(0), 1000), 1000) == []
+
+
+def test_a_yes_that_is_not_stored_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever goes on is asked again, after a kill and after a full disk, before the price is known."""
+    monkeypatch.setattr(bench.mecharule, "spoilt", FORGETFUL)
+    for mode in (Mode.KILL, Mode.FULL):
+        found = bench.struck(RUN, [Moment(mode=mode, at=bench.alone(RUN)[0].calls // 6)])
+        assert [text for text in found if "exit code 2" in text and "expected --yes" in text]
+
+
+def test_ablations_that_are_not_stored_are_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.mecharule, "spoilt", UNSTORED)
+    assert [text for text in bench.struck(RUN, []) if "ablations paid, 0 new ones stored" in text]
+
+
+def test_a_forgery_that_is_read_is_found(
+    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that looks at no hash."""
+
+    def trusting(text: str) -> Certificate:
+        try:
+            return decode(Certificate, json.loads(text)["certificate"])
+        except UsageError as error:
+            raise ClaimNotSupported(str(error)) from error
+
+    monkeypatch.setattr(Certificate, "from_json", trusting)
+    titles = {title for title, found in forged(quick_run, tmp_path, random.Random(0), 9) if found}
+    assert "field of a certificate changed" in titles
+
+
+@pytest.mark.parametrize("broken", ["raises", "swallows"])
+def test_an_app_that_fails_at_a_key_is_found(
+    tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in a key's handler; keys that never come."""
+
+    class Broken(Counted):
+        async def on_event(self, event: Event) -> None:
+            if self.sent > 30 and broken == "raises":
+                raise ScreenStackError("broken")
+            if self.sent <= 30 or broken == "raises":
+                await super().on_event(event)
+
+    monkeypatch.setattr("benchmarks.faults.keys.PATIENCE", 1.0)
+    found = problems(keys(tmp_path, random.Random(0), 60, Broken), 1)
+    assert found
+    assert ("ScreenStackError: broken" if broken == "raises" else "did not reach the app") in found[0]
+
+
+def test_the_page_names_what_was_found() -> None:
+    """A find is bold, and no find is said in a word."""
+    text = table({"a": (1200, 0, []), "b": (3, 2, ["x", "y"])})
+    assert text.splitlines()[2:] == ["| a | 1,200 | nothing |", "| b | 3 | **2** |"]
