@@ -76,7 +76,7 @@ def _price(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`8 s`, `12 min`, `4.5 h`."""
+    """Seconds in the unit that a person would take."""
     if seconds < 120:
         return f"{seconds:,.0f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"

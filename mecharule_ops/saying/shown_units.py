@@ -108,7 +108,11 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
         return ""
     if not held_out.records:
         return "nothing can be shown, since no answer was kept aside: bring more rows"
-    drawn = plural(len(held_out.random), f"random {_noun(search)}")
+    noun = _noun(search)
+    if search.basis_units is not None and search.basis_units <= 19:
+        every = plural(search.basis_units, noun)
+        return f"with {every} in all nothing can be shown, which takes 20: the counts stand alone"
+    drawn = plural(len(held_out.random), f"random {noun}")
     return f"with {drawn} nothing can be shown, which takes 19 or more: {measures(findings)}"
 
 

@@ -27,6 +27,7 @@ from mecharule_ops.events import (
     StageStarted,
 )
 from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import plural
 from mecharule_ops.run.analyse import PriceDeclined, analyse
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.run_state import RunState
@@ -122,7 +123,7 @@ def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, even
         certificate.id for certificate in run.store.certificates()
     }
     assert state.finished
-    assert state.status == f"finished: {len(search.tau_agonists)} τ-agonists"
+    assert state.status == f"finished: {plural(len(run.findings.shown()), 'unit')} shown"
 
 
 def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> None:
