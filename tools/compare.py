@@ -11,17 +11,26 @@ from mecharule_ops.types import Neuron, Regime
 from tools.arguments import CompareArguments
 from tools.registry import Tell, ToolResult, stated
 
-Found = dict[tuple[Neuron, Regime], Unit]
+Key = tuple[Neuron, Regime]
+Found = dict[Key, Unit]
 
 
 def compare(given: CompareArguments, tell: Tell) -> ToolResult:
-    """Shared shown units, their Jaccard index a regime, and how the strengths of shared units changed."""
+    """Shared shown units, their Jaccard index a regime, and how the strengths of shared units changed.
+
+    What the other run did not search is told apart from what it searched and did not find.
+    """
     with opened(given.first) as first, opened(given.second) as second:
         runs = findings_of(first), findings_of(second)
+        told = first.told, second.told
     found = [{(unit.neuron, unit.search.regime): unit for unit in findings.shown()} for findings in runs]
+    unsearched = [
+        {unit for unit in theirs if unit not in ours and not state.searched(unit[0], unit[1].value)}
+        for ours, theirs, state in zip(found, found[::-1], told, strict=True)
+    ]
     settings = _differences(*runs)
     regimes = sorted({regime for units in found for _, regime in units}, key=lambda regime: -regime.value)
-    overlap = {regime.arrow: _overlap(found, regime) for regime in regimes}
+    overlap = {regime.arrow: _overlap(found, unsearched, regime) for regime in regimes}
     shared = [unit for unit in found[0] if unit in found[1]]
     changed = [
         {
@@ -58,13 +67,30 @@ def compare(given: CompareArguments, tell: Tell) -> ToolResult:
     return stated(data, facts)
 
 
-def _overlap(found: list[Found], regime: Regime) -> dict[str, object]:
-    sets = [{neuron for neuron, of in units if of is regime} for units in found]
-    share = jaccard(*sets)
+def _overlap(found: list[Found], unsearched: list[set[Key]], regime: Regime) -> dict[str, object]:
+    """Of the units of one direction how many both runs found, among those that both searched."""
+    first, second = ({unit for unit in units if unit[1] is regime} for units in found)
+    by_first, by_second = second & unsearched[0], first & unsearched[1]
+    sides = [{neuron for neuron, _ in units} for units in (first - by_second, second - by_first)]
+    share = jaccard(*sides)
     units = plural(share.n, "shown unit").partition(" ")[2]
-    sentence = f"the runs share {of_n(share)} {units} of either ({len(sets[0])} and {len(sets[1])})"
-    sizes = {"first": len(sets[0]), "second": len(sets[1])}
-    return {**sizes, "shared": share.count, "union": share.n, "sentence": sentence}
+    shared = f"the runs share {of_n(share)} {units} of either ({len(sides[0])} and {len(sides[1])})"
+    left = [
+        f"of the {run} run's {plural(len(of), 'shown unit')} the other run did not search {len(missing)}"
+        for run, of, missing in (("first", first, by_second), ("second", second, by_first))
+        if missing
+    ]
+    if left:
+        shared = f"of what both searched {shared}"
+    return {
+        "first": len(first),
+        "second": len(second),
+        "shared": share.count,
+        "union": share.n,
+        "not_searched_by_first": len(by_first),
+        "not_searched_by_second": len(by_second),
+        "sentence": "; ".join([*([shared] if share.n else []), *left]),
+    }
 
 
 def _differences(first: Findings, second: Findings) -> dict[str, tuple[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from mecharule_ops.events import (
     AgonistFound,
@@ -32,8 +33,12 @@ from mecharule_ops.events import (
     StageStarted,
     UnitJudged,
 )
+from mecharule_ops.state.search_id import SearchId
 from mecharule_ops.state.search_view import Counts, SearchView
 from mecharule_ops.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from mecharule_ops.types import Neuron
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +153,18 @@ class RunState:
     def _started(self, search: str) -> SearchView:
         assert search in self.searches, f"{search} was never started"
         return self.searches[search]
+
+    def searched(self, unit: Neuron, regime: int) -> bool:
+        """Whether a search decided the unit in this direction, alone or in a group.
+
+        Of runs whose groups do not say which units they hold, whether its layer was searched.
+        """
+        place = f"{unit.basis.letter}{unit.layer}"
+        return any(
+            not view.keeps_members or view.settled(unit.channel) is not None
+            for view in self.searches.values()
+            if (view.regime, SearchId.parse(view.search).place) == (regime, place)
+        )
 
     def _with_search(self, view: SearchView) -> RunState:
         return replace(self, searches={**self.searches, view.search: view})

@@ -338,9 +338,39 @@ def test_comparing_counts_shared_units_and_their_difference() -> None:
     left = Side(name="a", state=fold(story(layers=3)))
     right = Side(name="b", state=fold(story(layers=2)))
     both = compare(left, right)
-    assert both.sentence == "a: 12 localized · b: 8 localized · shared 8 · Jaccard .67"
-    assert {row[2] for row in both.rows} == {"both", "left only"}
+    assert both.sentence == (
+        "a: 12 localized · b: 8 localized · shared 8 · Jaccard 1.0 · 4 not searched by the other"
+    )
+    assert {row[2] for row in both.rows} == {"both", "left"}
     assert compare(Side(name="x", state=RunState()), Side(name="y", state=RunState())).rows == ()
+
+
+def _searched(unit: str, regime: int) -> RunState:
+    """A run of one direction and layer whose root holds channels 17 to 19: it kept a unit, ruled one out, left one."""
+    search = f"cha:{regime}:m1"
+    root = node_tested(search, 0, None, "m1.17 … m1.19", 3, (40, 3), "split")
+    kept, dropped = (
+        replace(node_tested(search, n, 0, f"m1.{16 + n}", 1, flips, verdict), begin=n - 1, end=n)
+        for n, flips, verdict in ((1, (40, 3), "kept"), (2, (0, 0), "dropped"))
+    )
+    started = SearchStarted(search=search, regime=regime, layer=1, units=3)
+    told = [started, replace(root, channels=(17, 18, 19)), kept, dropped]
+    return fold([run_started(), *told, found(search, unit, regime, (40, 3))])
+
+
+def test_what_the_other_run_never_searched_is_no_difference() -> None:
+    """Another direction, a unit that its search had not come to; what it asked and ruled out is `left only`."""
+    other = Side(name="b", state=_searched("m1.17", 1))
+    for unit, regime, held, right in (
+        ("m1.17", 1, "both", ".62"),
+        ("m1.18", 1, "left only", "–"),
+        ("m1.19", 1, "left", "not searched"),
+        ("m1.17", 0, "left", "not searched"),
+    ):
+        both = compare(Side(name="a", state=_searched(unit, regime)), other)
+        rows = {row[:2]: (row[2], row[5]) for row in both.rows}
+        assert rows[unit, Regime(regime).arrow] == (held, right)
+        assert ("not searched by the other" in both.sentence) == (held == "left")
 
 
 def test_progress_says_cost_against_price_and_brute_force() -> None:

@@ -16,9 +16,9 @@ from tui.words import arrow, rate, signed_rate
 
 COMPARE_HELP = (
     "Localized units of both sides: the shown first, by the bound of what they flip, the others by name. The Jaccard "
-    "index is the share of all units that both "
-    "sides localized."
+    "index is the share that both sides localized of those that both searched."
 )
+NOT_SEARCHED = "not searched"
 HEADER = ("unit", "flips", "in", "shown", "E left", "E right", "difference", "rule left", "rule right")
 
 
@@ -40,6 +40,13 @@ class Side:
         """The lower bound of what a shown unit flips; 0 of any other."""
         judged = self.state.judged.get((found.regime, found.neuron)) if found else None
         return judged.lower if judged and judged.rank else 0.0
+
+    def searched(self, found: AgonistFound) -> bool:
+        """Whether its search decided the unit that the other side found: what it did not search it says nothing of."""
+        from mecharule_ops.types import Neuron
+
+        regime = found.regime if self.regime is None else self.regime
+        return self.state.searched(Neuron.parse(found.neuron), regime)
 
     def rule(self, found: AgonistFound | None) -> str:
         """The rule that predicts a unit's flips; empty without one."""
@@ -65,22 +72,30 @@ def compare(left: Side, right: Side) -> Comparison:
         return left.bound(ours.get(key)), right.bound(theirs.get(key))
 
     every = sorted(ours.keys() | theirs.keys(), key=lambda key: (-max(bounds(key)), key))
-    jaccard = rate(len(both) / len(every)) if every else "undefined, nothing was localized"
+    unsearched = {key for key in ours.keys() - both if not right.searched(ours[key])}
+    unsearched |= {key for key in theirs.keys() - both if not left.searched(theirs[key])}
+    of_both = len(every) - len(unsearched)
+    nothing = (
+        "undefined, nothing that both searched was localized" if every else "undefined, nothing was localized"
+    )
+    jaccard = rate(len(both) / of_both) if of_both else nothing
+    not_searched = f" · {len(unsearched)} not searched by the other" if unsearched else ""
     sentence = (
         f"{plain(left.name)}: {len(ours)} localized · {plain(right.name)}: {len(theirs)} localized · "
-        f"shared {len(both)} · Jaccard {jaccard}"
+        f"shared {len(both)} · Jaccard {jaccard}{not_searched}"
     )
     rows = []
     for key in every:
         one, other, (here, there) = ours.get(key), theirs.get(key), bounds(key)
         shown = here > 0, there > 0
+        only, absent = ("", NOT_SEARCHED) if key in unsearched else (" only", rate(None))
         cells = (
             plain(key[0]),
             arrow(key[1]) if key[1] >= 0 else "each",
-            "both" if one and other else "left only" if one else "right only",
+            "both" if one and other else f"{'left' if one else 'right'}{only}",
             {(True, True): "both", (True, False): "left", (False, True): "right"}.get(shown, "–"),
-            rate(one.strength if one else None),
-            rate(other.strength if other else None),
+            rate(one.strength) if one else absent,
+            rate(other.strength) if other else absent,
             signed_rate(other.strength - one.strength if one and other else None),
             left.rule(one),
             right.rule(other),

@@ -1,0 +1,28 @@
+"""Two runs beside each other: what they share is counted among what both searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools.registry import call
+
+
+def test_what_the_other_run_did_not_search_counts_in_no_share(finished_run: Path, quick_run: Path) -> None:
+    """One run searched MLP writes, the other heads: they share nothing and differ in nothing."""
+    told = call("compare", {"first": str(finished_run), "second": str(quick_run)})
+    (row,) = told.data["overlap"].values()
+    assert row["first"] > 0
+    assert (row["not_searched_by_first"], row["not_searched_by_second"]) == (row["second"], row["first"])
+    assert (row["shared"], row["union"]) == (0, 0)
+    assert "the runs share" not in told.text
+    assert "of the first run's" in told.text
+    assert f"the other run did not search {row['first']}" in told.text
+
+
+def test_what_both_searched_is_shared_of_all(finished_run: Path) -> None:
+    """A run beside itself shares all, and nothing is left unsearched."""
+    told = call("compare", {"first": str(finished_run), "second": str(finished_run)})
+    (row,) = told.data["overlap"].values()
+    assert row["shared"] == row["union"] == row["first"] > 0
+    assert (row["not_searched_by_first"], row["not_searched_by_second"]) == (0, 0)
+    assert "did not search" not in told.text
