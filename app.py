@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mecharule_ops.events import Event
 
 INTERRUPTED = 130
+RESUMED = ("run", "fork", "resume", "demo")
+"""Verbs whose run `resume` continues."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         model = verbs.VERBS[options.verb]
         return HANDLERS[options.verb](typed(options.verb, model, told(options)), options)
     except KeyboardInterrupt:
-        message = "interrupted; what was stored is kept, `mecharule resume` continues"
-        return _failed(given, message, INTERRUPTED)
+        goes_on = ", `mecharule resume` continues" if given and given[0] in RESUMED else ""
+        return _failed(given, f"interrupted; what was stored is kept{goes_on}", INTERRUPTED)
     except BrokenPipeError:
         silence(sys.stdout)
         return 0

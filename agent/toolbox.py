@@ -7,6 +7,7 @@ naming a file or another folder, showing concealed texts, the form of a table.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,10 @@ class Toolbox:
         """A tool's result. Raises `UsageError` on one that is not offered, and what the tool raises."""
         if name not in self.names:
             raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
+        # A run's name may be the path of any file; a model names those of the folder by their ids.
+        for run in (given.get("first"), given.get("second")) if name == "compare" else ():
+            if not re.fullmatch(r"[0-9a-f]{4,}|last", str(run)):
+                raise UsageError(f"expected a run of this folder by its id, got {run!r}")
         arguments = TOOLS[name].arguments
         return call(name, arguments.about(self._run, given), self._tell)
 

@@ -115,7 +115,7 @@ def _nodes(view: SearchView) -> Iterator[_Placed]:
 def candidates(run: Run, given: CandidatesArguments, tell: Tell) -> ToolResult:
     """A row a unit: rank by |EAP-IG|, signed score, and whether the search localized it.
 
-    Without scores, where nothing read them, in the order of channels.
+    Without scores, where nothing read them, in the order of channels and without ranks.
     """
     asked = regime_of(given.regime)
     if asked is not None:
@@ -155,7 +155,7 @@ def _ranked(kept_units: Ranked, layer: int | None) -> list[tuple[Neuron, tuple[s
     ]
     kept.sort(key=lambda pair: (-abs(pair[0] or 0.0), pair[1]))
     rows = [
-        (unit, (f"{rank:,}", str(unit), "not asked" if score is None else f"{score:+.4f}"))
+        (unit, ("–", str(unit), "not asked") if score is None else (f"{rank:,}", str(unit), f"{score:+.4f}"))
         for rank, (score, unit) in enumerate(kept, 1)
     ]
     return [(unit, row) for unit, row in rows if layer in (None, unit.layer)]

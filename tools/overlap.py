@@ -134,8 +134,8 @@ def _shared_facts(
     (neuron,) = own.units
     for row in listed[:SHOWN]:
         yield fact(
-            f"On the slices {row['unit']} flips {row['both']} of the {row['either']} examples that it or {neuron} "
-            "flips",
+            f"On the slices {row['unit']} and {neuron} both flip {row['both']} of the {row['either']} examples that "
+            "either flips",
             f"c:{own.id}",
             f"c:{row['certificate']}",
             unit=row["unit"],

@@ -121,7 +121,8 @@ def _sentence(event: Event) -> str | None:
         case LlmCost():
             price = "" if event.dollars is None else f", ${event.dollars:.4f}"
             tokens = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"
-            return f"language model: {event.requests} requests, {tokens}{price}"
+            requests = f"{event.requests} request{'' if event.requests == 1 else 's'}"
+            return f"language model: {requests}, {tokens}{price}"
         case QuestionAnswered():
             return f"answered {event.question!r} ({event.llm}): {event.checked}"
         case HypothesisRegistered():

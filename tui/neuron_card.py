@@ -76,9 +76,13 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Sess
     text = _evidence_line(state, view.regime, node)
     text.append_text(_account_lines(known, findings.run, width) if findings and known else Text())
     if findings is None:
-        text.append(
-            f"controls: {'not on file' if state.finished else 'run when the search has ended'}\n", "dim"
+        from mecharule_ops.types import Neuron, Regime
+
+        stage = f"controls {Neuron.parse(node.units).basis.value} {Regime(view.regime).arrow}"
+        so_far = (
+            "ran; told when the run has ended" if stage in state.stages else "run when the search has ended"
         )
+        text.append(f"controls: {'not on file' if state.finished else so_far}\n", "dim")
     elif known is None or known.controls is None:
         text.append("controls: none were run for this unit\n", "dim")
     else:

@@ -203,6 +203,15 @@ def test_orders_inside_data_do_nothing_and_hide_nothing(
     assert "decide" not in Toolbox(str(copied_run)).names
 
 
+def test_a_model_compares_runs_of_the_folder_alone(copied_run: Path) -> None:
+    """Any other file, this run's too, is refused unread."""
+    box = Toolbox(str(copied_run))
+    for path in (str(copied_run), "../b00d", "/etc/passwd"):
+        for given in ({"first": "b00d", "second": path}, {"first": path, "second": "b00d"}):
+            with pytest.raises(UsageError, match="expected a run of this folder by its id"):
+                box.call("compare", given)
+
+
 def test_a_reply_that_never_ends_calling_is_ended(
     copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

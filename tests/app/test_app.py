@@ -327,10 +327,12 @@ def test_interrupting_ends_with_130_and_says_how_to_go_on(
 ) -> None:
     """Ctrl-C is no crash."""
     monkeypatch.setattr(app, "parser", _interrupted)
-    assert app.main(["runs", "--json"]) == 130
+    assert app.main(["run", "arithmetic", "--json"]) == 130
     shown = capsys.readouterr()
     assert json.loads(shown.out)["exit_code"] == 130
     assert "resume" in shown.err
+    assert app.main(["ask", "0c1f", "why does m1.37 flip?"]) == 130
+    assert capsys.readouterr().err == "mecharule: interrupted; what was stored is kept\n"
 
 
 def _interrupted(*handlers: object) -> None:

@@ -68,7 +68,9 @@ def test_slices_are_those_of_the_search(copied_run: Path) -> None:
 
 def test_candidates_fall_by_their_scores(copied_run: Path) -> None:
     """All 256, by |score|, with what the search made of them; without scores in the order of channels."""
-    unasked = [row["unit"] for row in _data("candidates", limit=300)["rows"] if row["score"] == "not asked"]
+    rows = _data("candidates", limit=300)["rows"]
+    unasked = [row["unit"] for row in rows if row["score"] == "not asked"]
+    assert {row["rank"] for row in rows} == {"–"}
     assert unasked == [f"m{layer}.{channel}" for layer in range(2) for channel in range(128)]
     with opened(copied_run) as run:
         scores = np.random.default_rng(0).normal(size=(2, 128))

@@ -323,6 +323,14 @@ def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_pa
         tool("models", action="fetch")
 
 
+def test_shared_flips_are_said_of_both(tool: Tool, strongest: str) -> None:
+    """Of those that either flips: neither flips so many alone."""
+    told = tool("shared", run="b00d", neuron=strongest)
+    for row in told.data["units"]:
+        both = f"{row['unit']} and {strongest} both flip {row['both']} of the {row['either']} examples that either"
+        assert f"{both} flips" in told.text
+
+
 def test_doctor_proves_the_hook_and_never_prints_a_key(commands: Commands) -> None:
     """Presence of keys only."""
     done = commands.main("doctor", "--json", ANTHROPIC_API_KEY="canary-7f3a")

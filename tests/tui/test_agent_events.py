@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 import pytest
@@ -42,6 +43,7 @@ DECIDED = HypothesisDecided(
 )
 REFINED = RefinementFinished(proposer="offline", units=3, anchored=5, before=1, after=2)
 LINES = {
+    replace(COST, requests=1): "language model: 1 request, 1,200 + 3 tokens, $0.0125",
     REPLY: "mock:s (question; 1,200 + 3 tokens): It flips.",
     COST: "language model: 2 requests, 1,200 + 3 tokens, $0.0125",
     CALL: 'tool why {"neuron":"m1.14"}: failed: no such unit',

@@ -24,7 +24,15 @@ from tui_story import tested as node_tested
 from agent.chat import ask
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.events import Event, LayerCovered, NodeTested, RuleAnchored, RunFinished, SearchStarted
+from mecharule_ops.events import (
+    Event,
+    LayerCovered,
+    NodeTested,
+    RuleAnchored,
+    RunFinished,
+    SearchStarted,
+    StageFinished,
+)
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
@@ -403,29 +411,31 @@ def test_coverage_of_layers_grows_with_the_events() -> None:
     assert lines[0][2] == bar(0.08, 24).strip()
 
 
-def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
+def _one_unit_events(unit: str, flips: tuple[int, int]) -> list[Event]:
     """A finished attention-head run whose search tested one unit alone and anchored its rule."""
     search = "cha:1:a20"
-    return fold(
-        [
-            run_started(regimes=(1,)),
-            SearchStarted(search=search, regime=1, layer=20, units=9),
-            node_tested(search, 0, None, unit, 1, flips, "kept"),
-            found(search, unit, 1, flips),
-            judged(unit, 1, 44, 1),
-            RuleAnchored(
-                regime=1,
-                neuron=unit,
-                rule="b >= 50",
-                held_out_mcc=0.78,
-                full_mcc=None,
-                prompt_only=True,
-                held_out_low=0.64,
-                held_out_high=0.88,
-            ),
-            RunFinished(run="0c1f", status="1 localized"),
-        ]
-    )
+    return [
+        run_started(regimes=(1,)),
+        SearchStarted(search=search, regime=1, layer=20, units=9),
+        node_tested(search, 0, None, unit, 1, flips, "kept"),
+        found(search, unit, 1, flips),
+        judged(unit, 1, 44, 1),
+        RuleAnchored(
+            regime=1,
+            neuron=unit,
+            rule="b >= 50",
+            held_out_mcc=0.78,
+            full_mcc=None,
+            prompt_only=True,
+            held_out_low=0.64,
+            held_out_high=0.88,
+        ),
+        RunFinished(run="0c1f", status="1 localized"),
+    ]
+
+
+def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
+    return fold(_one_unit_events(unit, flips))
 
 
 def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
@@ -448,6 +458,17 @@ def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they
     assert "above random 99 of 99, p = .03\nselective undecided\n" in alike
     assert "controls: none were run for this unit" in _card("a14.h2", (8, 1), FINDINGS)
     assert "controls: not on file" in _card("a20.h8", (50, 8), None)
+
+
+def test_the_card_of_a_run_under_way_says_whether_controls_ran() -> None:
+    """Those of its own basis and direction: before and after their stage."""
+    told = [event for event in _one_unit_events("a20.h8", (50, 8)) if not isinstance(event, RunFinished)]
+    for stage, said_so in (
+        ("controls mlp_out 1→0", "controls: run when the search has ended"),
+        ("controls attn_head 1→0", "controls: ran; told when the run has ended"),
+    ):
+        state = fold([*told, StageFinished(stage=stage, summary="", seconds=1.0)])
+        assert said_so in card(state, state.searches["cha:1:a20"], 0, _ended(None), 60).plain
 
 
 def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
