@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from textual import work
+from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
@@ -140,7 +143,18 @@ def bindings_of(screen: str, only: Collection[str] | None = None) -> list[Bindin
     ]
 
 
-class Palette(CommandPalette):
+class ClosesOnce:
+    """A screen over another one that several keys at once close once; they never close the one under it."""
+
+    app: App[Any]
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        """Close it with a result, where it is still the one on top."""
+        on_top = self.app.screen_stack[-1:] == [self]
+        return super().dismiss(result) if on_top else AwaitComplete.nothing()  # type: ignore[misc]
+
+
+class Palette(ClosesOnce, CommandPalette):
     """Textual's own, whose list has no lines until it is drawn and which may be closed while it is filled."""
 
     ID = "--command-palette"

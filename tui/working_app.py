@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from textual.app import App
+from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from mecharule_ops.errors import MechaRuleError
@@ -82,8 +83,17 @@ class WorkingApp(App[Any]):
         for session in set(self._begun):
             session.stop()
 
-    def fetch(self, what: str, job: Callable[[], _Found], then: Callable[[_Found], object]) -> None:
-        """Hand what a job gives, on a working thread, to the screen's thread; an error that can be named is said."""
+    def fetch(
+        self, screen: Screen[Any], what: str, job: Callable[[], _Found], then: Callable[[_Found], object]
+    ) -> None:
+        """Hand what a job gives, on a working thread, to the screen's thread; an error that can be named is said.
+
+        A screen that was closed in the meantime, or with the app, gets nothing.
+        """
+
+        def hand(found: _Found) -> None:
+            if screen.is_attached and screen.is_running:
+                then(found)
 
         def work() -> None:
             try:
@@ -91,7 +101,7 @@ class WorkingApp(App[Any]):
             except MechaRuleError as error:
                 self.call_from_thread(self.tell, str(error))
             else:
-                self.call_from_thread(then, found)
+                self.call_from_thread(hand, found)
 
         self.run_worker(work, thread=True, exclusive=True, group=what)
 

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +26,8 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis
 from tools.registry import ToolResult
+from tui.commands import Palette
+from tui.screens.common import HelpPopup
 from tui.screens.home_screen import HomeScreen
 from tui.screens.run_screen import RunScreen
 
@@ -189,5 +192,32 @@ def test_keys_that_come_before_a_screen_is_drawn_end_nothing(tmp_path: Path) -> 
                 user.app.post_message(Key(key, None))
             await user.pilot.pause(0.2)
         assert user.app.is_running
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_what_closes_twice_closes_once_and_a_closed_screen_is_handed_nothing(tmp_path: Path) -> None:
+    """Two keys at once never close the screen under a popup; what was fetched for a screen that is gone is left."""
+    handed, gone = list[int](), threading.Event()
+
+    async def script(user: Driver) -> None:
+        await user.press("enter")
+        await user.until(lambda: isinstance(user.app.screen, RunScreen), "a run")
+        for key, popup in (("f1", HelpPopup), ("ctrl+p", Palette)):
+            await user.press(key)
+            await user.until(lambda popup=popup: isinstance(user.app.screen, popup), "a popup")
+            over = user.app.screen
+            over.dismiss()
+            over.dismiss()
+            assert isinstance(user.app.screen, RunScreen)
+        closed = user.app.screen
+        user.app.fetch(closed, "late", lambda: gone.wait(10), handed.append)
+        user.app.fetch(user.app.screen_stack[1], "kept", lambda: 2, handed.append)
+        await user.until(lambda: handed == [2], "what is for the first screen")
+        await user.press("escape")
+        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+        gone.set()
+        await user.pilot.pause(0.2)
+        assert handed == [2]
 
     drive(FakeBackend(tmp_path), script)

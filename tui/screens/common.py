@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 
 from mecharule_ops.events import Price
 from tui.chat_pane import ChatPane
-from tui.commands import bindings_of, command_named, commands_of, key_said
+from tui.commands import ClosesOnce, bindings_of, command_named, commands_of, key_said
 from tui.seconds import clock
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable
@@ -141,7 +141,7 @@ class Line(Static):
         self.update(Text(text, no_wrap=True) if isinstance(text, str) else text)
 
 
-class PricePopup(ModalScreen[bool]):
+class PricePopup(ClosesOnce, ModalScreen[bool]):
     """Asks before anything slow."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -164,7 +164,7 @@ def _search_price(price: Price) -> str:
     return f"{price.ablations.capitalize()},\n{price.time(clock)}."
 
 
-class HelpPopup(ModalScreen[None]):
+class HelpPopup(ClosesOnce, ModalScreen[None]):
     """Explains the focused widget and lists the keys of its screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q,enter", "dismiss", "close", show=False)]
@@ -194,7 +194,7 @@ class HelpPopup(ModalScreen[None]):
             text.focus()
 
 
-class SearchPopup(ModalScreen[str | None]):
+class SearchPopup(ClosesOnce, ModalScreen[str | None]):
     """A line to type what to find."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]

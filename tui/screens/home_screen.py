@@ -52,7 +52,7 @@ class HomeScreen(CommandScreen):
 
     def do_refresh(self) -> None:
         """Read the folder again, off the screen's thread."""
-        self.app.fetch("runs", self.app.backend.runs, self._list)
+        self.app.fetch(self, "runs", self.app.backend.runs, self._list)
 
     def _list(self, summaries: tuple[RunSummary, ...]) -> None:
         self.summaries = summaries
@@ -93,6 +93,7 @@ class HomeScreen(CommandScreen):
     def do_new(self) -> None:
         """The form of a new run, once its schema is there."""
         self.app.fetch(
+            self,
             "form",
             lambda: fields_of(self.app.backend.schema()),
             lambda fields: self.app.push_screen(NewRunScreen(fields)),
@@ -128,6 +129,7 @@ class HomeScreen(CommandScreen):
 
         marked = tuple(self.marked)
         self.app.fetch(
+            self,
             "compare",
             lambda: [side(run) for run in marked],
             lambda both: self.app.push_screen(CompareScreen(*both)),

@@ -192,7 +192,7 @@ class RunScreen(Talking):
             if path is not None and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
                 self.app.open_url(path.as_uri())
 
-        self.app.fetch("report", lambda: self.app.backend.report(self.session), opened)
+        self.app.fetch(self, "report", lambda: self.app.backend.report(self.session), opened)
 
     def do_compare_runs(self) -> None:
         regimes = self.state.header.regimes if self.state.header else ()
