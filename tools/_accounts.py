@@ -24,7 +24,7 @@ from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
 from mecharule_ops.saying.control_facts import claims_words, control_parts
-from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.saying.fact import Fact, FactValue, fact
 from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.saying.unit_rules import UnitRule, told_rule, told_words
@@ -114,7 +114,7 @@ def direction(run: Run, asked: str | None) -> Regime:
     return regime
 
 
-def slices_data(certificate: Certificate) -> dict[str, dict[str, object]]:
+def slices_data(certificate: Certificate) -> dict[str, dict[str, FactValue]]:
     """Flips of each slice with one-sided bounds at α/2, of a unit named beforehand and a random draw of examples."""
     return {
         total.slice: {"flips": total.flips, "n": total.n, "lower": total.lower, "upper": total.upper}
@@ -238,11 +238,17 @@ def finite(value: float) -> float | None:
     return value if value == value else None
 
 
-def flips_fact(certificate: Certificate, known: Unit | None = None, kinds: str = "") -> Fact:
+def flips_fact(
+    certificate: Certificate,
+    known: Unit | None = None,
+    kinds: str = "",
+    key: str = "",
+    value: FactValue = None,
+) -> Fact:
     """What the certified units flip; `known` as in `slices_words`."""
     names, alone = " and ".join(certificate.units), len(certificate.units) == 1
     said = f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate, known)}"
-    return fact(said, f"c:{certificate.id}", unit=names if alone else None, kinds=kinds)
+    return fact(said, f"c:{certificate.id}", unit=names if alone else None, kinds=kinds, key=key, value=value)
 
 
 def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:

@@ -324,27 +324,6 @@ class SharedArguments(DirectedArguments):
     """which certified units flip the same examples as this one"""
 
 
-class VersusArguments(PricedArguments):
-    """compare two units on the same examples: what each flips alone, what both flip, an exact paired test"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
-    run: RunName
-    first: Unit
-    second: Unit
-    regime: RegimeLabel = None
-
-
-class LayerArguments(Arguments):
-    """compare a layer as a whole with its strongest unit, or with one that is named"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run", "layer")
-    run: RunName
-    layer: int = Field(ge=0, description="number of the layer")
-    basis: str | None = Field(None, description="one of the run's bases (default: its first)")
-    regime: RegimeLabel = None
-    neuron: Unit | None = None
-
-
 class DisguiseArguments(DirectedArguments):
     """is a unit's rule the splitter in disguise: how often the two agree on held-out records"""
 
@@ -378,13 +357,18 @@ class ShowArguments(TableArguments):
     html: str | None = Field(None, description="write one self-contained page to this file")
 
 
-class CompareArguments(Arguments):
-    """compare two runs: shared agonists, Jaccard index, changed strengths"""
+class CompareArguments(PricedArguments):
+    """compare two units of a run on the same examples, two layers as wholes, or two runs: paired, with certificates"""
 
-    positional: ClassVar[tuple[str, ...]] = ("first", "second")
-    first: RunName
-    second: RunName
-    limit: int = Field(20, ge=1, description="units listed")
+    positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
+    run: RunName
+    first: str = Field(description="a unit, a layer such as 'layer 3', or another run")
+    second: str | None = Field(
+        None, description="the other unit or layer; of a layer default: its strongest unit"
+    )
+    basis: str | None = Field(None, description="of layers: one of the run's bases (default: its first)")
+    regime: RegimeLabel = None
+    limit: int = Field(20, ge=1, description="units that two runs share, listed")
 
 
 class ModelsArguments(Arguments):

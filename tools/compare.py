@@ -1,96 +1,311 @@
-"""Two runs beside each other."""
+"""Two of a kind beside each other: units of a run on the same examples, layers as wholes, runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
+
+from mecharule_ops.certificates.certificate import shown_rows
+from mecharule_ops.codec import encode
+from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
+from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.findings.counts import UnitStrength
 from mecharule_ops.findings.measures import jaccard
-from mecharule_ops.findings.records import Findings, Unit
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import of_n, percent, plural
-from mecharule_ops.run.opening import findings_of, opened
-from mecharule_ops.saying.fact import fact
-from mecharule_ops.types import Neuron, Regime
+from mecharule_ops.plain_text import last_line
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import (
+    check_unit,
+    find_certificate,
+    findings_of,
+    keep,
+    opened,
+    outcome_for,
+    regime_of,
+    short_name,
+)
+from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.saying.flips import both_slices
+from mecharule_ops.types import FlipEstimate, Neuron, Regime
+from tools._accounts import flips_fact, slices_data
 from tools.arguments import CompareArguments
-from tools.registry import Tell, ToolResult, stated
+from tools.overlap import flips_of
+from tools.result import Tell, ToolResult, of_facts
 
-Key = tuple[Neuron, Regime]
-Found = dict[Key, Unit]
+SHOWN = 10
+"""Prompts that both units flip, listed."""
+Units = tuple[Neuron, Neuron]
 
 
-def compare(given: CompareArguments, tell: Tell) -> ToolResult:
-    """Shared shown units, their Jaccard index a regime, and how the strengths of shared units changed.
+def compare_price(run: Run, given: CompareArguments) -> int:
+    """Both slices of each unit that has no certificate; nothing for layers and runs."""
+    units = _units(given)
+    if units is None:
+        return 0
+    regime = _regime(run, given, units)
+    missing = [unit for unit in units if find_certificate(run, (unit,), regime) is None]
+    return len(missing) * len(run.slices(regime).positions)
+
+
+def compare(run: Run, given: CompareArguments, tell: Tell) -> ToolResult:
+    """Which flips more with an exact paired test, or bounds that lie apart, or what two runs share.
+
+    Raises `ClaimNotSupported` for a layer that was never ablated as a whole.
+    """
+    if (units := _units(given)) is not None:
+        return of_facts(list(_of_units(run, _regime(run, given, units), units)))
+    if _layer(given.first) is not None:
+        return of_facts(list(_of_layers(findings_of(run), given)))
+    if given.second is not None:
+        raise UsageError(
+            f"expected two units, two layers or another run, got {given.first!r}, {given.second!r}"
+        )
+    with opened(given.first) as other:
+        return of_facts(list(_of_runs(run, other, given.limit)))
+
+
+def _unit(text: str | None) -> Neuron | None:
+    with suppress(UsageError):
+        return None if text is None else Neuron.parse(text)
+    return None
+
+
+def _units(given: CompareArguments) -> Units | None:
+    """The two units; None where the first is none. Raises `UsageError` where the second is none, or the same."""
+    first = _unit(given.first)
+    if first is None:
+        return None
+    second = Neuron.parse(given.second or "")
+    if first == second:
+        raise UsageError(f"expected two units to compare, got {first} twice")
+    return first, second
+
+
+def _regime(run: Run, given: CompareArguments, units: Units) -> Regime:
+    findings = findings_of(run)
+    for unit in units:
+        check_unit(run, unit)
+    regime = outcome_for(findings, units[0], regime_of(given.regime)).regime
+    outcome_for(findings, units[1], regime)
+    return regime
+
+
+def _of_units(run: Run, regime: Regime, units: Units) -> Iterator[Fact]:
+    """Both certificates, example by example, with McNemar's exact test at α."""
+    from mecharule_ops.run.certify import certify
+
+    certificates = [
+        find_certificate(run, (unit,), regime) or keep(run, certify(run, (unit,), regime)) for unit in units
+    ]
+    left, right, n = flips_of(*certificates)
+    both, first, second = len(left & right), len(left - right), len(right - left)
+    p, alpha = mcnemar_p(first, second), run.findings.alpha
+    sources = (*(f"c:{one.id}" for one in certificates), f"run:{run.id}")
+    key = f"pair.{units[0]}.{units[1]}"
+    more, fewer = units if first > second else units[::-1]
+    said = f"These examples do not tell which of {units[0]} and {units[1]} flips more"
+    said = f"{more} flips more of them than {fewer}" if p <= alpha else said
+    value = {"n": n, "both": both, "first_only": first, "second_only": second, "p": p, "alpha": alpha}
+    yield fact(
+        f"{said} (exact paired test p = {p:.3g}, α = {alpha:g})",
+        *sources,
+        key=f"{key}.stronger",
+        value=str(more) if p <= alpha else None,
+    )
+    yield fact(
+        f"Of {n} examples that both were tested on, both flip {both}, {units[0]} alone flips {first} and {units[1]} "
+        f"alone {second}",
+        *sources,
+        key=f"{key}.paired",
+        value=value,
+    )
+    for unit, one in zip(units, certificates, strict=True):
+        yield flips_fact(one, key=f"unit.{unit}.flips", value=slices_data(one))
+        if run.findings.unit(unit, regime) is None:
+            said = f"The search did not find {unit} ({regime.arrow}): its counts are of this ablation alone"
+            yield fact(said, f"run:{run.id}", unit=unit, key=f"unit.{unit}.found", value=False)
+    rows = shown_rows(certificates[0], False)  # None of a task that conceals its prompts.
+    prompts = list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in left & right))[
+        :SHOWN
+    ]
+    if prompts:
+        said = f"Flipped by both: {' · '.join(prompts)}"
+        yield fact(said, sources[0], key=f"{key}.flipped_by_both", value=prompts)
+
+
+def _layer(text: str | None) -> int | None:
+    """The number in `layer 3`; None of anything else."""
+    word, _, number = (text or "").partition(" ")
+    return int(number) if word == "layer" and number.isdecimal() else None
+
+
+def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
+    """A layer as a whole beside another, beside a unit of it, or beside its strongest shown unit."""
+    number, other, asked = _layer(given.first), _layer(given.second), _unit(given.second)
+    assert number is not None
+    if given.second is not None and other is None and (asked is None or asked.layer != number):
+        raise UsageError(f"expected another layer or a unit of layer {number}, got {given.second!r}")
+    outcome = _outcome(findings, given, asked)
+    source, whole = f"run:{findings.run}", _whole(findings, outcome, number)
+    sides: list[tuple[str, FlipEstimate]] = [(f"layer {number}", whole)]
+    yield _whole_fact(findings, outcome, number, whole)
+    if other is not None:
+        sides.append((f"layer {other}", _whole(findings, outcome, other)))
+        yield _whole_fact(findings, outcome, other, sides[1][1])
+    elif (unit := _best(findings, outcome, number, asked)) is not None:
+        role = f"{unit.neuron} alone" if asked else f"Its strongest unit, {unit.neuron}, alone"
+        said = f"{role} flips {both_slices(unit.estimate, findings.tau, outcome.bounded)}"
+        sides.append((str(unit.neuron), unit.estimate))
+        value = {**encode(unit.estimate), "strength": unit.estimate.strength}
+        yield fact(said, source, unit=unit.neuron, key=f"unit.{unit.neuron}.flips", value=value)
+    else:
+        missing = f"{asked} was not tested alone" if asked else f"No unit of layer {number} is shown"
+        said = f"{missing}, so nothing is compared with it"
+        yield fact(said, source, key=f"layer.{number}.compared", value=None)
+        return
+    yield _apart(findings, outcome, sides)
+
+
+def _apart(findings: Findings, outcome: SearchOutcome, sides: list[tuple[str, FlipEstimate]]) -> Fact:
+    """Which is stronger, and whether one-sided bounds of the stronger slice, over all units searched, lie apart."""
+    (first, left), (second, right) = sides
+    level = searched_alpha(findings.alpha, outcome.cost.candidates) / 2
+    low, high = (
+        [bound(part.flips, part.n, level) for part in (left.stronger[1], right.stronger[1])]
+        for bound in (lower_bound, upper_bound)
+    )
+    word = "stronger than" if left.strength > right.strength else "weaker than"
+    word = "exactly as strong as" if left.strength == right.strength else word
+    apart = low[0] > high[1] or low[1] > high[0]
+    judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
+    shown = " against ".join(f"[{a:.2f}, {b:.2f}]" for a, b in zip(low, high, strict=True))
+    return fact(
+        f"The whole of {first} is {word} {second} on these examples: strength, for this comparison "
+        f"bounded from below and above over all units searched, in {shown}; {judged}",
+        f"run:{findings.run}",
+        key=f"pair.{first.replace(' ', '.')}.{second.replace(' ', '.')}.strength",
+        value={"apart": apart, "lower": low, "upper": high},
+    )
+
+
+def _whole(findings: Findings, outcome: SearchOutcome, number: int) -> FlipEstimate:
+    """What a layer flips as a whole. Raises `ClaimNotSupported` where it was never ablated so."""
+    found = next((one.estimate for one in outcome.whole_layers if one.layer == number), None)
+    if found is None:
+        layers = ", ".join(str(one.layer) for one in outcome.whole_layers) or "none"
+        raise ClaimNotSupported(
+            f"layer {number} was not ablated as a whole in run {findings.run} ({short_name(outcome)}); "
+            f"those that were: {layers}"
+        )
+    return found
+
+
+def _whole_fact(findings: Findings, outcome: SearchOutcome, number: int, whole: FlipEstimate) -> Fact:
+    return fact(
+        f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
+        f"{both_slices(whole)}",
+        f"run:{findings.run}",
+        key=f"layer.{number}.whole",
+        value={**encode(whole), "strength": whole.strength},
+    )
+
+
+def _outcome(findings: Findings, given: CompareArguments, unit: Neuron | None) -> SearchOutcome:
+    """The search of the basis and direction asked for, else the first. Raises `UsageError`."""
+    basis = given.basis or (None if unit is None else unit.basis.value)
+    regime = regime_of(given.regime)
+    fitting = [
+        search
+        for search in findings.searches
+        if basis in (None, search.intervention.basis.value) and regime in (None, search.regime)
+    ]
+    if not fitting:
+        searched = ", ".join(map(short_name, findings.searches)) or "none"
+        raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {basis}")
+    return fitting[0]
+
+
+def _best(
+    findings: Findings, outcome: SearchOutcome, number: int, unit: Neuron | None
+) -> UnitStrength | None:
+    """The strongest shown unit of the layer, or the named one where it was tested alone; None without, or if hidden."""
+    if outcome.suppressed:
+        return None
+    if unit is None:
+        shown = (each for each in findings.shown_of(outcome) if each.neuron.layer == number)
+        return next((UnitStrength(neuron=each.neuron, estimate=each.estimate) for each in shown), None)
+    tested = chain(
+        (UnitStrength(neuron=one.neuron, estimate=one.estimate) for one in outcome.agonists),
+        outcome.exhaustive.units if outcome.exhaustive else (),
+        [outcome.strongest] if outcome.strongest else (),
+    )
+    return next((one for one in tested if one.neuron == unit), None)
+
+
+def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
+    """Shared shown units and their Jaccard index in each direction, what differs, how strengths changed.
 
     What the other run did not search is told apart from what it searched and did not find.
     """
-    with opened(given.first) as first, opened(given.second) as second:
-        runs = findings_of(first), findings_of(second)
-        told = first.told, second.told
+    runs = findings_of(first), findings_of(second)
+    sources = tuple(dict.fromkeys(f"run:{findings.run}" for findings in runs))
     found = [{(unit.neuron, unit.search.regime): unit for unit in findings.shown()} for findings in runs]
     unsearched = [
         {unit for unit in theirs if unit not in ours and not state.searched(unit[0], unit[1].value)}
-        for ours, theirs, state in zip(found, found[::-1], told, strict=True)
+        for ours, theirs, state in zip(found, found[::-1], (first.told, second.told), strict=True)
     ]
-    settings = _differences(*runs)
-    regimes = sorted({regime for units in found for _, regime in units}, key=lambda regime: -regime.value)
-    overlap = {regime.arrow: _overlap(found, unsearched, regime) for regime in regimes}
-    shared = [unit for unit in found[0] if unit in found[1]]
-    changed = [
-        {
-            "unit": str(neuron),
-            "regime": regime.value,
-            "first": found[0][neuron, regime].estimate.strength,
-            "second": found[1][neuron, regime].estimate.strength,
-        }
-        for neuron, regime in shared[: given.limit]
-    ]
-    data = {
-        "runs": [findings.run for findings in runs],
-        "different_settings": settings,
-        "overlap": overlap,
-        "shared": changed,
-        "shared_in_all": len(shared),
-    }
-    said = [f"{arrow}: {row['sentence']}" for arrow, row in overlap.items()] or [
-        "No unit is shown in either run"
-    ]
-    if settings:
-        differ = "; ".join(f"{name}: {left} | {right}" for name, (left, right) in settings.items())
-        said.append(f"They differ in {', '.join(settings)}, so read that with care ({differ})")
-    for row in changed:
-        before, after = float(str(row["first"])), float(str(row["second"]))
-        said.append(
-            f"{row['unit']} ({Regime(row['regime']).arrow}) flips {percent(before)} of one half in the first and "
-            f"{percent(after)} in the second"
+    left, right = found
+    regimes = sorted({regime for _, regime in {**left, **right}}, key=lambda regime: -regime.value)
+    for regime in regimes:
+        sets = [{unit for unit in units if unit[1] is regime} for units in found]
+        missing = sets[1] & unsearched[0], sets[0] & unsearched[1]
+        both = sets[0] - missing[1], sets[1] - missing[0]
+        share = jaccard(*({neuron for neuron, _ in units} for units in both))
+        said = f"the runs share {of_n(share)} {plural(share.n, 'shown unit').partition(' ')[2]} of either"
+        said = f"{said} ({len(both[0])} and {len(both[1])})"
+        only = [
+            f"of the {name} run's {plural(len(units), 'shown unit')} the other run did not search {len(lacks)}"
+            for name, units, lacks in zip(("first", "second"), sets, missing[::-1], strict=True)
+            if lacks
+        ]
+        whole = [*([f"of what both searched {said}" if only else said] if share.n else []), *only]
+        yield fact(
+            f"{regime.arrow}: {'; '.join(whole)}",
+            *sources,
+            key=f"runs.shared.{regime.value}",
+            value={
+                "first": len(sets[0]),
+                "second": len(sets[1]),
+                "shared": share.count,
+                "union": share.n,
+                "not_searched_by_first": len(missing[0]),
+                "not_searched_by_second": len(missing[1]),
+            },
         )
-    if len(shared) > given.limit:
-        said.append(f"{len(shared) - given.limit} more shared units; --limit {len(shared)} shows all")
-    sources = dict.fromkeys(f"run:{findings.run}" for findings in runs)
-    facts = [fact(sentence, *sources) for sentence in said]
-    return stated(data, facts)
-
-
-def _overlap(found: list[Found], unsearched: list[set[Key]], regime: Regime) -> dict[str, object]:
-    """Of the units of one direction how many both runs found, among those that both searched."""
-    first, second = ({unit for unit in units if unit[1] is regime} for units in found)
-    by_first, by_second = second & unsearched[0], first & unsearched[1]
-    sides = [{neuron for neuron, _ in units} for units in (first - by_second, second - by_first)]
-    share = jaccard(*sides)
-    units = plural(share.n, "shown unit").partition(" ")[2]
-    shared = f"the runs share {of_n(share)} {units} of either ({len(sides[0])} and {len(sides[1])})"
-    left = [
-        f"of the {run} run's {plural(len(of), 'shown unit')} the other run did not search {len(missing)}"
-        for run, of, missing in (("first", first, by_second), ("second", second, by_first))
-        if missing
-    ]
-    if left:
-        shared = f"of what both searched {shared}"
-    return {
-        "first": len(first),
-        "second": len(second),
-        "shared": share.count,
-        "union": share.n,
-        "not_searched_by_first": len(by_first),
-        "not_searched_by_second": len(by_second),
-        "sentence": "; ".join([*([shared] if share.n else []), *left]),
-    }
+    if not regimes:
+        yield fact("No unit is shown in either run", *sources, key="runs.shared", value=0)
+    if settings := _differences(*runs):
+        differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in settings.items())
+        said = f"They differ in {', '.join(settings)}, so read that with care ({differ})"
+        value = {name: list(pair) for name, pair in settings.items()}
+        yield fact(said, *sources, key="runs.settings", value=value)
+    shared = [unit for unit in left if unit in right]
+    for neuron, regime in shared[:limit]:
+        before, after = (units[neuron, regime].estimate.strength for units in (left, right))
+        yield fact(
+            f"{neuron} ({regime.arrow}) flips {percent(before)} of one half in the first and {percent(after)} in the "
+            "second",
+            *sources,
+            unit=neuron,
+            key=f"unit.{neuron}.{regime.value}.strength",
+            value={"first": before, "second": after},
+        )
+    if len(shared) > limit:
+        said = f"{len(shared) - limit} more shared units; --limit {len(shared)} shows all"
+        yield fact(said, *sources, key="runs.shared.left_out", value=len(shared) - limit)
 
 
 def _differences(first: Findings, second: Findings) -> dict[str, tuple[str, str]]:

@@ -64,7 +64,15 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> ToolResult:
     facts: list[Fact] = []
     drawn: list[Account | Chain] = []
     if DRIVE in parts:
-        drive = run.account(unit, regime) or _account(run, unit, regime)
+        drive = run.account(unit, regime)
+        if drive is None:
+            from mecharule_ops.run.accounting import kept_accounts, observe_further
+
+            def told(event: Event) -> None:
+                run.store.append([event])
+
+            observe_further(run)
+            (drive,) = kept_accounts(run, [unit], regime, told)
         facts += _drive_facts(drive, run.id)
         drawn.append(drive)
     if CHAIN in parts:
@@ -97,18 +105,6 @@ def _parts(given: ExplainArguments) -> tuple[str, ...]:
     if unknown := [part for part in parts if part not in every]:
         raise UsageError(f"expected parts of {', '.join(every)}; got {unknown[0]!r}")
     return parts
-
-
-def _account(run: Run, unit: Neuron, regime: Regime) -> Account:
-    from mecharule_ops.run.accounting import kept_accounts, observe_further
-
-    observe_further(run)
-    (made,) = kept_accounts(run, [unit], regime, partial(_told, run))
-    return made
-
-
-def _told(run: Run, event: Event) -> None:
-    run.store.append([event])
 
 
 def _held(run: Run, given: ExplainArguments, unit: Neuron) -> tuple[Neuron, ...] | None:

@@ -1,92 +1,18 @@
-"""Which units flip the same examples: two beside each other, and all that share flips with one, off certificates."""
+"""Which units flip the same examples as one, off certificates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mecharule_ops.certificates.certificate import Certificate, shown_rows
-from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.mcnemar import mcnemar_p
-from mecharule_ops.plain_text import last_line
-from mecharule_ops.run.opening import (
-    check_unit,
-    find_certificate,
-    findings_of,
-    opened,
-    outcome_for,
-    regime_of,
-)
+from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.run.opening import check_unit, opened
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.types import Neuron
-from tools._ablations import accepted, price_words
-from tools._accounts import flips_fact, slices_data
-from tools.arguments import SharedArguments, VersusArguments
+from tools.arguments import SharedArguments
 from tools.registry import Tell, ToolResult, stated
 
 SHOWN = 10
-
-
-def versus(given: VersusArguments, tell: Tell) -> ToolResult:
-    """Both units' certificates beside each other, example by example, with an exact paired test (McNemar) at α.
-
-    Cost: one completion an example of both slices for a unit that has no certificate yet.
-    """
-    units = Neuron.parse(given.first), Neuron.parse(given.second)
-    if units[0] == units[1]:
-        raise UsageError(f"expected two units to compare, got {units[0]} twice")
-    with opened(given.run) as run:
-        findings = findings_of(run)
-        for unit in units:
-            check_unit(run, unit)
-        regime = outcome_for(findings, units[0], regime_of(given.regime)).regime
-        outcome_for(findings, units[1], regime)
-        missing = [unit for unit in units if find_certificate(run, (unit,), regime) is None]
-        price = price_words(run, len(missing) * len(run.slices(regime).positions) if missing else 0)
-    if given.estimate:
-        return price.stated(run.id)
-    if missing:
-        accepted(price, given.yes, tell)
-    from mecharule_ops.run.certify import certificate_now
-
-    certificates = tuple(certificate_now(given.run, (unit,), regime, tell) for unit in units)
-    left, right, n = _flips(*certificates)
-    flips = {"both": len(left & right), "first_only": len(left - right), "second_only": len(right - left)}
-    p = mcnemar_p(flips["first_only"], flips["second_only"])
-    data = {
-        "run": findings.run,
-        "regime": regime.value,
-        "alpha": findings.alpha,
-        "units": [
-            {"neuron": one.units[0], "slices": slices_data(one), "certificate": one.id}
-            for one in certificates
-        ],
-        **{name: {"flips": count, "n": n} for name, count in flips.items()},
-        "p": p,
-        "flipped_by_both": (prompts := _both(certificates[0], left & right)),
-        "certificates": [one.id for one in certificates],
-    }
-    sources = (*(f"c:{one.id}" for one in certificates), f"run:{findings.run}")
-    apart = f"These examples do not tell which of {units[0]} and {units[1]} flips more"
-    if p <= findings.alpha:
-        more, fewer = units if flips["first_only"] > flips["second_only"] else units[::-1]
-        apart = f"{more} flips more of them than {fewer}"
-    facts = [
-        fact(f"{apart} (exact paired test p = {p:.3g}, α = {findings.alpha:g})", *sources),
-        fact(
-            f"Of {n} examples that both were tested on, both flip {flips['both']}, "
-            f"{units[0]} alone flips {flips['first_only']} and {units[1]} alone {flips['second_only']}",
-            *sources,
-        ),
-        *(flips_fact(one) for one in certificates),
-        *([fact(f"Flipped by both: {' · '.join(prompts)}", sources[0])] if prompts else []),
-    ]
-    return stated(data, facts)
-
-
-def _both(certificate: Certificate, flipped: set[int]) -> list[str]:
-    """The first prompts that both units flip; none of a task that conceals them."""
-    rows = shown_rows(certificate, False)
-    return list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in flipped))[:SHOWN]
 
 
 def shared(given: SharedArguments, tell: Tell) -> ToolResult:
@@ -150,13 +76,13 @@ def _shared_facts(
 
 def _row(own: Certificate, other: Certificate) -> tuple[float, dict[str, object]]:
     """(Jaccard index, the row)."""
-    left, right, _ = _flips(own, other)
+    left, right, _ = flips_of(own, other)
     both, either = len(left & right), len(left | right)
     row = {"unit": other.units[0], "both": both, "either": either, "certificate": other.id}
     return (both / either if either else 0.0), row
 
 
-def _flips(first: Certificate, second: Certificate) -> tuple[set[int], set[int], int]:
+def flips_of(first: Certificate, second: Certificate) -> tuple[set[int], set[int], int]:
     """(examples that each flips, of those that both were tested on; how many these are)."""
     tested = set(first.example_ids) & set(second.example_ids)
     left, right = ({row.example for row in one.rows if row.flipped} & tested for one in (first, second))

@@ -34,7 +34,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
     "ask about a unit": (
         *("why", "why-not", "flip", "ablate", "explain", "anchor", "covers", "shared"),
-        *("versus", "layer", "disguise", "tabulate", "compare-prompts", "register", "decide"),
+        *("disguise", "tabulate", "compare-prompts", "register", "decide"),
         *("unit", "records", "investigate", "gates"),
     ),
     "look through a run": (*("runs", "compare", "export"),),
@@ -44,6 +44,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Every verb once, as `--help` lists them."""
 GONE: Mapping[str, str] = {
     "account": "`mecharule explain RUN UNIT --parts drive` measures when a unit flips",
+    "versus": "`mecharule compare RUN UNIT UNIT` sets two units beside each other",
+    "layer": "`mecharule compare RUN 'layer N'` sets a layer beside its strongest unit, or beside another layer",
     "path": "`mecharule explain RUN UNIT --parts chain` measures how its flips come about",
     "control": "`mecharule explain RUN UNIT --parts controls` sets random units beside it",
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",

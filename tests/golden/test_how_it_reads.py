@@ -34,7 +34,7 @@ TEXTS: tuple[tuple[str, str, Mapping[str, object]], ...] = (
     ("why_not", "why-not", {"run": "RUN", "neuron": "m0.0"}),
     ("disguise", "disguise", OF_UNIT),
     ("covers", "covers", OF_UNIT),
-    ("compare", "compare", {"first": "RUN", "second": "RUN"}),
+    ("compare", "compare", {"run": "RUN", "first": "RUN"}),
 )
 """Of the stored run alone: no model is asked."""
 ALSO: tuple[tuple[str, Mapping[str, object]], ...] = (
@@ -45,7 +45,7 @@ ALSO: tuple[tuple[str, Mapping[str, object]], ...] = (
     *((tool, {"run": "RUN"}) for tool in ("slices",)),
     ("show", {"run": "RUN", "full": True}),
     ("shared", OF_UNIT),
-    ("layer", {"run": "RUN", "layer": 1}),
+    ("compare", {"run": "RUN", "first": "layer 1"}),
     ("anchor", OF_UNIT),
     ("why-not", OF_UNIT),
     ("candidates", {"run": "RUN"}),

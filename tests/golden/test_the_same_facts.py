@@ -44,15 +44,16 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("gates", {**OF_UNIT, "estimate": True}),
     ("covers", OF_UNIT),
     ("shared", OF_UNIT),
-    ("versus", {"run": "RUN", "first": UNIT, "second": SECOND, "yes": True}),
-    ("layer", {"run": "RUN", "layer": int(LAYER)}),
+    *(
+        ("compare", {"run": "RUN", "yes": True, **given})
+        for given in ({"first": UNIT, "second": SECOND}, {"first": f"layer {LAYER}"}, {"first": "RUN"})
+    ),
     ("disguise", OF_UNIT),
     ("show", {"run": "RUN", "full": True}),
     *(("show", {"run": "RUN", "section": section}) for section in get_args(RunSection)),
     ("tabulate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "where": "op == '-'", "paired": True}),
     ("records", {"run": "RUN", "unit": UNIT, "flips": "yes", "limit": 5}),
     ("unit", {**OF_UNIT, "topic": "chance"}),
-    ("compare", {"first": "RUN", "second": "RUN"}),
 )
 NUMBER = re.compile(r"(?<![\w.])[+−-]?\d[\d,]*(?:\.\d+)?")
 NAMED = re.compile(r"\b(?:[mn]\d+\.\d+|a\d+\.h\d+)\b")
@@ -97,7 +98,8 @@ def of_facts(facts: Iterable[Fact]) -> Stated:
 
 def called(name: str, given: Mapping[str, object]) -> str:
     """The name of a call: of its tool and of what is shown."""
-    return " ".join([name, *(f"--{each} {given[each]}" for each in ("table", "section") if each in given)])
+    told = (f"--{each} {given[each]}" for each in ("table", "section", "first") if each in given)
+    return " ".join([name, *told])
 
 
 @pytest.fixture(scope="module")

@@ -52,13 +52,13 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "flip": lambda unit, other, of: {"neuron": unit, "prompt": of.prompt, "neighbours": 5},
     "ablate": lambda unit, other, of: {"units": f"{unit},{other}", "yes": True},
     "anchor": lambda unit, other, of: {"neuron": unit, "yes": True},
-    "control": lambda unit, other, of: {"neuron": unit, "yes": True},
+    "explain": lambda unit, other, of: {"neuron": unit, "parts": "controls", "yes": True},
     "covers": lambda unit, other, of: {"neuron": unit},
     "shared": lambda unit, other, of: {"neuron": unit},
-    "versus": lambda unit, other, of: {"first": unit, "second": other, "yes": True},
-    "layer": lambda unit, other, of: {"layer": int(unit[1:].split(".")[0])},
+    "compare units": lambda unit, other, of: {"first": unit, "second": other, "yes": True},
+    "compare layers": lambda unit, other, of: {"first": f"layer {unit[1:].split('.')[0]}"},
     "disguise": lambda unit, other, of: {"neuron": unit},
-    "compare": lambda unit, other, of: {"second": "last"},
+    "compare runs": lambda unit, other, of: {"first": "last"},
     "show": lambda unit, other, of: {"table": "units"},
     "tabulate": lambda unit, other, of: {
         "units": unit,
@@ -126,9 +126,10 @@ def _told(path: Path, tool: str, of: Facing = FACINGS[0]) -> tuple[ToolResult, s
             one for one in findings.searches if (one.intervention.basis, one.regime) == (of.basis, of.regime)
         )
         first, second, *_ = search.agonists
-    name = "first" if tool == "compare" else "run"
     try:
-        result = call(tool, {name: str(path), **TOOLS[tool](str(first.neuron), str(second.neuron), of)})
+        result = call(
+            tool.split()[0], {"run": str(path), **TOOLS[tool](str(first.neuron), str(second.neuron), of)}
+        )
     except ClaimNotSupported as refusal:
         result = ToolResult(data={}, text="", facts=(Fact(sentence=str(refusal), sources=()),))
     with opened(str(path)) as run:
@@ -165,7 +166,7 @@ def test_each_number_of_each_fact_is_one_of_the_tools_data(
 
 def test_a_forged_number_is_noticed(copied_run: Path) -> None:
     """The check can fail: a count raised by one, and one of another unit."""
-    result, known = _told(copied_run, "versus")
+    result, known = _told(copied_run, "compare units")
     fact = result.facts[0]
     number = numbers_in(fact.sentence)[0]
     forged = replace(fact, sentence=fact.sentence.replace(number, "7777", 1))
