@@ -188,14 +188,14 @@ def _proposed(run: Run) -> Iterator[str]:
 
 
 def _registered(run: str, unit: Neuron, one: Screened, tell: Tell) -> str:
-    given = {"run": run, "neuron": str(unit), "predicate": one.condition, "threshold": THRESHOLD}
-    result: Any = call("register", given, tell).data
-    return str(result["claim"])
+    given = {"run": run, "neuron": str(unit), "where": one.condition, "threshold": THRESHOLD}
+    entered: Any = call("register", given, tell).facts[0].value
+    return str(entered["claim"])
 
 
 def _told(findings: Findings, unit: Neuron, screened: Sequence[Screened], decided: ToolResult) -> ToolResult:
     """The verdict first, then each claim's counts, then how many looks these records have had."""
-    claims: Any = decided.data["claims"]
+    claims: list[Any] = [one.value for one in decided.facts if one.key.endswith(".verdict")]
     shown = [
         one for claim, one in zip(claims, screened, strict=True) if claim["state"] in ("supported", "shown")
     ]

@@ -223,15 +223,19 @@ class RecordsArguments(PricedArguments, TableArguments):
 
 
 class RegisterArguments(DirectedArguments):
-    """enter a claim in the ledger, that a unit flips more often where a predicate holds, before its test"""
+    """enter a claim in the ledger, that a unit flips more often where a condition holds, before its test"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
-    predicate: str = Field(
+    where: str = Field(
         description="such as carry(a, b), the word carry, or the words of a rule: the answer's units digit is 1"
     )
     threshold: float = Field(
         0.1, gt=0, le=1, description="least difference of the two flip rates that supports it"
     )
+
+    @property
+    def writes(self) -> bool:
+        """The ledger is written."""
+        return True
 
 
 class ComparePromptsArguments(PricedArguments, DirectedArguments):
@@ -249,6 +253,11 @@ class DecideArguments(PricedArguments):
     positional: ClassVar[tuple[str, ...]] = ("run", "claims")
     run: RunName
     claims: str = Field(description="ids of the ledger with commas, as register said them")
+
+    @property
+    def writes(self) -> bool:
+        """The ledger is written."""
+        return True
 
 
 class ExtractArguments(TableArguments):

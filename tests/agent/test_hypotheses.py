@@ -64,7 +64,7 @@ def test_the_whole_job_with_a_scripted_model(copied_run: Path, tmp_path: Path) -
     """Look at train records, register, decide, answer with the verdict's facts, verified by the check."""
     unit = _unit(copied_run)
     script = tmp_path / "script.json"
-    claim = {"neuron": unit, "predicate": "op == '-'"}
+    claim = {"neuron": unit, "where": "op == '-'"}
     replies = [
         {
             "unless": ["[tool]"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bundled_run import opened
@@ -11,7 +12,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.rivals import difference
 from mecharule_ops.run.tabulating import Part, drawn, fires
 from mecharule_ops.types import Neuron
-from tools.registry import call
+from tools.registry import ToolResult, call
 
 WORDS = "the answer's units digit is 1"
 
@@ -25,7 +26,14 @@ def unit(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _entered(path: Path, unit: str, predicate: str, **more: object) -> dict[str, object]:
-    return dict(call("register", {"run": str(path), "neuron": unit, "predicate": predicate, **more}).data)
+    told = call("register", {"run": str(path), "neuron": unit, "where": predicate, **more})
+    entered: Any = told.facts[0].value
+    looked = told.as_json.get(f"claim.{entered['claim']}.looked_at_before_by")
+    return {**entered, "looked_at_before_by": looked}
+
+
+def _verdicts(told: ToolResult) -> list[Any]:
+    return [one.value for one in told.facts if one.key.endswith(".verdict")]
 
 
 def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, unit: str) -> None:
@@ -34,9 +42,9 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, un
     assert (first["state"], first["rule"]) == ("open", "digit(expected, 0) == 1")
     assert _entered(copied_run, unit, "digit(expected, 0) == 1")["claim"] == first["claim"]
     told = call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True})
-    (decided,) = told.data["claims"]
+    (decided,) = _verdicts(told)
     with opened(copied_run, read_only=True) as run:
-        regime = next(one for one in run.regimes if one.value == told.data["regime"])
+        regime = next(one for one in run.regimes if one.value == decided["regime"])
         places = drawn(run, regime, Part.HELD_OUT)
         flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
         holds = fires(run, "digit(expected, 0) == 1")[places]
@@ -50,10 +58,10 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, un
 def test_what_was_decided_stands_whatever_the_threshold(copied_run: Path, unit: str) -> None:
     """A second claim of the same with another threshold is the first."""
     first = _entered(copied_run, unit, "op == '-'")
-    before = call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True}).data["claims"]
+    before = _verdicts(call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True}))
     again = _entered(copied_run, unit, "op == '-'", threshold=0.5)
     assert again["claim"] == first["claim"]
-    after = call("decide", {"run": str(copied_run), "claims": again["claim"], "yes": True}).data["claims"]
+    after = _verdicts(call("decide", {"run": str(copied_run), "claims": again["claim"], "yes": True}))
     assert after == before
 
 
@@ -77,7 +85,7 @@ def test_claims_that_are_decided_together_share_the_error(copied_run: Path, unit
     asked = {"run": str(copied_run), "claims": ",".join(ids)}
     assert "price" in call("decide", {**asked, "estimate": True}).data
     told = call("decide", {**asked, "yes": True})
-    assert len(told.data["claims"]) == 2
+    assert len(_verdicts(told)) == 2
     with opened(copied_run, read_only=True) as run:
         other = str(run.findings.units()[1].neuron)
     third = str(_entered(copied_run, other, "a > 50")["claim"])
@@ -92,7 +100,7 @@ def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, unit:
     alone = {"run": str(copied_run), "yes": True}
     texts = ("a > 50", "b > 50", "a > 100", "b > 100", "op == '-'")
     ids = [str(_entered(copied_run, unit, text)["claim"]) for text in texts]
-    (chosen,) = call("decide", {**alone, "claims": ids[-1]}).data["claims"]
+    (chosen,) = _verdicts(call("decide", {**alone, "claims": ids[-1]}))
     with opened(copied_run, read_only=True) as run:
         regime = next(one for one in run.regimes if one.value == chosen["regime"])
         places = drawn(run, regime, Part.HELD_OUT)
@@ -102,13 +110,12 @@ def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, unit:
 
 
 def test_one_claim_at_two_thresholds_is_decided_once(copied_run: Path, unit: str) -> None:
-    """Both are read as the first."""
+    """As the first of them."""
     ids = [
         str(_entered(copied_run, unit, "op == '-'", threshold=threshold)["claim"]) for threshold in (0.1, 0.4)
     ]
     told = call("decide", {"run": str(copied_run), "claims": ",".join(ids), "yes": True})
-    first, second = told.data["claims"]
-    assert first == second
+    assert [one["threshold"] for one in _verdicts(told)] == [0.1]
 
 
 def test_why_tells_what_was_registered_and_shown_and_of_how_many(copied_run: Path, unit: str) -> None:
