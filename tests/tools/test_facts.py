@@ -60,11 +60,7 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "disguise": lambda unit, other, of: {"neuron": unit},
     "compare runs": lambda unit, other, of: {"first": "last"},
     "show": lambda unit, other, of: {"table": "units"},
-    "tabulate": lambda unit, other, of: {
-        "units": unit,
-        "where": "contains(prompt, '1')",
-        "yes": True,
-    },
+    "tabulate": lambda unit, other, of: {"units": unit, "where": "contains(prompt, '1')", "yes": True},
     "compare-prompts": lambda unit, other, of: {
         "neuron": unit,
         "predicate": of.predicate,

@@ -67,13 +67,7 @@ def test_what_was_decided_stands_whatever_the_threshold(copied_run: Path, unit: 
 
 def test_a_condition_that_was_looked_at_before_is_said_to_be(copied_run: Path, unit: str) -> None:
     """Whoever has seen the held-out flips predicts nothing."""
-    looked = {
-        "run": str(copied_run),
-        "units": unit,
-        "where": "carry",
-        "records": "held-out",
-        "yes": True,
-    }
+    looked = {"run": str(copied_run), "units": unit, "where": "carry", "records": "held-out", "yes": True}
     call("tabulate", looked)
     entered = _entered(copied_run, unit, "carry")
     assert entered["looked_at_before_by"] == ["tabulate"]
