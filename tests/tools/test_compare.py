@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tools.registry import call
 
 
 def test_what_the_other_run_did_not_search_counts_in_no_share(finished_run: Path, quick_run: Path) -> None:
     """One run searched MLP writes, the other heads: they share nothing and differ in nothing."""
-    told = call("compare", {"first": str(finished_run), "second": str(quick_run)})
-    (row,) = told.data["overlap"].values()
+    told = call("compare", {"run": str(finished_run), "first": str(quick_run)})
+    row: Any = told.as_json["runs.shared.1"]
     assert row["first"] > 0
     assert (row["not_searched_by_first"], row["not_searched_by_second"]) == (row["second"], row["first"])
     assert (row["shared"], row["union"]) == (0, 0)
@@ -21,8 +22,8 @@ def test_what_the_other_run_did_not_search_counts_in_no_share(finished_run: Path
 
 def test_what_both_searched_is_shared_of_all(finished_run: Path) -> None:
     """A run beside itself shares all, and nothing is left unsearched."""
-    told = call("compare", {"first": str(finished_run), "second": str(finished_run)})
-    (row,) = told.data["overlap"].values()
+    told = call("compare", {"run": str(finished_run), "first": str(finished_run)})
+    row: Any = told.as_json["runs.shared.1"]
     assert row["shared"] == row["union"] == row["first"] > 0
     assert (row["not_searched_by_first"], row["not_searched_by_second"]) == (0, 0)
     assert "did not search" not in told.text
