@@ -31,17 +31,17 @@ EXIT_CODES: Mapping[int, str] = {
 }
 DISPLAYS = ("full", "rich", "plain", "log", "none")
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "begin": ("demo", "run", "resume", "show", "ask", "verify", "selftest"),
+    "begin": ("demo", "run", "show", "why", "ask", "investigate", "verify", "tasks"),
     "ask about a unit": (
-        *("why", "why-not", "flip", "ablate", "explain", "anchor", "covers", "shared"),
+        *("why-not", "flip", "ablate", "explain", "anchor", "covers", "shared"),
         *("disguise", "tabulate", "compare-prompts", "register", "decide"),
-        *("unit", "records", "investigate", "gates"),
+        *("unit", "records", "gates"),
     ),
-    "look through a run": (*("runs", "compare", "export"),),
+    "look through a run": ("runs", "resume", "compare", "export"),
     "work step by step": ("score", "extract", "slices", "candidates", "localise", "fork"),
-    "tasks, models, machine": ("tasks", "models", "data", "doctor", "spec", "mcp"),
+    "tasks, models, machine": ("models", "data", "doctor", "selftest", "spec", "mcp"),
 }
-"""Every verb once, as `--help` lists them."""
+"""Every verb once, as `--help all` lists them; `--help` alone shows the first group."""
 GONE: Mapping[str, str] = {
     "account": "`mecharule explain RUN UNIT --parts drive` measures when a unit flips",
     "versus": "`mecharule compare RUN UNIT UNIT` sets two units beside each other",
@@ -132,15 +132,31 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
+class _Help(argparse.Action):
+    """Prints the help, with every verb where `all` follows, and exits."""
+
+    def __call__(self, parser: Any, namespace: object, values: object, option_string: object = None) -> None:
+        if values == "all":
+            parser.epilog = self.const
+        parser.print_help()
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     every = _every()
     codes = " · ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+    first, *others = _listed(every)
+    whole = "\n\n".join([first, *others, textwrap.fill(f"Exit codes: {codes}.", _WIDTH)])
     command = Parser(
         prog="mecharule",
         description=textwrap.fill(ABOUT, _WIDTH),
-        epilog="\n\n".join([*_listed(every), textwrap.fill(f"Exit codes: {codes}.", _WIDTH)]),
+        epilog=f"{first}\n\n`mecharule --help all` lists every verb and the exit codes.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    command.add_argument(
+        "-h", "--help", action=_Help, nargs="?", metavar="all", const=whole, help="all: every verb"
     )
     command.add_argument("--version", action="version", version="mecharule 0.1.0")
     verbs = command.add_subparsers(

@@ -98,7 +98,7 @@ def test_a_user_without_a_home_is_told_what_to_set(
     nobody = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", variable)
     done = mecharule(*verb, unset=nobody, code=2, PYTHONPATH=path, **without)
     one_line(done, "home folder", "HOME", variable)
-    assert "ask about a unit" in mecharule("--help", unset=nobody, PYTHONPATH=path, **without).stdout
+    assert "ask about a unit" in mecharule("--help", "all", unset=nobody, PYTHONPATH=path, **without).stdout
     mecharule(*verb, unset=nobody, PYTHONPATH=path, **places)
     missing = mecharule("tasks", "check", "~/t.csv", unset=nobody, code=2, PYTHONPATH=path, **places)
     one_line(missing, "~/t.csv")
