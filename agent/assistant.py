@@ -219,10 +219,11 @@ def _number(state: State) -> State:
 
 
 def _asked(messages: Sequence[AnyMessage]) -> str:
-    """What the person has said; a statement may repeat it."""
-    return "\n".join(
-        str(one.text) for one in messages if isinstance(one, HumanMessage) and one.name != _CHECK
-    )
+    """What the person has said, and of calls that did not run what was asked and why not; a statement may repeat it."""
+    said = [str(one.text) for one in messages if isinstance(one, HumanMessage) and one.name != _CHECK]
+    calls = {call["id"]: call["args"] for one in messages for call in calls_of(one)}
+    refused = (one for one in messages if isinstance(one, ToolMessage) and not one.artifact)
+    return "\n".join([*said, *(f"{calls.get(one.tool_call_id)} {one.text}" for one in refused)])
 
 
 class Verdict(BaseModel):

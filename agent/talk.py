@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,12 +159,14 @@ class Talk:
     async def _stream(self, graph: Any, begin: Any, config: Any) -> None:
         """The graph until its end or an interrupt; what each node did is told as events."""
         provider = self.choice.spec.partition("/")[0]
+        calls: dict[str, Any] = {}
         try:
             async for step in graph.astream(begin, config, stream_mode="updates"):
                 for node, update in step.items():
                     if node in ("ask", "number") and update:
                         for message in update["messages"]:
-                            self._told(message)
+                            calls |= {call["id"]: call["args"] for call in calls_of(message)}
+                            self._told(message, calls)
         except MechaRuleError:
             raise
         except Exception as error:
@@ -181,15 +183,15 @@ class Talk:
             )
             raise fault from None
 
-    def _told(self, message: Any) -> None:
+    def _told(self, message: Any, calls: Mapping[str, Any]) -> None:
         if isinstance(message, AIMessage):
             used = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
-            calls = ", ".join(call["name"] for call in message.tool_calls)
+            called = ", ".join(call["name"] for call in message.tool_calls)
             self.emit(
                 LlmMessage(
                     model=self.choice.short,
                     purpose="question",
-                    text=f"calls {calls}" if calls else f"an answer of {len(str(message.text))} characters",
+                    text=f"calls {called}" if called else f"an answer of {len(str(message.text))} characters",
                     ok=True,
                     input_tokens=used["input_tokens"],
                     output_tokens=used["output_tokens"],
@@ -197,7 +199,7 @@ class Talk:
             )
         elif isinstance(message, ToolMessage):
             said = str(message.content).strip().partition("\n")[0][:_FIRST_LINE]
-            asked = next((fact.get("arguments", "{}") for fact in message.artifact or ()), "{}")
+            asked = canonical_json(calls.get(message.tool_call_id, {}))
             is_ok = not said.startswith(("error:", "not run:")) and message.status != "error"
             self.emit(ToolCalled(tool=str(message.name), arguments=asked, ok=is_ok, result=said))
 
@@ -240,6 +242,8 @@ def _answer(state: Any, seconds: float, choice: Choice) -> Answer:
 
 def checked_words(answer: Answer) -> str:
     """How the check came out, in a sentence."""
+    if not (answer.marks or answer.facts):
+        return "it cites no fact, and states no figure"
     if not answer.marks:
         return f"every figure stands in the {plural(len(answer.facts), 'fact')} cited"
     return f"{plural(len(answer.marks), 'sentence')} marked {MARK}: not held by the facts cited"
