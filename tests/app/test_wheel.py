@@ -23,8 +23,6 @@ NEEDED = (
     *(f"mecharule_ops/tasks/example_sets/{name}.jsonl" for name in ("ioi", "agreement", "greater-than")),
     "mecharule_ops/tasks/hans_constructions.jsonl",
     "mecharule_ops/tasks/presets.toml",
-    "tui/page.html",
-    "tui/page.js",
 )
 """Beside these, every prompt."""
 
