@@ -83,6 +83,10 @@ class WorkingApp(App[Any]):
         for session in set(self._begun):
             session.stop()
 
+    def holds(self, screen: Screen[Any]) -> bool:
+        """Whether a screen is neither closed nor closing with the app; of one that is, some widgets may be gone."""
+        return screen in self.screen_stack and screen.is_attached
+
     def fetch(
         self, screen: Screen[Any], what: str, job: Callable[[], _Found], then: Callable[[_Found], object]
     ) -> None:
@@ -92,7 +96,7 @@ class WorkingApp(App[Any]):
         """
 
         def hand(found: _Found) -> None:
-            if screen.is_attached and screen.is_running:
+            if self.holds(screen):
                 then(found)
 
         def work() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from bundled_run import QUICK, finish, opened
 from outcome_audit import cells
-from textual.events import Key
+from textual.events import Key, Mount, Resize
 from tui_driving import Driver, drive
 from tui_story import FakeBackend
 
@@ -197,7 +197,7 @@ def test_keys_that_come_before_a_screen_is_drawn_end_nothing(tmp_path: Path) -> 
 
 
 def test_what_closes_twice_closes_once_and_a_closed_screen_is_handed_nothing(tmp_path: Path) -> None:
-    """Two keys at once never close the screen under a popup; what was fetched for a screen that is gone is left."""
+    """Two keys at once never close the screen under a popup; a screen that is gone is handed and draws nothing."""
     handed, gone = list[int](), threading.Event()
 
     async def script(user: Driver) -> None:
@@ -217,7 +217,10 @@ def test_what_closes_twice_closes_once_and_a_closed_screen_is_handed_nothing(tmp
         await user.press("escape")
         await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
         gone.set()
-        await user.pilot.pause(0.2)
+        await user.until(lambda: not closed.is_running, "the end of the run's screen")
+        for event in (Mount(), Resize(user.app.size, user.app.size)):
+            await closed.on_event(event)
+        closed.draw()
         assert handed == [2]
 
     drive(FakeBackend(tmp_path), script)

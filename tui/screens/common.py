@@ -12,6 +12,7 @@ from typing import Any, ClassVar, cast
 
 from rich.table import Table
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -29,6 +30,7 @@ from tui.working_app import WorkingApp
 
 Pane = TreePane | TextTable | ReadingPane | ChatPane
 _FAR = 1_000_000
+_OF_A_SCREEN_ON_SHOW = (events.Mount, events.ScreenResume, events.Resize, events.Timer, events.Key)
 TWICE_SECONDS = 3.0
 """A second press within this time counts."""
 
@@ -46,6 +48,11 @@ class CommandScreen(Screen[None]):
     @property
     def app(self) -> WorkingApp:  # type: ignore[override]
         return cast(WorkingApp, super().app)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Draw and answer nothing any more on a screen that is closed, or closes with the app."""
+        if self.app.holds(self) or not isinstance(event, _OF_A_SCREEN_ON_SHOW):
+            await super().on_event(event)
 
     @property
     def moved(self) -> Pane:

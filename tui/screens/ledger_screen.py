@@ -97,7 +97,7 @@ class LedgerScreen(CommandScreen):
     def draw(self) -> None:
         """Show the latest snapshot when it holds another ledger."""
         state = self.latest()
-        if state.hypotheses is self._drawn:
+        if state.hypotheses is self._drawn or not self.app.holds(self):
             return
         self._drawn = state.hypotheses
         run = f"run {plain(state.header.run)} · " if state.header else ""

@@ -58,6 +58,8 @@ class RunView(PanedScreen):
 
     def draw(self) -> None:
         """Draw the snapshot on the panes on show."""
+        if not self.app.holds(self):
+            return
         tree, view = self.query_one(TreePane), self.view
         tree.show(view, self.state.judged, self._favourite(view))
         tree.border_title = self.search_name(view)
