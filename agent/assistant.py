@@ -28,15 +28,14 @@ from pydantic import BaseModel, Field
 
 import prompts
 from agent.choice import MOST_TOKENS
-from agent.prose import Checked, check, cited_in, marked
+from agent.consent import PURSE
+from agent.prose import Checked, Cited, check, cited_in, marked
 from agent.toolbox import Quote, Toolbox, calls_of, cited_of, numbered
 from mecharule_ops.errors import MechaRuleError
 
 PROMPT = "assistant"
 MOST_TURNS = 12
 """Replies of the model to one question, the repair among them."""
-PURSE = 60.0
-"""Seconds of ablations that a question may spend unasked."""
 
 
 class State(TypedDict, total=False):
@@ -46,8 +45,6 @@ class State(TypedDict, total=False):
     question: str
     refused: dict[str, str]
     """Calls of this turn that do not run, by id, each with the reason."""
-    quoted: dict[str, float]
-    """Seconds that the calls of this turn were priced at, by id."""
     spent: float
     """Seconds of ablations so far, as priced."""
     repaired: bool
@@ -57,6 +54,8 @@ class State(TypedDict, total=False):
     """Each sentence that is marked, with its fault."""
     cited: list[str]
     """Ids of the facts that the answer cites."""
+    looked: list[dict[str, Any]]
+    """What the second looks read and wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,13 +163,17 @@ class Assistant:
         text = str(messages[-1].text).strip()
         facts = cited_of(messages)
         checked = check(text, facts, _asked(messages))
+        looked = state.get("looked", [])
         if self.look:
-            checked = await second_look(self.model, checked, facts)
+            checked, used = await second_look(self.model, checked, facts)
+            looked = [*looked, used] if used else looked
         faults = [one for one in checked if one.fault]
         if faults and not state.get("repaired"):
             told = "\n".join(f"- {one.text}\n  {one.fault}" for one in faults)
-            return {"repaired": True, "messages": [HumanMessage(_REPAIR.format(faults=told), name=_CHECK)]}
+            sent_back = HumanMessage(_REPAIR.format(faults=told), name=_CHECK)
+            return {"repaired": True, "messages": [sent_back], "looked": looked}
         return {
+            "looked": looked,
             "answer": marked(text, checked),
             "marks": [f"{one.text} {one.fault}" for one in faults],
             "cited": list(cited_in(checked)),
@@ -241,33 +244,31 @@ class Verdicts(BaseModel):
 
 
 async def second_look(
-    model: BaseChatModel, checked: Sequence[Checked], facts: Mapping[str, Any]
-) -> tuple[Checked, ...]:
-    """Each sentence that cites facts, compared with them by a model in one request; in any language.
+    model: BaseChatModel, checked: Sequence[Checked], facts: Mapping[str, Cited]
+) -> tuple[tuple[Checked, ...], dict[str, Any]]:
+    """Each sentence that cites facts, compared with them by a model in one request, in any language; and what it took.
 
-    One that says the opposite, or more than its facts, is marked so. A request that fails marks nothing.
+    One that says the opposite, or more than its facts, is marked so. A request that fails marks nothing and loses
+    nothing: the comparison of figures stands.
     """
     sentences = {place: one for place, one in enumerate(checked) if one.cites and not one.fault}
     if not sentences:
-        return tuple(checked)
+        return tuple(checked), {}
     asked = "\n\n".join(
         f"{place}. {one.text}\nFacts:\n" + "\n".join(f"[{id}] {facts[id].sentence}" for id in one.cites)
         for place, one in sentences.items()
     )
     system, _ = prompts.load("second_look").fill()
+    looker = model.with_structured_output(Verdicts, include_raw=True)
     try:
-        told: Any = await model.with_structured_output(Verdicts).ainvoke(
-            [SystemMessage(system), HumanMessage(asked)]
-        )
-    except (ValueError, NotImplementedError):
-        return tuple(checked)
+        reply: Any = await looker.ainvoke([SystemMessage(system), HumanMessage(asked)])
+    except Exception:
+        return tuple(checked), {}
     faults = {
         one.number: f"{'says the opposite of' if one.verdict == 'contradicts' else 'says more than'} its facts"
         + (f": {one.why}" if one.why else "")
-        for one in (told.verdicts if told else ())
-        if one.verdict != "follows"
+        for one in (reply["parsed"].verdicts if reply["parsed"] else ())
+        if one.verdict != "follows" and one.number in sentences
     }
-    return tuple(
-        replace(one, fault=faults[place]) if place in sentences and place in faults else one
-        for place, one in enumerate(checked)
-    )
+    told = tuple(replace(one, fault=faults.get(place, one.fault)) for place, one in enumerate(checked))
+    return told, dict(reply["raw"].usage_metadata or {})

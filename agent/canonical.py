@@ -34,52 +34,11 @@ _PRONOUN = re.compile(r"\b(?:it|this unit|that unit|this head|this neuron)\b", r
 _CONDITION = re.compile(r"\b(?:where|among|when there is|if|on)\s+(?P<said>.+?)\s*\??\s*$", re.IGNORECASE)
 _BY = re.compile(r"\bby\s+(?P<column>\w+)\s*\??\s*$", re.IGNORECASE)
 _SMALL = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "of",
-        "to",
-        "do",
-        "does",
-        "did",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "please",
-        "can",
-        "could",
-        "would",
-        "you",
-        "me",
-        "i",
-        "my",
-        "us",
-        "and",
-        "or",
-        "in",
-        "it",
-        "that",
-        "this",
-        "there",
-        "for",
-        "so",
-        "any",
-        "all",
-        "out",
-        "exactly",
-        "really",
-        "just",
-        "then",
-        "now",
-        "tell",
-        "give",
-        "show",
-        "say",
-    ]
+    re.findall(
+        r"\w+",
+        "the a an of to do does did is are was were be been please can could would you me i my us and or in it that "
+        "this there for so any all out exactly really just then now tell give show say",
+    )
 )
 _MEANING = re.compile(
     r"\s*(?P<before>what does|what is meant by|what is|define|explain the word|meaning of)\s+"
@@ -155,9 +114,7 @@ def rows() -> tuple[Row, ...]:
 
 def understand(question: str, names: Names, last: str = "") -> Understood | Suggested:
     """What is asked, or three suggestions; `last` is the unit that `it` stands for."""
-    readings = (
-        [_read(question, names, ""), _read(question, names, last)] if last else [_read(question, names, "")]
-    )
+    readings = [_read(question, names, it) for it in dict.fromkeys(("", last))]
     scored = sorted(
         ((_likeness(found.left, row), row, found) for found in readings for row in rows()),
         key=lambda each: -each[0],

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agent.canonical import Names, Suggested, Understood, arguments_of, understand
+from agent.canonical import UNIT, Names, Suggested, Understood, arguments_of, understand
 from agent.choice import NONE, Choice, choose
-from agent.consent import Consent, nobody
+from agent.consent import PURSE, Consent, nobody
 from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import Event, QuestionAnswered
 from mecharule_ops.plain_text import last_line
@@ -55,9 +55,10 @@ def ask(
     show: Show = lambda event: None,
     consent: Consent = nobody,
     should_stop: Callable[[], bool] = lambda: False,
-    seconds: float | None = None,
+    seconds: float = PURSE,
     first: Callable[[ToolResult], None] = lambda result: None,
     decides: bool = False,
+    must: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> ToolResult:
     """The answer as text and data, by the model that flag, environment or config file choose, else offline.
@@ -65,7 +66,7 @@ def ask(
     `earlier` None follows on what was asked about the run before, `()` begins anew. `first` is given the offline answer
     as soon as it is there, `heard` the model's unchecked words, `show` the events, `consent` the prices above the purse
     of `seconds`; `decides` lets the model decide claims itself. Raises what choosing a model or opening the run raises;
-    a model that fails is told about, not raised.
+    a model that fails is told about, and raised only where it `must` answer.
     """
     choice = choose(llm, environment)
     with opened(run) as held:
@@ -77,22 +78,17 @@ def ask(
         kept.append(event)
         show(event)
 
-    try:
-        alone = offline(str(path), question, before, tell)
-    except MechaRuleError as error:
-        if choice.spec == NONE:
-            raise
-        alone = ToolResult(
-            text=str(error), data={"question": question, "answer": str(error), "suggested": []}
-        )
-    first(alone)
-    result = alone
-    if choice.spec != NONE:
-        from agent.talk import PURSE, Talk
+    if choice.spec == NONE:
+        result = offline(str(path), question, before, tell)
+        first(result)
+    else:
+        alone = None if must else _beforehand(str(path), question, before, tell)
+        if alone is not None:
+            first(alone)
+        from agent.chat_models import chat_model
+        from agent.talk import Talk
 
         try:
-            from agent.chat_models import chat_model
-
             talk = Talk(
                 model=chat_model(choice, environment),
                 choice=choice,
@@ -102,16 +98,26 @@ def ask(
                 emit=emit,
                 consent=consent,
                 should_stop=should_stop,
-                purse=PURSE if seconds is None else seconds,
+                purse=seconds,
                 decides=decides,
                 look=not (choice.is_small or choice.spec.startswith("mock:")),
             )
             result = _told(question, talk.ask(question, before), choice)
         except MechaRuleError as fault:
+            if alone is None:
+                raise
             tell(f"{fault}; answered without it")
             result = _alone(alone, choice, str(fault))
     _keep(path, result, kept, emit, tell)
     return result
+
+
+def _beforehand(run: str, question: str, earlier: Sequence[tuple[str, str]], tell: Tell) -> ToolResult:
+    """The offline answer, for a question that a model answers too: why there is none is one."""
+    try:
+        return offline(run, question, earlier, tell)
+    except MechaRuleError as error:
+        return ToolResult(text=str(error), data={"question": question, "answer": str(error)})
 
 
 def offline(run: str, question: str, earlier: Sequence[tuple[str, str]], tell: Tell) -> ToolResult:
@@ -157,32 +163,19 @@ def names_of(run: Run) -> Names:
     findings = findings_of(run)
     found = by_evidence(findings)
     units = tuple(str(each.neuron) for each in found)
-    basis = run.config.bases[0]
-    other = next(
-        (
-            str(unit)
-            for channel in range(len(units) + 1)
-            if str(unit := Neuron(basis, 0, channel)) not in units
-        ),
-        "",
-    )
-    columns = columns_of(run)
-    text = (
-        ("carry", "carry(a, b)")
-        if "op" in columns
-        else next(((f"{name} is {values[0]}", "") for name, values in few_valued(run).items()), ("", ""))
-    )
+    firsts = (str(Neuron(run.config.bases[0], 0, channel)) for channel in range(len(units) + 1))
+    conditions = ("carry", *(f"{name} is {values[0]}" for name, values in few_valued(run).items()))
     example = "" if run.task.concealed or not run.records else last_line(run.records[0].example.prompt)
     return Names(
         units=units,
         shown=sum(each.is_shown for each in found),
         nouns={unit: Neuron.parse(unit).basis.row.noun for unit in units},
-        columns=tuple(columns),
+        columns=tuple(columns_of(run)),
         terms={spelling.casefold(): name for spelling, name in SPELLINGS.items()},
         condition=lambda said: condition_of(run, said),
         prompt=example,
-        other=other,
-        like=text[0],
+        other=next((unit for unit in firsts if unit not in units), ""),
+        like=next((said for said in conditions if condition_of(run, said)), ""),
     )
 
 
@@ -203,8 +196,6 @@ def condition_of(run: Run, said: str) -> str | None:
 
 def _last_unit(earlier: Sequence[tuple[str, str]]) -> str:
     """The first unit that the last exchange names."""
-    from agent.canonical import UNIT
-
     for question, answer in reversed(earlier):
         if found := UNIT.search(question) or UNIT.search(answer):
             return found[0]

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+PURSE = 60.0
+"""Seconds of ablations that a question may spend unasked."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:

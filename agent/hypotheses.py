@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from agent.canonical import Understood, understand
+from agent.canonical import UNIT, Understood, understand
 from agent.chat import ask, names_of
 from agent.choice import NONE
+from agent.consent import PURSE
 from mecharule_ops.confidence import difference_interval
 from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
@@ -31,6 +32,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened, strongest_regime
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
 from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipsWhere, Neuron
 from tools._ablations import price_words
@@ -41,8 +43,6 @@ MOST = 4
 """Claims of a unit that are registered: each costs the others power."""
 THRESHOLD = 0.1
 """Least difference of two flip rates that a claim is of."""
-PURSE = 60.0
-"""Seconds of ablations."""
 _TASK = (
     "Investigate this to its end, without asking back: look at train records, register the claims that you hold, "
     "decide them once on held-out records, and say what is shown and what is not."
@@ -72,11 +72,12 @@ def investigated(
 ) -> ToolResult:
     """The same with a language model where one is named: the conversation's loop, with a purse and no person.
 
-    The model may register and decide; its words are checked as in every answer.
+    The model may register and decide; its words are checked as in every answer. Raises its fault where it fails.
     """
     if llm is None or llm == NONE:
         return investigate(run, question, tell, seconds=seconds)
-    return ask(run, f"{question}\n{_TASK}", tell, llm=llm, earlier=(), seconds=seconds, decides=True)
+    asked = f"{question}\n{_TASK}"
+    return ask(run, asked, tell, llm=llm, earlier=(), seconds=seconds, decides=True, must=True)
 
 
 def investigate(
@@ -125,8 +126,6 @@ def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     read = understand(question, names)
     units = read.units if isinstance(read, Understood) else ()
     if not units:
-        from agent.canonical import UNIT
-
         units = tuple(UNIT.findall(question))
     found = [str(each.neuron) for each in by_evidence(findings)]
     chosen = next(iter([*units, *found]), None)
@@ -197,7 +196,9 @@ def _told(findings: Findings, unit: Neuron, screened: Sequence[Screened], decide
     """The verdict first, then each claim's counts, then how many looks these records have had."""
     claims: list[Any] = [one.value for one in decided.facts if one.key.endswith(".verdict")]
     shown = [
-        one for claim, one in zip(claims, screened, strict=True) if claim["state"] in ("supported", "shown")
+        one
+        for claim, one in zip(claims, screened, strict=True)
+        if claim["state"] == HypothesisState.SUPPORTED
     ]
     head = (
         f"Shown on held-out records: {unit} flips more often where {' and where '.join(one.words for one in shown)}"

@@ -42,11 +42,11 @@ from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, Pro
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.store.keys import PROPOSALS
+from mecharule_ops.store.run_directory import checkpoints_of
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Columns
 
 PROMPT = "propose_predicates"
-CHECKPOINTS = ".agent.sqlite"
 HELD_BACK = 0.3
 """Share of the train records on which the vocabulary's AUC is measured."""
 RISE = 0.002
@@ -256,7 +256,7 @@ def proposer_of(choice: Choice, **more: Any) -> Proposer | None:
 @contextmanager
 def checkpoints(run_file: Path) -> Iterator[SqliteSaver]:
     """The checkpointer of a run, in a file beside the run file. Raises `StoreError` when it cannot be written."""
-    path = run_file.with_suffix(CHECKPOINTS)
+    path = checkpoints_of(run_file)
     try:
         with SqliteSaver.from_conn_string(str(path)) as saver:
             saver.setup()

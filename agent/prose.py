@@ -53,8 +53,6 @@ class Checked:
     text: str
     cites: tuple[str, ...]
     """Ids of the facts that it was checked against."""
-    figures: int
-    """Figures and units in it."""
     fault: str = ""
     """Why it is marked; empty where every figure stands in its facts."""
 
@@ -88,16 +86,12 @@ def _of_line(line: str) -> Iterator[Checked]:
     told: list[Checked] = []
     for said in reversed(found):
         cites = _ids(said) or cites
-        told.append(Checked(text=said, cites=cites, figures=_count(_CITED.sub(" ", said))))
+        told.append(Checked(text=said, cites=cites))
     yield from reversed(told)
 
 
 def _ids(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id for one in _CITED.findall(text) for id in re.findall(r"f\d+", one)))
-
-
-def _count(text: str) -> int:
-    return len(_UNIT.findall(text)) + len(_FIGURE.findall(_UNIT.sub(" ", text)))
 
 
 def _judged(one: Checked, facts: Mapping[str, Cited], question: str) -> Checked:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -17,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 from langsmith import tracing_context
 
-from agent.assistant import PURSE, Assistant, replies_in
+from agent.assistant import Assistant, replies_in
 from agent.choice import Choice
-from agent.consent import Consent, Priced, nobody
+from agent.consent import PURSE, Consent, Priced, nobody
 from agent.model_faults import ModelFault, fault_of
 from agent.prose import MARK, Cited
 from agent.sheet import sheet
@@ -33,8 +35,8 @@ from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import Event, LlmMessage, ToolCalled
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.store.run_directory import checkpoints_of
 
-CHECKPOINTS = ".agent.sqlite"
 _EVERY = 0.05
 _FIRST_LINE = 160
 
@@ -140,8 +142,7 @@ class Talk:
         thread = _thread(self.choice.spec, question, earlier)
         config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 100}
         async with AsyncExitStack() as stack:
-            file = self.path.with_suffix(CHECKPOINTS)
-            saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(file)))
+            saver = await self._saver(stack)
             graph = assistant.graph(saver)
             going_on = await graph.aget_state(config)
             begin: Any = None if going_on.next else assistant.begin(question, earlier)
@@ -155,6 +156,17 @@ class Talk:
                 begin = Command(resume=await asyncio.to_thread(self.consent, price))
             await saver.adelete_thread(thread)
         return state.values
+
+    async def _saver(self, stack: AsyncExitStack) -> AsyncSqliteSaver | InMemorySaver:
+        """The run's checkpointer; beside a run where nothing can be written one in memory, which is said."""
+        try:
+            file = str(checkpoints_of(self.path))
+            saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(file))
+            await saver.setup()
+        except sqlite3.Error as error:
+            self.tell(f"the question could not be continued after a kill: {error}")
+            return InMemorySaver()
+        return saver
 
     async def _stream(self, graph: Any, begin: Any, config: Any) -> None:
         """The graph until its end or an interrupt; what each node did is told as events."""
@@ -214,7 +226,8 @@ def _thread(model: str, question: str, earlier: Sequence[tuple[str, str]]) -> st
 
 def _answer(state: Any, seconds: float, choice: Choice) -> Answer:
     replies = replies_in(state["messages"])
-    used: list[Any] = [one.usage_metadata for one in replies if one.usage_metadata]
+    looked = state.get("looked", [])
+    used: list[Any] = [*(one.usage_metadata for one in replies if one.usage_metadata), *looked]
     read, written = (sum(one[what] for one in used) for what in ("input_tokens", "output_tokens"))
     cached = sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used)
     price = choice.price
@@ -229,7 +242,7 @@ def _answer(state: Any, seconds: float, choice: Choice) -> Answer:
             (call["name"], canonical_json(call["args"])) for one in replies for call in calls_of(one)
         ),
         bill=Bill(
-            requests=len(replies),
+            requests=len(replies) + len(looked),
             read=read,
             cached=cached,
             written=written,

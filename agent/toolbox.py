@@ -21,13 +21,28 @@ from mecharule_ops.errors import MechaRuleError, UsageError
 from tools.arguments import Arguments
 from tools.registry import TOOLS, Tell, ToolResult, call
 
-NOT_OFFERED = frozenset(
-    ("export", "runs", "models", "data", "doctor", "selftest", "tasks", "plan", "repair", "decide")
-)
+NOT_OFFERED = frozenset(("export", "runs", "models", "data", "doctor", "selftest", "tasks", "decide"))
 """Of a machine, of files, or a person's to decide."""
 _OF_PEOPLE = frozenset(
-    ("run", "yes", "estimate", "show_text", "csv", "md", "tex", "svg", "html", "model", "device", "dtype")
+    (
+        "run",
+        "yes",
+        "estimate",
+        "show_text",
+        "csv",
+        "md",
+        "tex",
+        "svg",
+        "html",
+        "export",
+        "model",
+        "device",
+        "dtype",
+    )
 )
+_NAMES: Mapping[str, tuple[str, ...]] = {"compare": ("first", "second"), "verify": ("what", "more")}
+"""Arguments that may be the path of any file for a person, and are ids for a model."""
+_ID = re.compile(r"last|[0-9a-f]{4,}|layer \d+|[mna]\d+\.h?\d+")
 LONGEST = 6000
 """Characters of a result that a model reads; what is cut is said."""
 
@@ -78,10 +93,9 @@ class Toolbox:
         """A tool's result. Raises `UsageError` on one that is not offered, and what the tool raises."""
         if name not in self.names:
             raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
-        # A run's name may be the path of any file; a model names those of the folder by their ids.
-        for run in (given.get("first"), given.get("second")) if name == "compare" else ():
-            if not re.fullmatch(r"[0-9a-f]{4,}|last", str(run)):
-                raise UsageError(f"expected a run of this folder by its id, got {run!r}")
+        for value in (each for key in _NAMES.get(name, ()) for each in _several(given.get(key))):
+            if not _ID.fullmatch(str(value)):
+                raise UsageError(f"expected a run, unit, layer or certificate by its name, got {value!r}")
         arguments = TOOLS[name].arguments
         return call(name, arguments.about(self._run, given), self._tell)
 
@@ -103,6 +117,10 @@ class Toolbox:
             return f"error: {error}", []
         asked = canonical_json(dict(given))
         return "", [{**fact, "arguments": asked} for fact in statements(result)]
+
+
+def _several(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def schema_of(name: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from agent.consent import PURSE
 from mecharule_ops.bases import Basis
 from tools.arguments import Arguments
 
@@ -174,7 +175,7 @@ class InvestigateOptions(_Verb):
     run: RunName
     question: str
     """for example "when does m1.37 flip?" or "does m1.37 flip more where carry(a, b)?" """
-    seconds: float = Field(60.0, ge=0, title="S")
+    seconds: float = Field(PURSE, ge=0, title="S")
     """most seconds of ablations, at the run's pace"""
     llm: str | None = None
     """who forms the claims: none (the run's own predicates), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
@@ -189,7 +190,7 @@ class AskOptions(_Verb):
     """for example "why does the strongest neuron flip?" """
     llm: str | None = None
     """who answers: none, mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
-    seconds: float | None = Field(None, ge=0, title="S")
+    seconds: float = Field(PURSE, ge=0, title="S")
     """seconds of ablations that the model may spend unasked (default 60)"""
     new: bool = False
     """begin a new conversation: what was asked about the run before is left out"""

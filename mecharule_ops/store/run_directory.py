@@ -43,6 +43,11 @@ def run_path(run: str, folder: Path) -> Path:
     return folder / f"{run}{SUFFIX}"
 
 
+def checkpoints_of(run_file: Path) -> Path:
+    """The file beside a run in which a graph of the agent keeps its steps."""
+    return run_file.with_suffix(".agent.sqlite")
+
+
 def new_run_id(folder: Path, token_source: Callable[[int], str]) -> str:
     """An id that no run of the folder has; `token_source(n)` gives n random bytes as hex digits."""
     for size in range(2, 9):

@@ -208,8 +208,51 @@ def test_a_model_compares_runs_of_the_folder_alone(copied_run: Path) -> None:
     box = Toolbox(str(copied_run))
     for path in (str(copied_run), "../b00d", "/etc/passwd"):
         for given in ({"first": "b00d", "second": path}, {"first": path, "second": "b00d"}):
-            with pytest.raises(UsageError, match="expected a run of this folder by its id"):
+            with pytest.raises(UsageError, match="expected a run, unit, layer or certificate by its name"):
                 box.call("compare", given)
+
+
+def test_a_model_names_runs_units_and_certificates_and_no_file(copied_run: Path, tmp_path: Path) -> None:
+    """Two units are compared, which a guard once refused; paths are refused, and nothing is exported."""
+    box = Toolbox(str(copied_run))
+    with opened(str(copied_run)) as run:
+        first, second = (str(unit.neuron) for unit in findings_of(run).units()[:2])
+    assert box.call("compare", {"first": first, "second": second, "yes": True}).facts
+    for name, given in (("compare", {"first": "/etc/passwd"}), ("verify", {"what": str(copied_run)})):
+        with pytest.raises(UsageError, match="expected a run, unit, layer or certificate by its name"):
+            box.call(name, given)
+    said, facts = box.result("gates", {"export": str(tmp_path / "out"), "neuron": first})
+    assert "expected arguments of gates that a model may give, got export" in said
+    assert not facts
+    assert not (tmp_path / "out").exists()
+
+
+LOOKS = {"when": ["You compare sentences"]}
+
+
+def test_a_second_look_marks_what_its_facts_do_not_say_and_is_billed(
+    copied_run: Path, tmp_path: Path
+) -> None:
+    """A right number in a wrong sentence, sent back once; a look that fails marks nothing and loses nothing."""
+    said = {"find": SWITCHED, "text": "It computes carries [$id]."}
+    verdict = {"number": 0, "verdict": "adds", "why": "no fact says what it computes"}
+    found = _ask(copied_run, tmp_path, {**LOOKS, "json": {"verdicts": [verdict]}}, WHY, said, look=True)
+    fault = "says more than its facts: no fact says what it computes"
+    assert found.text == f"It computes carries [f1]. {MARK} ({fault})"
+    assert found.bill.requests == 5, "a call, an answer and its look, the answer sent back and its look"
+    for place, broken in enumerate(({**LOOKS, "fault": "rate-limit"}, {**LOOKS, "json": {"nothing": 1}})):
+        kept = _ask(copied_run, tmp_path, broken, WHY, said, look=True, question=f"why, {place}?")
+        assert (kept.text, kept.marks) == ("It computes carries [f1].", ())
+
+
+def test_beside_a_run_where_nothing_can_be_written_a_question_is_answered(
+    copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(talk, "checkpoints_of", lambda path: tmp_path / "no-such-folder" / "steps")
+    told: list[str] = []
+    reply = {"find": SWITCHED, "text": "It flips answers [$id]."}
+    assert _ask(copied_run, tmp_path, WHY, reply, tell=told.append).text == "It flips answers [f1]."
+    assert any("could not be continued after a kill" in line for line in told)
 
 
 def test_a_reply_that_never_ends_calling_is_ended(

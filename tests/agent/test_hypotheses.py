@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.hypotheses import MOST, investigate, investigated
-from mecharule_ops.errors import BudgetSpent, UsageError
+from mecharule_ops.errors import BudgetSpent, ModelUnavailable, UsageError
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.run.tabulating import Part, drawn
 from mecharule_ops.store.ledger import Claim, Ledger
@@ -84,3 +84,11 @@ def test_the_whole_job_with_a_scripted_model(copied_run: Path, tmp_path: Path) -
     assert str(result.data["answer"]).startswith("It was decided [f")
     assert not result.data["marks"]
     assert _entries(copied_run)[0].outcome is not None
+
+
+def test_a_model_that_fails_decides_nothing_and_is_a_fault(copied_run: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"replies": [{"fault": "key"}]}))
+    with pytest.raises(ModelUnavailable, match="refused the key"):
+        investigated(str(copied_run), "when does it flip?", llm=f"mock:{script}")
+    assert not _entries(copied_run)
