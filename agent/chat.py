@@ -64,9 +64,9 @@ def ask(
     """The answer as text and data, by the model that flag, environment or config file choose, else offline.
 
     `earlier` None follows on what was asked about the run before, `()` begins anew. `first` is given the offline answer
-    as soon as it is there, `heard` the model's unchecked words, `show` the events, `consent` the prices above the purse
-    of `seconds`; `decides` lets the model decide claims itself. Raises what choosing a model or opening the run raises;
-    a model that fails is told about, and raised only where it `must` answer.
+    before a model is asked, `heard` the model's unchecked words, `show` the events, `consent` the prices above the
+    purse of `seconds`; `decides` lets the model decide claims itself. Raises what choosing a model or opening the run
+    raises; a model that fails is told about, and raised only where it `must` answer.
     """
     choice = choose(llm, environment)
     with opened(run) as held:
@@ -80,11 +80,9 @@ def ask(
 
     if choice.spec == NONE:
         result = offline(str(path), question, before, tell)
-        first(result)
     else:
         alone = None if must else _beforehand(str(path), question, before, tell)
-        if alone is not None:
-            first(alone)
+        first(alone or ToolResult())
         from agent.chat_models import chat_model
         from agent.talk import Talk
 

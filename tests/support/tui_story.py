@@ -299,6 +299,7 @@ class FakeBackend(Backend):
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         self.asked.append(question)
         listener.tell("reading the run")
+        listener.first(ToolResult())
         listener.hear("Ablating ")
         return ToolResult(
             text="Ablating it breaks 28/64 [c:7f3a] but 3/64 others.\nPredicted by [INST] rule."

@@ -19,6 +19,7 @@ from textual.widgets import Input
 from tui_driving import Driver, drive
 from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
 
+from agent.consent import Priced
 from mecharule_ops.events import HypothesisRegistered
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
@@ -556,6 +557,7 @@ def test_esc_gives_the_model_up_inside_its_request(tmp_path: Path) -> None:
 
     class Slow(FakeBackend):
         def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            listener.first(ToolResult())
             listener.hear("It may ")
             ends = time.monotonic() + 20
             while not listener.should_stop() and time.monotonic() < ends:
@@ -577,6 +579,83 @@ def test_esc_gives_the_model_up_inside_its_request(tmp_path: Path) -> None:
         assert not user.run.give_up()
 
     drive(Slow(tmp_path), script)
+
+
+def test_esc_gives_up_a_model_that_has_said_nothing_yet(tmp_path: Path) -> None:
+    class Silent(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            listener.first(ToolResult(data={"understood": "why"}, text="It breaks 28/64 [c:7f3a]."))
+            ends = time.monotonic() + 20
+            while not listener.should_stop() and time.monotonic() < ends:
+                time.sleep(0.01)
+            said = "given up" if listener.should_stop() else "waited in vain"
+            return ToolResult(data={"answer": said}, text=said)
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("why m1.17?")
+        await user.sees("It breaks 28/64", "the model's answer follows")
+        await user.press("escape")
+        await user.sees("agent given up")
+
+    drive(Silent(tmp_path), script)
+
+
+def test_a_price_is_put_to_the_person_and_a_yes_is_no_question(tmp_path: Path) -> None:
+    """Yes runs it, no and Esc do not; afterwards `yes` is a question like any other."""
+    priced = Priced(calls=("ablate units=m1.17",), words="64 ablated completions, ~70 s")
+
+    class Asking(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            self.asked.append(question)
+            listener.first(ToolResult())
+            said = f"{question}: {listener.consent(priced)}"
+            return ToolResult(data={"answer": said}, text=said)
+
+    backend = Asking(tmp_path)
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        for question, answer, said in (("q1", "yes", "True"), ("q2", "no", "False"), ("q3", "", "False")):
+            await user.type(question)
+            await user.sees("It costs 64 ablated completions, ~70 s. Type yes or no.")
+            await (user.type(answer) if answer else user.press("escape"))
+            await user.sees(f"agent {question}: {said}")
+        await user.type("yes")
+        await user.until(lambda: backend.asked == ["q1", "q2", "q3", "yes"], "a question")
+        await user.press("escape")
+
+    drive(backend, script)
+
+
+def test_work_that_ends_after_its_screen_was_closed_ends_nothing_else(tmp_path: Path) -> None:
+    """A job looks for the app when its screen has none any more."""
+    go_on, done = threading.Event(), threading.Event()
+
+    class Late(FakeBackend):
+        def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
+            assert go_on.wait(20)
+            listener.tell("late")
+            done.set()
+            return ToolResult(text="late")
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("f2")
+        await user.type("why m1.17?")
+        await user.press("escape", "escape")
+        await user.sees("interrupted")
+        go_on.set()
+        await user.until(done.is_set, "the job's end")
+        await user.pilot.pause(0.2)
+        await user.sees("interrupted")
+
+    drive(Late(tmp_path), script)
 
 
 def test_an_answer_longer_than_the_chat_is_read_from_its_question(tmp_path: Path) -> None:

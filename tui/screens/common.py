@@ -40,6 +40,7 @@ class CommandScreen(Screen[None]):
 
     NAME: ClassVar[str] = ""
     """The screen's word in the command table, from which its keys are bound."""
+    _held: WorkingApp | None = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
         cls.BINDINGS = bindings_of(cls.__dict__.get("NAME", ""))
@@ -47,7 +48,10 @@ class CommandScreen(Screen[None]):
 
     @property
     def app(self) -> WorkingApp:  # type: ignore[override]
-        return cast(WorkingApp, super().app)
+        """The app, also for work on other threads that ends after the screen was closed."""
+        if self._held is None:
+            self._held = cast(WorkingApp, super().app)
+        return self._held
 
     async def on_event(self, event: events.Event) -> None:
         """Draw and answer nothing any more on a screen that is closed, or closes with the app."""

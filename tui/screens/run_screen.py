@@ -182,7 +182,10 @@ class RunScreen(Talking):
             self.app.tell("the search is still running; investigate when it has ended or was stopped")
         else:
             self.choose("chat")
-            self.investigate(question or f"when does {self.unit or 'the strongest unit'} flip?")
+            if question:
+                self.investigate(question)
+            else:
+                self.say(f"/investigate when does {self.unit or 'the strongest unit'} flip?")
 
     def do_report(self) -> None:
         """The HTML report as a file; opened where a browser can be."""

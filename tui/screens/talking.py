@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from operator import methodcaller
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -81,8 +82,8 @@ class Talking(RunView):
                 return
             self._become(turn, first)
             for entry in others:
-                self.app.call_from_thread(self.query_one(ChatPane).add, entry)
-            self.app.call_from_thread(self.query_one(ChatPane).to_exchange)
+                self._on_chat(methodcaller("add", entry))
+            self._on_chat(ChatPane.to_exchange)
 
         self.run_worker(work, thread=True, group="tools")
 
@@ -94,10 +95,11 @@ class Talking(RunView):
         self._consent = waiting
         asked = "\n".join(["The model asks for:", *(f"  {one}" for one in price.calls)])
         entry = Entry(who="note", text=f"{asked}\nIt costs {price.words}. Type yes or no.")
-        self.app.call_from_thread(self.query_one(ChatPane).add, entry)
-        while not any(asked.is_set() for asked in self._asking):
+        self._on_chat(methodcaller("add", entry))
+        while self.app.holds(self) and not any(given_up.is_set() for given_up in self._asking):
             with suppress(Empty):
                 return waiting.get(timeout=_LOOK)
+        self._consent = None
         return False
 
     def _called(self, turn: ChatLine, words: str) -> list[Entry]:
@@ -117,8 +119,6 @@ class Talking(RunView):
 
         def hear(piece: str) -> None:
             nonlocal heard
-            if given_up not in self._asking:
-                self._asking.append(given_up)
             heard += piece
             waited = f"{time.monotonic() - began:.0f} s, Esc ends the model"
             self._become(turn, Entry(who="agent", text=f"{heard.rstrip()} … {waited}"))
@@ -127,6 +127,8 @@ class Talking(RunView):
             self._become(turn, Entry(who="agent", text=f"… {doing}"))
 
         def first(result: ToolResult) -> None:
+            """A model is asked from now on."""
+            self._asking.append(given_up)
             if result.data.get("understood"):
                 self._become(turn, Entry(who="agent", text=f"{result.text}\n… the model's answer follows"))
 
@@ -146,14 +148,25 @@ class Talking(RunView):
         return answer_turns(result, time.monotonic() - began)
 
     def _become(self, turn: ChatLine, entry: Entry) -> None:
-        self.app.call_from_thread(turn.become, entry)
-        self.app.call_from_thread(self.query_one(ChatPane).to_end)
+        def become(chat: ChatPane) -> None:
+            turn.become(entry)
+            chat.to_end()
+
+        self._on_chat(become)
+
+    def _on_chat(self, change: Callable[[ChatPane], object]) -> None:
+        """Change the chat on the screen's thread, unless the screen is closed by then."""
+
+        def changed() -> None:
+            if self.app.holds(self):
+                change(self.query_one(ChatPane))
+
+        self.app.call_from_thread(changed)
 
     def investigate(self, question: str) -> None:
         """Claims of a unit, registered and decided, in the chat."""
-        chat, run = self.query_one(ChatPane), self.session.run
-        chat.add(Entry(who="you", text=f"/investigate {question}"))
-        turn = chat.add(Entry(who="tool", text="investigate …"))
+        run = self.session.run
+        turn = self.query_one(ChatPane).add(Entry(who="tool", text="investigate …"))
 
         def work() -> list[Entry]:
             def tell(doing: str) -> None:
