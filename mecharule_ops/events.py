@@ -11,9 +11,6 @@ from dataclasses import dataclass
 
 from mecharule_ops.thresholds import Thresholds
 
-LONGEST_MESSAGE = 300
-"""Characters of a message that an event keeps."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
@@ -304,17 +301,6 @@ class LlmMessage(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LlmCost(Event):
-    """Cumulative cost of one loop or question, retries included."""
-
-    requests: int
-    input_tokens: int
-    output_tokens: int
-    dollars: float | None
-    """None when no price was given."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCalled(Event):
     """One tool call of a conversation."""
 
@@ -323,7 +309,7 @@ class ToolCalled(Event):
     """A JSON object."""
     ok: bool
     result: str
-    """The first line of what the tool said, or its error; at most `LONGEST_MESSAGE` characters."""
+    """The first line of what the tool said, or its error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,20 +356,6 @@ class HypothesisDecided(Event):
     n: int
     positives: int
     """Records of the test on which the subject flips the outcome."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefinementFinished(Event):
-    """HQ-T anchors of a run before and after its rules were refined."""
-
-    proposer: str
-    """The language model, or `offline`."""
-    units: int
-    """Units that were refined."""
-    anchored: int
-    """Units with an anchored rule in all."""
-    before: int
-    after: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

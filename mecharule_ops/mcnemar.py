@@ -125,11 +125,6 @@ class Paired:
             return self.fixed / self.broken
         return inf if self.fixed else float("nan")
 
-    @property
-    def acted_share(self) -> float:
-        """Share of records on which anything acted; NaN without records."""
-        return self.acted / self.n if self.n else float("nan")
-
 
 def mcnemar_p(one: int, other: int) -> float:
     """P that a fair coin splits as many pairs so unevenly, exact and two-sided; 1 where there are none."""

@@ -96,7 +96,7 @@ def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Claim]) -> dic
     places = drawn(run, regime, Part.HELD_OUT)
     flips = run.flips([(unit,)], places, regime)[0]
     holds = np.array([fires(run, claim.rule)[places] for claim in claims])
-    shares = Shares(alpha=ALPHA, family=family, compared=0.0)
+    shares = Shares(alpha=ALPHA, family=family)
     entries = claims_decided(run, ledger, claims, holds, flips, regime, shares, BY)
     return {claim.id: entry for claim, entry in zip(claims, entries, strict=True)}
 

@@ -19,7 +19,6 @@ from tui.words import arrow, bounds, rate, slices_of
 if TYPE_CHECKING:
     from mecharule_ops.findings.accounts import LeadsAndDrops
     from mecharule_ops.findings.records import Findings
-    from mecharule_ops.mcnemar import Paired
 
 NARROW = 56
 """Columns below which less is said beside a bar."""
@@ -38,11 +37,6 @@ def bar(share: float, width: int) -> str:
 def interval(low: float, value: float, high: float, width: int) -> str:
     """An interval on [0, 1] with its estimate: `  ├──●────┤   `."""
     first, at, last = (min(width - 1, int(share * width)) for share in (low, value, high))
-    return _span(first, at, last, width)
-
-
-def _span(first: int, at: int, last: int, width: int) -> str:
-    """A line from one cell to another with a point on it."""
     cells = [" "] * width
     for cell in range(first, last + 1):
         cells[cell] = "─"
@@ -64,21 +58,6 @@ def _cell(value: float, scale: Scale, width: int) -> int:
     return min(max(cell, 0), width - 1)
 
 
-def interval_around_zero(low: float, value: float, high: float, scale: Scale, width: int) -> str:
-    """An interval with its estimate and a mark at 0, which it holds where they meet: `   │ ├─●──┤`, `├──●┼─┤`.
-
-    What lies off the scale is an arrow at its end: `◂─┤   │`.
-    """
-    first, at, last, zero = (_cell(one, scale, width) for one in (low, value, high, 0.0))
-    drawn = list(_span(first, min(max(at, first), last), last, width))
-    if low < scale[0]:
-        drawn[0] = "◂"
-    if high > scale[1]:
-        drawn[-1] = "▸"
-    drawn[zero] = {" ": "│", "─": "┼"}.get(drawn[zero], drawn[zero])
-    return "".join(drawn)
-
-
 def axis(scale: Scale, width: int) -> str:
     """The ends of a scale and its 0, above what is drawn on it: `-4.3   0     +7.6`; an end gives way to the 0."""
     zero = _cell(0.0, scale, width)
@@ -86,20 +65,6 @@ def axis(scale: Scale, width: int) -> str:
     left = low if len(low) < zero else ""
     right = high if len(high) < width - 1 - zero else ""
     return f"{left:<{zero}}0{right:>{width - 1 - zero}}"
-
-
-def changed_bars(result: Paired, width: int) -> tuple[str, str]:
-    """Bars of the records with label 1 before and after, of all: `█` both times, `░` before alone, `▓` after alone.
-
-    What is not nothing has at least one cell; `·` fills up to all records.
-    """
-    total = result.n or 1
-    broken, fixed = (max(count > 0, round(count / total * width)) for count in (result.broken, result.fixed))
-    kept = min(round((result.before - result.broken) / total * width), width - max(broken, fixed))
-    return (
-        ("█" * kept + "░" * broken).ljust(width, "·"),
-        ("█" * kept + "▓" * fixed).ljust(width, "·"),
-    )
 
 
 def leads_and_drops(points: LeadsAndDrops, width: int, height: int = 10) -> list[str]:

@@ -12,12 +12,10 @@ from mecharule_ops.events import (
     Event,
     HypothesisDecided,
     HypothesisRegistered,
-    LlmCost,
     LlmMessage,
     Notice,
     Price,
     QuestionAnswered,
-    RefinementFinished,
     RuleAnchored,
     RunFinished,
     RunStarted,
@@ -118,11 +116,6 @@ def _sentence(event: Event) -> str | None:
             return f"{event.model} ({event.purpose}; {spent}): {said}"
         case ToolCalled():
             return f"tool {event.tool} {event.arguments}: {'ok' if event.ok else 'failed'}: {event.result}"
-        case LlmCost():
-            price = "" if event.dollars is None else f", ${event.dollars:.4f}"
-            tokens = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"
-            requests = f"{event.requests} request{'' if event.requests == 1 else 's'}"
-            return f"language model: {requests}, {tokens}{price}"
         case QuestionAnswered():
             return f"answered {event.question!r} ({event.llm}): {event.checked}"
         case HypothesisRegistered():
@@ -134,10 +127,5 @@ def _sentence(event: Event) -> str | None:
             )
             measured = f"{value} on {event.n} records, {event.positives} of them flips"
             return f"hypothesis {event.hypothesis} on {event.subject}: {event.state} ({measured})"
-        case RefinementFinished():
-            return (
-                f"HQ-T anchors among {event.anchored} units: {event.before} before refinement, {event.after} after "
-                f"({event.units} refined by {event.proposer})"
-            )
         case _:
             return None

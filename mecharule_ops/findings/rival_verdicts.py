@@ -22,32 +22,21 @@ from mecharule_ops.thresholds import ALPHA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """How the error `alpha` of a unit's verdicts is parted: comparisons, then support and refutation in equal halves.
-
-    Which rivals are compared, and whether on all records where they part or on those of a table, may follow from
-    flips read before. So each pair of the family pays for both tests, whichever comes.
-    """
+    """How the error `alpha` of a unit's verdicts is parted: support and refutation in equal halves."""
 
     alpha: float
     family: int
     """Claims that are registered of the unit before any held-out flip is read."""
-    compared: float = 0.5
-    """Share of comparisons; 0 where claims are decided without any."""
 
     @property
     def support(self) -> float:
         """Of the whole family, by Holm; refutation has as much."""
-        return self.alpha * (1 - self.compared) / 2
+        return self.alpha / 2
 
     @property
     def interval(self) -> float:
         """Of each two-sided interval; the upper ends, which alone refute, add up to the share over the family."""
         return 2 * self.support / max(1, self.family)
-
-    @property
-    def comparison(self) -> float:
-        """Of each of the two tests of each pair."""
-        return self.alpha * self.compared / max(1, self.family * (self.family - 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

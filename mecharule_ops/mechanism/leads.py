@@ -58,25 +58,6 @@ class Leads:
         self.token[places] = compared.tokens.cpu().numpy()
 
 
-def leads_of_logits(
-    logits: Float[Tensor, "record position word"],
-    completions: list[tuple[int, ...]],
-    first: int,
-    competitors: int,
-) -> Leads:
-    """Leads from the logits that a generation kept, as the model gives them; `first` is the first position in reach."""
-    found = Leads.empty(completions, competitors)
-    for position in range(first, found.generated.shape[1]):
-        rows = np.flatnonzero(found.generated[:, position] >= 0)
-        index = torch.from_numpy(rows).to(logits.device)
-        own = torch.from_numpy(found.generated[rows, position])[:, None].to(logits.device)
-        step = logits[index, position].float()
-        others = step.scatter(1, own, -torch.inf).topk(competitors)
-        found.lead[rows, position] = (step.gather(1, own) - others.values).cpu().numpy()
-        found.token[rows, position] = others.indices.cpu().numpy()
-    return found
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compared:
     """Rows of hidden states with the competitors of their generated tokens."""

@@ -48,19 +48,24 @@ def of_searches(findings: Findings) -> tuple[tuple[str, ...], ...]:
     """The sentences of each search, the first with the search's name before it."""
     said = []
     for name, outcome in zip(search_titles(findings), findings.searches, strict=True):
-        first, *others = [*_risk(findings, outcome), *_sentences(findings, outcome)]
+        sentences = []
+        if is_risk(findings, outcome):
+            turned = f"{findings.words.failure} into {findings.words.success}"
+            sentences.append(f"Risk, not an improvement: these flips turn {turned}.")
+            if outcome.suppressed:
+                sentences.append("Their names are hidden; a number stands for each.")
+        if outcome.tau_agonists:
+            sentences += [_found(findings, outcome), _rules(findings, outcome)]
+            if weaker := len(outcome.agonists) - len(outcome.tau_agonists):
+                are = f"{plural(weaker, 'further unit')} {'is' if weaker == 1 else 'are'}"
+                sentences.append(f"{are} not ruled out: only the upper bound reaches τ.")
+        else:
+            sentences.append(negative(findings, outcome))
+        if not outcome.nothing_searched:
+            sentences.append(recall_sentence(findings, outcome))
+        first, *others = sentences
         said.append((f"{name}: {first}", *others))
     return tuple(said)
-
-
-def _risk(findings: Findings, outcome: SearchOutcome) -> list[str]:
-    """What stands before a search for units whose flips do harm; nothing for any other."""
-    if not is_risk(findings, outcome):
-        return []
-    words = findings.words
-    risk = f"Risk, not an improvement: these flips turn {words.failure} into {words.success}."
-    hidden = "Their names are hidden; a number stands for each."
-    return [risk, hidden] if outcome.suppressed else [risk]
 
 
 def headline(findings: Findings) -> str:
@@ -162,40 +167,9 @@ def sure_line(findings: Findings) -> str:
     return " ".join([f"{evidence_words(findings, shown[0])}.", *map(sentence, said)])
 
 
-def not_found(findings: Findings) -> list[str]:
-    """What stands before each search for units that do harm, and what came of each search that found nothing."""
-    return [
-        f"{name}: {' '.join(said)}"
-        for name, outcome in zip(search_titles(findings), findings.searches, strict=True)
-        if (
-            said := [
-                *_risk(findings, outcome),
-                *([] if outcome.tau_agonists else _sentences(findings, outcome)),
-            ]
-        )
-    ]
-
-
 def _named(findings: Findings) -> list[Unit]:
     """The shown units over all searches whose names the run tells."""
     return [unit for unit in findings.shown() if not unit.search.suppressed]
-
-
-def _sentences(findings: Findings, outcome: SearchOutcome) -> list[str]:
-    if not outcome.tau_agonists:
-        said = negative(findings, outcome)
-        return [said] if outcome.nothing_searched else [said, recall_sentence(findings, outcome)]
-    weaker = len(outcome.agonists) - len(outcome.tau_agonists)
-    more = (
-        f"{plural(weaker, 'further unit')} {'is' if weaker == 1 else 'are'} not ruled out: only the upper bound "
-        "reaches τ."
-    )
-    return [
-        _found(findings, outcome),
-        _rules(findings, outcome),
-        *([more] if weaker else []),
-        recall_sentence(findings, outcome),
-    ]
 
 
 def _found(findings: Findings, outcome: SearchOutcome) -> str:

@@ -53,17 +53,7 @@ def drawn(run: Run, regime: Regime, part: Part, most: int | None = None) -> Int[
 
 def forwards_missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> int:
     """Example-forwards that the group's flips on these records cost: those that are not stored."""
-    return int(_missing(run, group, positions).sum())
-
-
-def stored_prefix(run: Run, group: Group, regime: Regime, part: Part) -> int:
-    """How many records of the part's draw have stored flips before the first that has none."""
-    missing = _missing(run, group, drawn(run, regime, part))
-    return int(missing.argmax()) if missing.any() else len(missing)
-
-
-def _missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
-    return run.engine(run.intervention(group[0].basis)).missing(group, positions)
+    return int(run.engine(run.intervention(group[0].basis)).missing(group, positions).sum())
 
 
 def count_look(run: Run, unit: str, regime: Regime, condition: str, by: str) -> None:

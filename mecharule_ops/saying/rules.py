@@ -112,16 +112,6 @@ def _beginning(rule: str, words: str, run: str) -> str:
     return _ALTERNATIVE.join([*alternatives[:kept], more])
 
 
-def brief_rule(rule: AnchoredRule | None) -> str:
-    """`MCC .78: b is 50 or more`, or that none predicts: where there is room for little; the end may be cut."""
-    interval = predicts(rule)
-    if rule is None:
-        return NOT_ANCHORED
-    if interval is not None:
-        return f"MCC {short(interval.mcc)}: {briefly(rule.rule, rule.words)}"
-    return UNSCORED if rule.held_out is not None and interval_of(rule.held_out) is None else NO_RULE
-
-
 def kind_words(rule: AnchoredRule) -> str:
     """`input rule`, or `rule over the output` where it can only be checked after the model has answered."""
     return "input rule" if rule.prompt_only else "rule over the output"

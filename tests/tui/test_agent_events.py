@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 
 import pytest
@@ -11,10 +10,8 @@ from mecharule_ops.events import (
     Event,
     HypothesisDecided,
     HypothesisRegistered,
-    LlmCost,
     LlmMessage,
     QuestionAnswered,
-    RefinementFinished,
     ToolCalled,
 )
 from mecharule_ops.state.run_state import RunState
@@ -25,7 +22,6 @@ HOSTILE = "\x1b[31m[red]\u202e\nsecond line"
 REPLY = LlmMessage(
     model="mock:s", purpose="question", text="It flips.", ok=True, input_tokens=1200, output_tokens=3
 )
-COST = LlmCost(requests=2, input_tokens=1200, output_tokens=3, dollars=0.0125)
 CALL = ToolCalled(tool="why", arguments='{"neuron":"m1.14"}', ok=False, result="no such unit")
 ANSWERED = QuestionAnswered(
     question="why?", answer="It flips.", llm="mock:s", checked="every number checked", certificates=("7f3a",)
@@ -41,16 +37,12 @@ REGISTERED = HypothesisRegistered(
 DECIDED = HypothesisDecided(
     hypothesis="0a1b2c3d", subject="m1.14", state="refuted", value=0.3, n=148, positives=20
 )
-REFINED = RefinementFinished(proposer="offline", units=3, anchored=5, before=1, after=2)
 LINES = {
-    replace(COST, requests=1): "language model: 1 request, 1,200 + 3 tokens, $0.0125",
     REPLY: "mock:s (question; 1,200 + 3 tokens): It flips.",
-    COST: "language model: 2 requests, 1,200 + 3 tokens, $0.0125",
     CALL: 'tool why {"neuron":"m1.14"}: failed: no such unit',
     ANSWERED: "answered 'why?' (mock:s): every number checked",
     REGISTERED: "hypothesis 0a1b2c3d registered: It carries. Decided by: held-out MCC, at least 0.70",
     DECIDED: "hypothesis 0a1b2c3d on m1.14: refuted (0.30 on 148 records, 20 of them flips)",
-    REFINED: "HQ-T anchors among 5 units: 1 before refinement, 2 after (3 refined by offline)",
 }
 
 

@@ -211,13 +211,12 @@ def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
 
 def tool_turns(result: ToolResult, seconds: float) -> list[Entry]:
     """One closed turn a tool that an answer called; the last has the time of the whole and what it cites."""
-    asked = result.data.get("tools") or [result.data.get("tool")]
+    asked = result.data.get("tools")
     calls = [each for each in asked if isinstance(each, Mapping)] if isinstance(asked, list) else []
     turns = []
     for call in calls:
         given = ", ".join(f"{key}={value}" for key, value in call["arguments"].items() if key != "run")
-        name = call.get("name") or call.get("tool")
-        turns.append(Entry(who="tool", text=f"{name}({given}) {_mark(call.get('ok', True))}"))
+        turns.append(Entry(who="tool", text=f"{call['tool']}({given}) {_mark(call['ok'])}"))
     if turns:
         last = replace(
             turns[-1], text=f"{turns[-1].text} {seconds:.1f}s{_spent(result)}", detail=_cited(result)
