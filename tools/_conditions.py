@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.from_words import rule_from_words
@@ -12,16 +14,12 @@ from mecharule_ops.tasks.rival_families import families_of
 
 
 def condition_of(run: Run, text: str) -> str:
-    """The rule that it stands for, as rules print. Raises `UsageError`."""
-    known = PROPERTIES.get(text)
-    if known is not None:
-        text = known.predicate
-    try:
-        fires(run, text)
-    except UsageError:
-        families = families_of(run.task, run.columns)
-        read = rule_from_words(text, [one for family in families for one in family.predicates], run.task)
-        if read is None:
-            raise
-        text = read
+    """The rule that it stands for, as rules print; a column of one's own table before a word. Raises `UsageError`."""
+    for tried in (text, *(known.predicate for known in [PROPERTIES.get(text)] if known)):
+        with suppress(UsageError):
+            fires(run, tried)
+            return str(Rule.parse(tried))
+    predicates = [one for family in families_of(run.task, run.columns) for one in family.predicates]
+    text = rule_from_words(text, predicates, run.task) or text
+    fires(run, text)
     return str(Rule.parse(text))

@@ -10,6 +10,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, regime_for
 from mecharule_ops.run.tabulating import LEAST_LEAD, Part, columns_of, drawn, fires, forwards_missing
 from mecharule_ops.types import Neuron
+from tools._conditions import condition_of
 from tools._tables import shown
 from tools.arguments import RecordsArguments
 from tools.result import Tell, ToolResult
@@ -57,4 +58,6 @@ def records(run: Run, given: RecordsArguments, tell: Tell) -> ToolResult:
 
 def _positions(run: Run, given: RecordsArguments, unit: Neuron) -> np.ndarray:
     positions = drawn(run, regime_for(run, unit, given.regime), Part.TRAIN)
-    return positions if given.where is None else positions[fires(run, given.where)[positions]]
+    return (
+        positions if given.where is None else positions[fires(run, condition_of(run, given.where))[positions]]
+    )

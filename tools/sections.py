@@ -13,6 +13,7 @@ from mecharule_ops.run.opening import findings_of
 from mecharule_ops.saying import run_behaviour, run_evidence, run_setting
 from mecharule_ops.saying.fact import Stated, fact
 from mecharule_ops.saying.glossary import SPELLINGS, TERMS, written
+from tools._conditions import condition_of
 from tools.arguments import RunSection, ShowArguments
 from tools.registry import ToolResult, of_facts
 
@@ -44,7 +45,7 @@ def section(run: Run, given: ShowArguments) -> ToolResult:
             raise UsageError(
                 f"expected --where of --section accuracy alone, got it of {given.section}; leave it out"
             )
-        told = run_behaviour.accuracy(run, findings, given.where)
+        told = run_behaviour.accuracy(run, findings, condition_of(run, given.where))
     else:
         told = SECTIONS[given.section](run, findings)
     facts = [fact(said, f"run:{run.id}", key=key, value=value) for key, value, said in told]

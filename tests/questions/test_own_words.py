@@ -28,7 +28,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             "prompt": f"{a} + {b} =",
             "answer": f" {a + b}",
             "extent": next(s for s, most in SIZES.items() if max(a, b) < most),
-            "doubled": a % 2 == 0,
+            "carry": a % 2 == 0,
         }
         for a in range(3, 300, 23)
         for b in range(5, 300, 23)
@@ -53,6 +53,24 @@ def test_columns_of_few_values_are_named(path: str) -> None:
         assert few_valued(run) == {"extent": sorted(SIZES)}
         assert condition_of(run, "extent is huge?") == "extent == 'Huge'"
         assert condition_of(run, "extent is Nowhere") is None
+        assert condition_of(run, "carry") == condition_of(run, "carry?") == "carry"
+
+
+def test_a_column_goes_before_the_word_for_sums(path: str) -> None:
+    """Of two values, true or false, it is a condition as it stands; a word that needs other columns is no predicate."""
+    with opened(path) as run:
+        even = [record for record in run.records if record.example.fields["carry"]]
+        unit = str(run.findings.searches[0].agonists[0].neuron)
+    given = {"run": path, "units": unit, "yes": True}
+    alone, said = (
+        call("tabulate", {**given, "where": where}).as_json for where in ("carry", "carry == True")
+    )
+    assert alone[f"unit.{unit}.train.carry"] == said[f"unit.{unit}.train.carry == True"]
+    told: Any = call("show", {"run": path, "section": "accuracy", "where": "carry"}).as_json
+    assert told["run.accuracy.where"]["where"]["n"] == len(even)
+    call("records", {"run": path, "unit": unit, "where": "carry", "yes": True})
+    with pytest.raises(UsageError, match="got 'borrow'"):
+        call("tabulate", {**given, "where": "borrow"})
 
 
 def test_accuracy_is_told_by_each_value(path: str) -> None:
