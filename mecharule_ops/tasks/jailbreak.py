@@ -196,7 +196,7 @@ def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | Non
 def read_requests(path: Path) -> tuple[str, ...]:
     """Distinct requests in the order of the file. Raises `UsageError`; no message holds a request."""
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"expected requests in {path}, it does not read ({type(error).__name__})") from error
     if path.suffix in (".jsonl", ".json"):

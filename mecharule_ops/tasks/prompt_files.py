@@ -19,7 +19,7 @@ def prompt_settings(few_shot: str | None, template: str | None) -> Iterator[tupl
 def few_shot_lines(file: str) -> str:
     """The text of the file, with a newline at its end. Raises `UsageError`."""
     try:
-        text = typed_path(file).read_text(encoding="utf-8")
+        text = typed_path(file).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise UsageError(f"expected a text file of few-shot lines, got {file!r}: {error}") from error
     if not text.strip():

@@ -167,7 +167,7 @@ def test_unaugmented_requests_are_put_once(file: Path) -> None:
 def test_requests_come_from_text_and_jsonl(file: Path, tmp_path: Path) -> None:
     """A line each, or a field each; repeated ones once."""
     lines = tmp_path / "r.jsonl"
-    lines.write_text("\n".join(json.dumps({"request": text, "more": 1}) for text in REQUESTS))
+    lines.write_text("\n".join(json.dumps({"request": text, "more": 1}) for text in REQUESTS), "utf-8-sig")
     assert read_requests(file) == read_requests(lines) == REQUESTS
 
 

@@ -174,11 +174,11 @@ def test_each_way_of_grading(tmp_path: Path) -> None:
 
 
 def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
-    """A typed \\n ends a line; numbers in the prompt stand as they were written; no column `prompt` is needed."""
+    """A typed \\n ends a line; numbers in the prompt stand as they were written; a byte order mark is no text."""
     table = tmp_path / "q.csv"
     table.write_text("question,price,answer\nWhat?,3.50,this\n")
     shots = tmp_path / "shots.txt"
-    shots.write_text("Q: Who? 1.00\nA: me")
+    shots.write_text("Q: Who? 1.00\nA: me", encoding="utf-8-sig")
     said = dict(prompt_settings(str(shots), "Q: {question} {price}\\nA:"))
     task = make_task(str(table), **{key.removeprefix("task."): value for key, value in said.items()})
     (example,) = task.examples(9, np.random.default_rng(0))
