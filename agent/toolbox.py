@@ -84,7 +84,7 @@ class Toolbox:
         if name not in self.names or "estimate" not in TOOLS[name].arguments.model_fields:
             return None
         result = self.call(name, {**given, "estimate": True})
-        price: Any = result.data.get("price")
+        price: Any = result.as_json.get("price")
         if not price or not price["example_forwards"]:
             return None
         return Quote(seconds=price["seconds"], words=result.text.removeprefix("price: "))

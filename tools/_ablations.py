@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.saying.fact import FactValue, fact
 from tools.result import Tell, ToolResult
 
 A_MINUTE = 60.0
@@ -21,10 +22,6 @@ class Quoted:
     """None where the run ended before any ablation was timed."""
 
     @property
-    def data(self) -> dict[str, object]:
-        return {"example_forwards": self.example_forwards, "seconds": self.seconds}
-
-    @property
     def words(self) -> str:
         if not self.example_forwards:
             return "nothing, it is stored"
@@ -34,7 +31,8 @@ class Quoted:
     def stated(self, run: str, *, at_most: bool = False) -> ToolResult:
         """The price as a tool's result."""
         text = f"price: {'at most ' if at_most else ''}{self.words}"
-        return ToolResult(data={"run": run, "price": self.data}, text=text)
+        value: FactValue = {"example_forwards": self.example_forwards, "seconds": self.seconds}
+        return ToolResult(text=text, facts=(fact(text, f"run:{run}", key="price", value=value),))
 
 
 def price_words(run: Run, forwards: int) -> Quoted:

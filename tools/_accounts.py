@@ -132,8 +132,8 @@ def slices_words(certificate: Certificate, known: Unit | None = None) -> str:
 
 
 def slice_name(total: SliceTotal) -> str:
-    """`D+` or `D-`; the name itself of any other set of records."""
-    return {"associated": "D+", "unrelated": "D-"}.get(total.slice, total.slice)
+    """`D+` or `D-`; any other set of records by its name."""
+    return {"associated": "D+", "unrelated": "D-"}.get(total.slice, f"the {total.slice}")
 
 
 def _flipped_rows(certificate: Certificate, show_text: bool) -> list[ExampleRow]:
@@ -160,13 +160,13 @@ def _first_word(certificate: Certificate) -> list[object]:
     return list(next(iter(Counter(first).most_common(1)), ("", 0)))
 
 
-def _unharmed(certificate: Certificate, show_text: bool) -> dict[str, object] | None:
+def _unharmed(certificate: Certificate, show_text: bool) -> dict[str, FactValue] | None:
     """The first example that keeps its answer."""
     rows = shown_rows(certificate, show_text)
     return next((example_data(row) for row in rows if row.before.text == row.after.text), None)
 
 
-def example_data(row: ExampleRow) -> dict[str, object]:
+def example_data(row: ExampleRow) -> dict[str, FactValue]:
     """One example before and after."""
     return {
         "example": row.example,

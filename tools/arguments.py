@@ -29,6 +29,7 @@ DType = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"] | None,
     Field(description="of the weights (default: as it was made)"),
 ]
+BaselineName = Literal["zero", "mean", "mean-positional", "mean-donor", "mean-donor-positional", "slot0"]
 RunSection = Literal[
     "accuracy",
     "task",
@@ -143,11 +144,15 @@ class FlipArguments(PricedArguments, OfUnitArguments):
 
 
 class AblateArguments(PricedArguments):
-    """ablate one unit, or several together, on both compact slices, and certify what happens"""
+    """ablate one unit, or several together, on both compact slices or where a condition holds, with a certificate"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
     run: RunName
     units: str = Field(description="units of one basis with commas, ablated together")
+    where: str | None = Field(
+        None, description="a condition: on the train records where it holds, in place of the slices"
+    )
+    baseline: BaselineName | None = Field(None, description="what a unit is set to (default: as in the run)")
     regime: RegimeLabel = None
     show_text: ShowText = False
 

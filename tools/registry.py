@@ -87,9 +87,9 @@ TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
         Tool("why", arguments.WhyArguments),
-        Tool("why-not", arguments.WhyNotArguments, works=True),
+        Tool("why-not", arguments.WhyNotArguments, works=True, over=True),
         Tool("flip", arguments.FlipArguments, works=True),
-        Tool("ablate", arguments.AblateArguments, works=True),
+        Tool("ablate", arguments.AblateArguments, works=True, over=True),
         Tool("verify", arguments.VerifyArguments, works=True),
         Tool("export", arguments.ExportArguments, works=True),
         Tool("score", arguments.ScoreArguments, home="scoring"),

@@ -15,17 +15,15 @@ from mecharule_ops.questions.fates import (
     settled_by,
 )
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, opened
-from mecharule_ops.saying.fact import fact
+from mecharule_ops.run.opening import find_certificate, keep
+from mecharule_ops.saying.fact import FactValue, fact
 from mecharule_ops.saying.flips import unit_flips
-from mecharule_ops.saying.searches import search_name
 from mecharule_ops.saying.unit_rules import UnitRule
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime, SearchStatus
-from tools._ablations import accepted, price_words
 from tools._accounts import Asked, slices_data, slices_words
 from tools.arguments import WhyNotArguments
-from tools.registry import Tell, ToolResult, stated
+from tools.result import Tell, ToolResult, of_facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,61 +34,52 @@ class Reason:
     sentence: str
 
 
-def why_not(given: WhyNotArguments, tell: Tell) -> ToolResult:
-    """The unit's rank in attribution, the test that settled it, and the hurdle; with `test` an exact ablation."""
-    with opened(given.run) as run:
-        asked = Asked.of(run, given)
-        findings, neuron, regime = asked.findings, asked.neuron, asked.regime
-        scores = run.attribution(neuron.basis, regime)
-        rank = None if scores is None else attribution_rank(neuron, scores)
-        path = settled_by(run, neuron, regime)
-        predicted = _promise(run, neuron, regime)
-        stored = find_certificate(run, (neuron,), regime)
-        if given.estimate or (given.test and stored is None):
-            price = price_words(run, 0 if stored else len(run.slices(regime).positions))
-            if given.estimate:
-                return price.stated(findings.run)
-            accepted(price, given.yes, tell)
+def why_not_price(run: Run, given: WhyNotArguments) -> int:
+    """Both slices, with `test` and without a certificate of the unit alone."""
+    asked = Asked.of(run, given)
+    stored = not given.test or find_certificate(run, (asked.neuron,), asked.regime)
+    return 0 if stored else len(run.slices(asked.regime).positions)
+
+
+def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> ToolResult:
+    """The hurdle, the unit's rank in attribution, the tests on the way; with `test` an exact ablation."""
+    asked = Asked.of(run, given)
+    neuron, regime, key, source = asked.neuron, asked.regime, f"unit.{asked.neuron}.why_not", f"run:{run.id}"
+    scores = run.attribution(neuron.basis, regime)
+    rank = None if scores is None else attribution_rank(neuron, scores)
+    path = settled_by(run, neuron, regime)
     node = path[-1] if path else None
     reason = _reason(asked, node, rank)
-    data: dict[str, object] = {
-        **asked.data,
-        "search": search_name(asked.search),
-        "reason": reason.word,
-        "sentence": reason.sentence,
-        "attribution": None if rank is None else {"rank": rank.rank, "of": rank.units, "score": rank.score},
-        "path": [_node_data(step) for step in path],
-    }
-    facts = asked.facts([f"{neuron} ({regime.arrow}): {reason.sentence}"], "why-not")
+    told = f"{neuron} ({regime.arrow}): {reason.sentence}"
+    facts = [fact(told, source, unit=neuron, key=f"{key}.reason", value=reason.word)]
     if rank is not None:
         ranked = (
             f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
             "evidence of causation"
         )
-        facts += asked.facts([ranked], "why-not how")
-    if predicted is not None:
-        told = encode(predicted)
-        data["predicted"] = {"of": told.pop("units"), **told}
+        facts.append(fact(ranked, source, unit=neuron, key=f"{key}.attribution", value=encode(rank)))
+    if (predicted := _promise(run, neuron, regime)) is not None:
         said = (
             f"First order, before any ablation: flips {percent(predicted.associated)} of D+ and "
             f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,}"
         )
-        facts += asked.facts([said], "why-not")
+        facts.append(fact(said, source, unit=neuron, key=f"{key}.predicted", value=encode(predicted)))
+    if path:
+        nodes: list[FactValue] = [_node_data(step) for step in path]
+        said = ". ".join(map(_node_words, path))
+        facts.append(fact(said, source, unit=neuron, part="Tests", key=f"{key}.tests", value=nodes))
     if given.test:
-        from mecharule_ops.run.certify import certificate_now
+        from mecharule_ops.run.certify import certify
 
-        certificate = stored or certificate_now(given.run, (neuron,), regime, tell)
-        data["test"] = {"slices": slices_data(certificate), "certificate": certificate.id}
-        data["certificate"] = certificate.id
-        flips = slices_words(certificate)
-        facts.append(
-            fact(f"Tested alone now it flips {flips}", f"c:{certificate.id}", unit=neuron, kinds="why-not")
-        )
+        made = find_certificate(run, (neuron,), regime) or keep(run, certify(run, (neuron,), regime))
+        said = f"Tested alone now it flips {slices_words(made)}"
+        key = f"unit.{neuron}.flips"
+        facts.append(fact(said, f"c:{made.id}", unit=neuron, key=key, value=slices_data(made)))
     elif node is None or node.size > 1:
-        offer = f"`mecharule why-not {findings.run} {neuron} --test` tests it alone now, by one ablation"
-        facts += asked.facts([offer], "why-not")
-    steps = [_node_words(step) for step in path] or ["The recorded search never settled it"]
-    return stated(data, facts, asked=asked.facts(steps, "how"))
+        offer = f"mecharule why-not {run.id} {neuron} --test"
+        said = f"`{offer}` tests it alone now, by one ablation"
+        facts.append(fact(said, source, unit=neuron, key=f"{key}.next", value=offer))
+    return of_facts(facts)
 
 
 def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
@@ -160,7 +149,7 @@ def _covers(findings: Findings, rule: UnitRule) -> bool:
     return rule.anchored is None or findings.is_hq_t(rule.anchored)
 
 
-def _node_data(node: NodeView) -> dict[str, object]:
+def _node_data(node: NodeView) -> dict[str, FactValue]:
     return {
         "node": node.node,
         "units": node.units,

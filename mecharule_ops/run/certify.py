@@ -24,9 +24,8 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, keep, opened
 from mecharule_ops.run.summing_up import versions
-from mecharule_ops.types import AnchoredRule, BehaviourRecord, Intervention, Neuron, Regime
+from mecharule_ops.types import AnchoredRule, Baseline, BehaviourRecord, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import Completions
@@ -37,17 +36,6 @@ PORTION = 4
 """Groups whose completions are computed together for their certificates."""
 
 
-def certificate_now(name: str, units: Group, regime: Regime, tell: Callable[[str], None]) -> Certificate:
-    """The stored certificate of ablating exactly these units, or one made now and kept."""
-    with opened(name) as run:
-        stored = find_certificate(run, units, regime)
-    if stored is not None:
-        return stored
-    tell(f"ablating {'+'.join(map(str, units))} on both slices")
-    with opened(name, write=True, tell=tell) as run:
-        return keep(run, certify(run, units, regime))
-
-
 def certify(
     run: Run,
     units: Group,
@@ -55,12 +43,17 @@ def certify(
     *,
     kind: str = "ablate",
     rule: AnchoredRule | None = None,
+    baseline: Baseline | None = None,
+    slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Certificate:
-    """The certificate of ablating `units` together on the compact slices; it claims what its rows show.
+    """The certificate of ablating `units` together; it claims what its rows show.
 
-    Cost: one completion an example; its outcomes are stored for later searches and questions.
+    On the compact slices and with the run's own baseline, unless others are named. Cost: one completion an example; its
+    outcomes are stored for later searches and questions.
     """
-    return next(certify_each(run, [units], regime, kind=kind, rules={units: rule}))
+    rules = {units: rule}
+    made = certify_each(run, [units], regime, kind=kind, rules=rules, baseline=baseline, slices=slices)
+    return next(made)
 
 
 def certify_each(
@@ -70,16 +63,20 @@ def certify_each(
     *,
     kind: str = "ablate",
     rules: Mapping[Group, AnchoredRule | None],
+    baseline: Baseline | None = None,
+    slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Iterator[Certificate]:
     """The certificate of each group of units of one basis; clean passes are made once a portion, which a stop loses."""
+    examples = "examples " if slices is None else ""
     for first in range(0, len(groups), PORTION):
         portion = groups[first : first + PORTION]
         intervention = run.intervention(portion[0][0].basis)
-        made = ablation_rows(run, intervention, portion, run.slices(regime).named)
+        intervention = replace(intervention, baseline=baseline or intervention.baseline)
+        made = ablation_rows(run, intervention, portion, slices or run.slices(regime).named)
         for units, rows in zip(portion, made, strict=True):
             flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
             claim = (
-                f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} examples ({regime.arrow})"
+                f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} {examples}({regime.arrow})"
             )
             stated = certified_rule(rules.get(units))
             yield certified(
@@ -142,7 +139,8 @@ def ablation_rows(
     if run.store.writable:
         for group, labels, margins in zip(groups, after.labels, after.margins, strict=True):
             run.engine(intervention).keep(group, positions, labels, margins)
-    return [rows_from(after, place, run.subject.decode, run.records, placed) for place in range(len(groups))]
+    records = run.observed.records
+    return [rows_from(after, place, run.subject.decode, records, placed) for place in range(len(groups))]
 
 
 def rows_from(

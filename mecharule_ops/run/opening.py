@@ -8,7 +8,7 @@ slices and search follow anew. So another τ asks the model only what no earlier
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 
 from mecharule_ops.certificates.certificate import Certificate
@@ -21,7 +21,7 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import group_key
-from mecharule_ops.types import Neuron, Regime
+from mecharule_ops.types import Baseline, Neuron, Regime
 
 OBSERVED = (
     "model",
@@ -35,6 +35,9 @@ OBSERVED = (
     "dtype",
 )
 """Settings that decide what is taken over, so a fork cannot change them."""
+
+COMPACT = frozenset({"associated", "unrelated"})
+"""The two slices that a search tests on, as certificates name them."""
 
 
 @contextmanager
@@ -196,17 +199,26 @@ def keep(run: Run, certificate: Certificate) -> Certificate:
     return certificate
 
 
-def find_certificate(run: Run, units: tuple[Neuron, ...], regime: Regime) -> Certificate | None:
-    """The newest stored certificate of ablating exactly these units on both compact slices."""
+def find_certificate(
+    run: Run,
+    units: tuple[Neuron, ...],
+    regime: Regime,
+    baseline: Baseline | None = None,
+    slices: Container[str] | None = None,
+) -> Certificate | None:
+    """The newest stored certificate of ablating exactly these units on both compact slices, or on others by name.
+
+    By the run's own baseline unless one is named.
+    """
     wanted = group_key(units)
     alone = map(str, units) if len(units) == 1 else ()
     fitting = [
         certificate
         for certificate in run.store.certificates(*alone)
-        if certificate.kind in ("ablate", "why")
+        if certificate.kind in ("ablate", "why", "flip")
         and certificate.regime == regime.value
         and ",".join(sorted(certificate.units)) == wanted
-        and certificate.intervention.baseline == run.config.baseline.value
-        and {total.slice for total in certificate.totals} <= {"associated", "unrelated"}
+        and certificate.intervention.baseline == (baseline or run.config.baseline).value
+        and all(total.slice in (slices or COMPACT) for total in certificate.totals)
     ]
     return fitting[-1] if fitting else None

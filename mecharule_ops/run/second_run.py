@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, ablated
 from mecharule_ops.engine.reference import ReferenceEngine
@@ -18,6 +19,7 @@ from mecharule_ops.mechanism.holds import parse_hold
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.run.certify import completion_of, held_units
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.store import keys
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import task_from
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
@@ -62,18 +64,21 @@ def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
         subject.dtype_name,
         subject.device.type,
     )
-    tables = {how: run.replacement(how) for how in map(run.intervention, run.config.bases)}
-    for how, held in tables.items():
-        if alike and held.records:
-            measured = run.measured_replacement(how, subject)
-            tables[how] = held if measured.agrees_with(held) else measured
+
+    @cache
+    def confirmed(intervention: Intervention) -> ReplacementTable:
+        held = run.replacement(intervention)
+        if not (alike and held.records):
+            return held
+        measured = run.measured_replacement(intervention, subject)
+        return held if measured.agrees_with(held) else measured
 
     def table(intervention: Intervention, wanted: str) -> ReplacementTable:
-        if intervention not in tables:
+        if not run.store.has(keys.replacement(intervention)):
             raise CannotRepeat(
                 f"expected an intervention of run {run.id}, got {intervention}; name its own run"
             )
-        return tables[intervention]
+        return confirmed(intervention)
 
     return Bench(subject=subject, table=table, task=run.task)
 

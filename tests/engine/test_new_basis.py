@@ -75,7 +75,7 @@ def test_a_run_ablates_and_certifies_it(
         prepare(run, Journal(run.store, lambda event: None, lambda: 0.0))
     made = call("ablate", {"run": "last", "units": "o1.12,o1.40", "yes": True})
     with opened(path) as run:
-        certificate = run.store.certificate(str(made.data["certificate"]))
+        certificate = run.store.certificate(made.facts[0].sources[0].removeprefix("c:"))
         assert certificate.intervention.hook == "blocks.1.hook_attn_out"
         assert certificate.intervention.basis == "attn_out"
         bench = Bench(subject=run.subject, table=lambda how, wanted: run.replacement(how), task=run.task)

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mecharule_ops.saying.fact import certificate_ids
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -48,6 +50,11 @@ class Result:
     data: Mapping[str, Any]
     text: str
     exit_code: int
+
+    @property
+    def certificate(self) -> str:
+        """The id of the first certificate that its facts rest on."""
+        return certificate_ids(source for fact in self.data["facts"] for source in fact["sources"])[0]
 
 
 class Child:

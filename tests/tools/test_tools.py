@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bundled_run import opened
 from command_process import Commands, Result
 from tiny_models import save_tiny
 
@@ -80,7 +81,7 @@ def test_why_runs_no_model_and_names_the_command_that_makes_a_certificate(tool: 
     assert stored.data["certificate"] is None
     assert re.search(rf"`mecharule ablate \w+ {weakest}` makes one \(64 ablated completions, ", stored.text)
     assert len(tool("show", table="certificates").data["rows"]) == before
-    made = tool("ablate", run="last", units=weakest).data["certificate"]
+    made = tool("ablate", run="last", units=weakest).certificate
     known = tool("why", run="last", neuron=weakest)
     assert known.data["certificate"] == made
     assert known.data["slices"] == stored.data["slices"]
@@ -97,19 +98,19 @@ def test_why_not_names_the_pruned_group_and_tests_exactly_on_demand(tool: Tool, 
     """The group's verdict from the record, then the unit's own counts from a certificate."""
     unit = pruned
     result = tool("why-not", run="last", neuron=unit)
-    settled = result.data["path"][-1]
-    assert result.data["reason"] == "pruned in a group"
+    settled = result.data[f"unit.{unit}.why_not.tests"][-1]
+    assert result.data[f"unit.{unit}.why_not.reason"] == "pruned in a group"
     assert settled["size"] > 1
     assert settled["upper_bound"] < 0.2
     assert "--test" in result.text
     tested = tool("why-not", run="last", neuron=unit, test=True)
-    assert tested.data["test"]["slices"].keys() == {"associated", "unrelated"}
-    assert tool("verify", what=tested.data["certificate"]).data["matched"] == 1
+    assert tested.data[f"unit.{unit}.flips"].keys() == {"associated", "unrelated"}
+    assert tool("verify", what=tested.certificate).data["matched"] == 1
 
 
 def test_why_not_of_an_agonist_says_what_it_lacks(tool: Tool, strongest: str) -> None:
     """A τ-agonist either lacks a good rule or is one after all."""
-    reason = tool("why-not", run="last", neuron=strongest).data["reason"]
+    reason = tool("why-not", run="last", neuron=strongest).data[f"unit.{strongest}.why_not.reason"]
     assert reason in ("no rule", "weak rule", "it is one")
 
 
@@ -147,10 +148,39 @@ def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest
     assert len(tool("show", table="certificates").data["rows"]) == before
     done = tool("ablate", run="last", units=units)
     again = tool("ablate", run="last", units=units)
-    assert again.data["certificate"] == done.data["certificate"]
-    assert again.data["price"]["example_forwards"] == 0
+    assert again.certificate == done.certificate
+    assert tool("ablate", run="last", units=units, estimate=True).data["price"]["example_forwards"] == 0
     with pytest.raises(UsageError, match="one basis"):
         tool("ablate", run="last", units=f"{strongest},a0.h1")
+
+
+@pytest.mark.parametrize("more", [{"where": "op == '-' and a > 60"}, {"baseline": "zero"}])
+def test_ablate_on_train_records_or_by_another_baseline_is_certified(
+    tool: Tool, runs: Path, strongest: str, more: dict[str, str]
+) -> None:
+    """The rows are the train records where it holds; what is counted is theirs, kept once, and runs again."""
+    asked = {"run": "last", "units": strongest, **more}
+    price = tool("ablate", **asked, estimate=True).data["price"]["example_forwards"]
+    done = tool("ablate", **asked, yes=True)
+    with opened(runs / "b00d.mecharule", read_only=True) as run:
+        made = run.store.certificate(done.certificate)
+        of_train = [one for one, train in zip(run.observed.records, run.observed.train, strict=True) if train]
+    assert price == len(made.rows)
+    told = done.data[f"unit.{strongest}.flips{'.zero' if 'baseline' in more else ''}"]
+    rows = {name: [row.flipped for row in made.rows if row.slice == name] for name in told}
+    assert sum(map(len, rows.values())) == len(made.rows)
+    for name, flips in rows.items():
+        assert (told[name]["flips"], told[name]["n"]) == (sum(flips), len(flips))
+    if "where" in more:
+        fields = {one.example.id: one.example.fields for one in of_train if one.label}
+        assert set(made.example_ids) == {
+            id for id, each in fields.items() if each["op"] == "-" and each["a"] > 60
+        }
+    assert made.intervention.baseline == more.get("baseline", "mean-positional")
+    assert tool("verify", what=made.id).data["matched"] == 1
+    assert tool("ablate", **asked, estimate=True).data["price"]["example_forwards"] == 0
+    with pytest.raises(UsageError, match="expected a condition that holds on some"):
+        tool("ablate", run="last", units=strongest, where="a > 999")
 
 
 def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, strongest: str) -> None:
@@ -158,7 +188,8 @@ def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, stro
     before = len(tool("show", table="certificates").data["rows"])
     asked = {"run": "last", "neuron": strongest, "prompt": "120 - 7 =", "neighbours": 5, "edits": 2}
     assert tool("flip", **asked, estimate=True).data["price"]["example_forwards"] == 8
-    price = tool("why-not", run="last", neuron="m0.3", estimate=True).data["price"]
+    assert tool("why-not", run="last", neuron="m0.3", estimate=True).data["price"]["seconds"] == 0
+    price = tool("why-not", run="last", neuron="m0.3", test=True, estimate=True).data["price"]
     assert price["example_forwards"] == 64
     certificate = tool("show", table="certificates").data["rows"][0]["certificate"]
     again = tool("verify", what=certificate, estimate=True)

@@ -77,7 +77,7 @@ def _check(path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     largest, smallest = (pick(settled, key=lambda unit: settled[unit][1]) for pick in (max, min))
     for unit in {largest, smallest}:
         given = {"run": path.stem, "neuron": unit, "regime": str(regime.value)}
-        last = call("why-not", given).data["path"][-1]
+        last = call("why-not", given).as_json[f"unit.{unit}.why_not.tests"][-1]
         assert (last["verdict"], last["size"]) == settled[unit], unit
 
 
