@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float, Float32
 
 from mecharule_ops.engine.chunks import Chunks
 from mecharule_ops.engine.settling import Reader
 from mecharule_ops.engine.speculation import GroupLeads, Speculation, Verified
-from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
@@ -102,8 +102,8 @@ class AblationEngine:
         """Labels after each group's ablation, each row followed only until its label is decided.
 
         Cost: the clean pass over examples not seen lately, then one evaluation a group and example from the
-        group's lowest layer up. Raises `UsageError` for a unit that the model does not have, and
-        `AblationStopped`.
+        group's lowest layer up. Raises `UsageError` for a unit that the model does not have, `ModelUnavailable`
+        where a logit is no number, and `AblationStopped`.
         """
         labels, margins = self._baseline(groups, examples)
         forwards = again = 0
@@ -187,6 +187,8 @@ class AblationEngine:
             if verified is None:
                 work.appendleft((columns, chosen))
             else:
+                asked_of = [self._records[examples[column]] for column in columns]
+                check_numbers(verified.margins.T, self._subject, asked, asked_of)
                 yield chosen, columns, verified
 
     def _attempt(
@@ -232,3 +234,19 @@ class AblationEngine:
                 f"expected {basis} units of {depth} layers of {width}, got {neuron}; "
                 "choose a unit that this model has"
             )
+
+
+def check_numbers(
+    margins: Float[np.ndarray, "group record"],
+    subject: Subject,
+    groups: Sequence[Group],
+    records: Sequence[BehaviourRecord],
+) -> None:
+    """Raises `ModelUnavailable` where a lead is NaN, since the token that led there is none of the model's."""
+    for group, record in np.argwhere(np.isnan(margins))[:1].tolist():
+        first, *others = sorted(groups[group])
+        more = f" and {len(others)} more" if others else ""
+        raise ModelUnavailable(
+            f"expected logits of {subject.name} that are numbers with {first}{more} ablated, from layer {first.layer} "
+            f"on, got others on example {records[record].example.id}; choose another --baseline or --dtype"
+        )

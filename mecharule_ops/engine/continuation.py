@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from mecharule_ops.engine.settling import Reader, Tokens
@@ -54,7 +55,7 @@ def advanced(
     """The row after a turn that gave greedy `tokens` behind the accepted ones and behind each guessed one."""
     accepted, margin = row.accepted, row.margin
     for index, (token, lead) in enumerate(zip(tokens, margins, strict=True)):
-        accepted, margin = (*accepted, token), min(margin, lead)
+        accepted, margin = (*accepted, token), float(np.minimum(margin, lead))
         agrees = index < len(row.guess) and row.guess[index] == token
         if not agrees or reader.label(record, accepted, early) is not None:
             break

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedTokenizerBase
 
-from mecharule_ops.engine.ablation import Completions, Group, Outcomes
+from mecharule_ops.engine.ablation import Completions, Group, Outcomes, check_numbers
 from mecharule_ops.errors import AblationStopped, ModelUnavailable
 from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject
@@ -102,6 +102,8 @@ class ReferenceEngine:
                 chosen = [examples[column] for column in columns]
                 kept = self._clean(held[index], chosen) if held and held[index] else None
                 decoded = self._decode(group, chosen, kept)
+                leads = np.array([[margin for _, margin in decoded]])
+                check_numbers(leads, self._subject, [group], [self._records[example] for example in chosen])
                 for column, (completion, margin) in zip(columns, decoded, strict=True):
                     tokens[index][column] = completion
                     margins[index, column] = margin
@@ -180,7 +182,7 @@ class ReferenceEngine:
                         continue
                     done[row] = (*completion, int(chosen[row]))
                     if step > 0 or self._intervention.phase is not Phase.DECODE:
-                        margins[row] = min(margins[row], float(best[row, 0] - best[row, 1]))
+                        margins[row] = float(np.minimum(margins[row], float(best[row, 0] - best[row, 1])))
                 if all(completion[-1] in self._stop_ids for completion in done):
                     break
         return list(zip(done, margins, strict=True))

@@ -40,7 +40,7 @@ class Verified:
 
     labels: Bool[np.ndarray, "record group"]
     margins: Float32[np.ndarray, "record group"]
-    """Smallest top-1 − top-2 logit margin over the tokens that settled the row."""
+    """Smallest top-1 − top-2 logit margin over the tokens that settled the row; NaN where a logit is no number."""
     changed: dict[tuple[int, int], Tokens]
     """(record, group) → completion, or its settling part, where it differs from the baseline's."""
     forwards: int
@@ -142,7 +142,7 @@ class Speculation:
         places = tuple(place.cpu().numpy() for place in chunk.predicting[:2])
         tokens[places], margins[places] = found.tokens, found.margins
         if slope is not None:
-            unsure[places] = found.margins < slope * found.moved
+            unsure[places] = ~(found.margins >= slope * found.moved)
         return tokens, margins, unsure
 
     def leads(
@@ -208,7 +208,7 @@ class Speculation:
                     unsettled.append(trimmed(self._reader, row))
                     continue
                 labels[row.row, row.group] = label
-                margins[row.row, row.group] = min(margins[row.row, row.group], row.margin)
+                margins[row.row, row.group] = np.minimum(margins[row.row, row.group], row.margin)
                 changed[row.row, row.group] = row.accepted
             rows = self._fed(chunk, groups, held, unsettled, limit)
             forwards += len(unsettled)

@@ -23,7 +23,7 @@ from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.engine.chunks import Chunks
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
-from mecharule_ops.errors import AblationStopped, UsageError
+from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
 from mecharule_ops.loading import products
 from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.model import Subject
@@ -549,3 +549,29 @@ def test_smollm2_completions_equal_the_plain_path(basis: Basis) -> None:
         assert (np.array(same) | ties).all()
         assert ties.mean() < 0.05
         assert (AblationEngine(*arguments).evaluate(groups, range(12)).labels == fast.labels).all()
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4])
+@pytest.mark.parametrize("slope", [None, 0.05])
+def test_logits_that_are_no_numbers_under_an_ablation_are_no_flip(offset: int, slope: float | None) -> None:
+    """One line with unit, layer and record: on the clean completion, and behind a first new token.
+
+    Two replacements that are numbers sum to an infinite residual, which no normalisation turns into one.
+    """
+    bench = toy("llama")
+    table = bench.table(replace(DECODE, phase=Phase.LAST_PROMPT))
+    values = [one.clone() for one in table.values]
+    for layer in (1, 2):
+        values[layer][table.offsets >= offset, 3] = 3e38
+    ill = replace(table, values=tuple(values))
+    fine = [Neuron(Basis.MLP_OUT, 1, channel) for channel in (0, 1, 2)]
+    together = [Neuron(Basis.MLP_OUT, layer, 3) for layer in (1, 2)]
+    plain = ReferenceEngine(bench.subject, bench.task, bench.records, ill.intervention, ill)
+    for engine in (bench.engine(ill, slope=slope), plain):
+        engine.completions([fine, together[:1], together[1:]], range(10))
+        for group in (together, [*fine, *together]):
+            said = (
+                rf"numbers with {group[0]} and {len(group) - 1} more ablated, from layer 1 on, got others on "
+            )
+            with pytest.raises(ModelUnavailable, match=rf"{said}example \d+; choose another"):
+                engine.completions([fine, group], range(10))
