@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.questions.own_words import worded_conditions
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.from_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
 from mecharule_ops.saying.properties import PROPERTIES
-from mecharule_ops.tasks.rival_families import families_of
 
 
 def condition_of(run: Run, text: str) -> str:
@@ -19,7 +19,6 @@ def condition_of(run: Run, text: str) -> str:
         with suppress(UsageError):
             fires(run, tried)
             return str(Rule.parse(tried))
-    predicates = [one for family in families_of(run.task, run.columns) for one in family.predicates]
-    text = rule_from_words(text, predicates, run.task) or text
+    text = rule_from_words(text, worded_conditions(run), run.task) or text
     fires(run, text)
     return str(Rule.parse(text))

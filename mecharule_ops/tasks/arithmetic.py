@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates, rival_families, seed_predicates
+from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates, seed_predicates
 from mecharule_ops.tasks.arithmetic_words import ARITHMETIC_WORDS, arithmetic_domain
 from mecharule_ops.tasks.base import drawn
 from mecharule_ops.tasks.column_words import Domain, Wording
@@ -246,11 +246,6 @@ class Arithmetic:
     def account_predicates(self) -> tuple[str, ...]:
         """Digits, their equalities, carries, sums and sizes of operands and result."""
         return account_predicates(self.operators, self.high)
-
-    @property
-    def rival_families(self) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-        """What a unit's flips might go with: carry, borrow, the digits of a place, size, operator, format."""
-        return rival_families(self.operators, self.high)
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting; operators and their symbols as `+ -` and `+ −`."""

@@ -6,7 +6,6 @@ Places count from 0, the units. The larger vocabulary never reads the answer: on
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
@@ -47,65 +46,6 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
         _remainders(),
     )
     return tuple(dict.fromkeys(text for family in families for text in family))
-
-
-def rival_families(operators: Sequence[str], high: int) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """By what a person calls it: the words that mean it, and the predicates that may speak for it.
-
-    The answer meant is the true one, which the question tells; a family without predicates is left out.
-    """
-    places = len(str(high))
-    largest = max(_largest_result(operator, high) for operator in operators)
-    carries = tuple(_carries(operators, places))
-    families = {
-        "a carry": (("carry", "carries", "carrying"), tuple(text for text in carries if "carry" in text)),
-        "a borrow": (("borrow", "borrows", "borrowing"), tuple(text for text in carries if "borrow" in text)),
-        **dict(_digit_families("the digits", ("a", "b"), places)),
-        **dict(_digit_families("the answer's digits", ("expected",), len(str(largest)))),
-        "the size of the numbers": (
-            ("size", "large", "small", "magnitude", "big"),
-            tuple(_sizes(operators, high, largest)),
-        ),
-        "the operator": (
-            (
-                "operator",
-                "operation",
-                "minus",
-                "plus",
-                "addition",
-                "additions",
-                "subtraction",
-                "subtractions",
-            ),
-            tuple(_operators(operators)),
-        ),
-        "the answer's sign": (
-            ("negative", "positive", "sign of the answer"),
-            ("expected < 0",) if "-" in operators else (),
-        ),
-        "an even answer": (("even", "odd", "parity"), ("divisible(expected, 2)",)),
-        "how many digits there are": (
-            ("format", "how many digits", "number of digits", "length"),
-            tuple(f"n_digits({name}) == {count}" for name in ("a", "b") for count in range(1, places + 1)),
-        ),
-    }
-    return {name: family for name, family in families.items() if family[1]}
-
-
-def _digit_families(
-    family: str, names: Sequence[str], places: int
-) -> Iterator[tuple[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
-    """One a place, of all these numbers."""
-    of = ("answer", "result", "sum") if names == ("expected",) else (*names, "operand", "operands", "numbers")
-    anywhere = tuple(
-        f"{digit} of {many}{one}" for digit in ("digit", "digits") for many in ("", "the ") for one in of
-    )
-    for place in range(places):
-        names_of_place = (("units", "ones"), ("tens",), ("hundreds",))[place] if place < 3 else ()
-        here = tuple(f"{name} {what}" for name in names_of_place for what in ("digit", "digits", "place"))
-        texts = (text for name in names for text in _digits(name, places))
-        at_place = tuple(text for text in texts if re.match(rf"digit\(\w+, {place}\)", text))
-        yield f"{family} at place {place}", ((*here, *anywhere), at_place)
 
 
 def _quarters(low: int, high: int) -> tuple[int, ...]:

@@ -7,10 +7,9 @@ import pytest
 from mecharule_ops.rules.from_words import rule_from_words
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.tasks.rival_families import families_of
 
 TASK = Arithmetic(operators=("+", "-"), high=999)
-KNOWN = [text for family in families_of(TASK, {}) for text in family.predicates]
+KNOWN = TASK.account_predicates()
 
 
 @pytest.mark.parametrize(
@@ -29,7 +28,7 @@ def test_words_are_read_back(text: str, rule: str | None) -> None:
     assert rule_from_words(text, KNOWN, TASK) == rule
 
 
-def test_every_family_is_read_back_from_its_own_words() -> None:
+def test_every_predicate_is_read_back_from_its_own_words() -> None:
     """What is read has the same words; two predicates of one meaning may be one."""
     for text in KNOWN[::7]:
         said = rule_in_words(text, TASK)
