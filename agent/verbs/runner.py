@@ -27,8 +27,8 @@ from mecharule_ops.run.settled import settled, writing
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.base import meanings_of
 from mecharule_ops.tasks.graders import Judge
-from mecharule_ops.tasks.meanings import meanings_of
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, too_small, warnings_of

@@ -1,14 +1,18 @@
-"""A rule in the words of its task, simplified by what the task makes impossible; the syntax stands behind it."""
+"""A rule in the words of its task, simplified by what the task makes impossible, and such words read back."""
 
 from __future__ import annotations
 
-from mecharule_ops.predicates.atoms import Literal
+import re
+from collections.abc import Iterator, Sequence
+
+from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.simplified import simplified
-from mecharule_ops.tasks.column_words import Domain, Wording, domain_of, wording_of
+from mecharule_ops.tasks.column_words import domain_of, wording_of
 from mecharule_ops.tasks.phrases import clause_phrases
 
 EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task has no such input"
+_NUMBER = re.compile(r"-?\d+")
 
 
 def rule_in_words(text: str, task: object) -> str:
@@ -24,10 +28,62 @@ def rule_in_words(text: str, task: object) -> str:
         return EVERYWHERE if rule else NOWHERE
     clauses = sorted(rule.clauses, key=lambda clause: len(clause.conditions))
     return ", or ".join(
-        _clause([(one.predicate, one.value) for one in clause.conditions], wording, domain)
+        " and ".join(
+            phrase.text
+            for phrase in clause_phrases(
+                [(one.predicate, one.value) for one in clause.conditions], wording, domain.ranges
+            )
+        )
         for clause in clauses
     )
 
 
-def _clause(literals: list[Literal], wording: Wording, domain: Domain) -> str:
-    return " and ".join(phrase.text for phrase in clause_phrases(literals, wording, domain.ranges))
+def rule_from_words(text: str, predicates: Sequence[str], task: object) -> str | None:
+    """The rule whose words these are, of the predicates, their contraries and both with other numbers.
+
+    None where it is none of them: nothing is guessed, what is given has exactly these words. Parts joined by `and` are
+    read one by one. Cost: no model call.
+    """
+    whole = _one(text, predicates, task)
+    if whole is not None or " and " not in text:
+        return whole
+    parts = [_one(part, predicates, task) for part in text.split(" and ")]
+    return " and ".join(part for part in parts if part) if all(parts) else None
+
+
+def _one(text: str, predicates: Sequence[str], task: object) -> str | None:
+    asked = _plain(text)
+    form, numbers = _NUMBER.sub("#", asked), _NUMBER.findall(asked)
+    for predicate in (form_of for one in predicates for form_of in (one, f"not ({one})")):
+        said = _said(predicate, task)
+        if said == asked:
+            return predicate
+        if _NUMBER.sub("#", said) == form:
+            for other in _with_numbers(predicate, _NUMBER.findall(said), numbers):
+                if _said(other, task) == asked:
+                    return other
+    return None
+
+
+def _with_numbers(predicate: str, said: Sequence[str], asked: Sequence[str]) -> Iterator[str]:
+    """The predicate with the one number that differs put in, at each place where it may stand."""
+    changed = [(old, new) for old, new in zip(said, asked, strict=True) if old != new]
+    if len(changed) != 1:
+        return
+    old, new = changed[0]
+    for found in _NUMBER.finditer(predicate):
+        if found.group() == old:
+            yield predicate[: found.start()] + new + predicate[found.end() :]
+
+
+def _said(predicate: str, task: object) -> str:
+    try:
+        return _plain(rule_in_words(predicate, task))
+    except UsageError:
+        return ""
+
+
+def _plain(text: str) -> str:
+    """In small letters, with straight quotes and single spaces, without `the`; `the answer` alone is the right one."""
+    straight = text.lower().replace("’", "'").replace("right answer", "answer")
+    return " ".join(word for word in straight.split() if word != "the")

@@ -17,87 +17,60 @@ _CUTS = (1, 2, 5)
 
 def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str, ...]:
     """Distinct predicate texts over op, a, b, expected, remainder, answer and parsed, in a fixed order."""
-    places = len(str(high))
-    families = (
-        _operators(operators),
-        _operand_ranges(low, high),
-        _parity_and_divisibility(),
-        _seed_digits(places),
-        _carries(operators, places),
-        _results(operators, high),
-        _magnitudes(),
-        _outputs(),
+    places, numbers = len(str(high)), ("a", "b", "expected")
+    widest = max(operators, key="/-+*".index)
+    cuts = (0, *_quarters(0, _largest_result(widest, high)), _largest_result(widest, high) + 1)
+    texts = (
+        *_operators(operators),
+        *(f"{x} >= {cut}" for cut in _quarters(low, high) for x in ("a", "b", "min(a, b)", "max(a, b)")),
+        *("a in (0, 1)", "b in (0, 1)"),
+        *(f"divisible({x}, {k})" for x in numbers for k in (2, 3, 5, 10)),
+        *("a % 2 == b % 2", "gcd(a, b) > 1", "remainder == 0"),
+        *(
+            text
+            for x in numbers
+            for text in (
+                f"digit({x}, 0) >= 5",
+                *(f"n_digits({x}) >= {count}" for count in range(2, places + 2)),
+            )
+        ),
+        *("digit(a, 0) == digit(b, 0)", "n_digits(a) == n_digits(b)", "digit_sum(a) > digit_sum(b)"),
+        *_carries(operators, places),
+        *(f"{least} <= expected < {above}" for least, above in pairwise(cuts)),
+        *(["expected < 0"] if "-" in operators else []),
+        *("a > b", "a == b", "a >= 2 * b", "b >= 2 * a", "abs(a - b) < 10"),
+        # Of the output alone: what compares it with the true result would restate the label.
+        *("parsed", "answer < 0", "divisible(answer, 2)", "n_digits(answer) >= 2", "n_digits(answer) >= 3"),
     )
-    return tuple(dict.fromkeys(text for family in families for text in family))
+    return tuple(dict.fromkeys(texts))
 
 
 def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
-    """Distinct predicate texts over op, a, b and expected, in a fixed order."""
+    """Distinct predicate texts over op, a, b and expected, in a fixed order.
+
+    Of remainders only divisibility: others would be many more columns to overfit by.
+    """
     largest = max(_largest_result(operator, high) for operator in operators)
     places = {"a": len(str(high)), "b": len(str(high)), "expected": len(str(largest))}
-    families = (
-        _operators(operators),
-        _sizes(operators, high, largest),
-        _comparisons(),
-        *(_digits(name, count) for name, count in places.items()),
-        _equal_digits(places),
-        _column_sums(len(str(high))),
-        _carries(operators, len(str(high))),
-        _remainders(),
+    sums = [f"digit(a, {place}) + digit(b, {place})" for place in range(places["a"])]
+    texts = (
+        *_operators(operators),
+        *_sizes(operators, high, largest),
+        *("a == b", "a > b", "a >= b", "a >= 2 * b", "b >= 2 * a"),
+        *("n_digits(a) == n_digits(b)", "gcd(a, b) > 1", "a % 2 == b % 2"),
+        *(text for name, count in places.items() for text in _digits(name, count)),
+        *_equal_digits(places),
+        # Where a carry from below would run on, and where a column carries by itself.
+        *(f"{column} {bound}" for column in sums for bound in ("== 9", "== 10", ">= 10")),
+        *_carries(operators, places["a"]),
+        *(f"divisible({x}, {by})" for x in places for by in range(2, _LARGEST_MODULUS + 1)),
     )
-    return tuple(dict.fromkeys(text for family in families for text in family))
+    return tuple(dict.fromkeys(texts))
 
 
 def _quarters(low: int, high: int) -> tuple[int, ...]:
     """The three inner cuts of a range into quarters."""
     return tuple(low + (high - low + 1) * part // 4 for part in (1, 2, 3))
-
-
-def _operand_ranges(low: int, high: int) -> Iterator[str]:
-    for cut in _quarters(low, high):
-        yield from (f"{operand} >= {cut}" for operand in ("a", "b", "min(a, b)", "max(a, b)"))
-    yield from (f"{operand} in (0, 1)" for operand in ("a", "b"))
-
-
-def _parity_and_divisibility() -> Iterator[str]:
-    for operand in ("a", "b", "expected"):
-        yield from (f"divisible({operand}, {k})" for k in (2, 3, 5, 10))
-    yield "a % 2 == b % 2"
-    yield "gcd(a, b) > 1"
-    yield "remainder == 0"
-
-
-def _seed_digits(places: int) -> Iterator[str]:
-    for operand in ("a", "b", "expected"):
-        yield f"digit({operand}, 0) >= 5"
-        yield from (f"n_digits({operand}) >= {count}" for count in range(2, places + 2))
-    yield "digit(a, 0) == digit(b, 0)"
-    yield "n_digits(a) == n_digits(b)"
-    yield "digit_sum(a) > digit_sum(b)"
-
-
-def _results(operators: Sequence[str], high: int) -> Iterator[str]:
-    """Half-open bands of the result, fitted to the widest operator of the task."""
-    largest = high * high if "*" in operators else 2 * high if "+" in operators else high
-    cuts = (0, *_quarters(0, largest), largest + 1)
-    yield from (f"{cuts[part]} <= expected < {cuts[part + 1]}" for part in range(4))
-    if "-" in operators:
-        yield "expected < 0"
-
-
-def _magnitudes() -> Iterator[str]:
-    yield from ("a > b", "a == b", "a >= 2 * b", "b >= 2 * a", "abs(a - b) < 10")
-
-
-def _outputs() -> Iterator[str]:
-    """Predicates of the output alone; one that compares it with the true result would restate the label."""
-    yield from (
-        "parsed",
-        "answer < 0",
-        "divisible(answer, 2)",
-        "n_digits(answer) >= 2",
-        "n_digits(answer) >= 3",
-    )
 
 
 def _largest_result(operator: str, high: int) -> int:
@@ -130,11 +103,6 @@ def _sizes(operators: Sequence[str], high: int, largest: int) -> Iterator[str]:
             yield f"{-above} < expected <= {-least}" if least else f"{-above} < expected < 0"
 
 
-def _comparisons() -> Iterator[str]:
-    yield from ("a == b", "a > b", "a >= b", "a >= 2 * b", "b >= 2 * a")
-    yield from ("n_digits(a) == n_digits(b)", "gcd(a, b) > 1", "a % 2 == b % 2")
-
-
 def _digits(name: str, places: int) -> Iterator[str]:
     """Each digit at each place with the others left open, and halves of the digits."""
     for place in range(places):
@@ -152,25 +120,9 @@ def _equal_digits(places: dict[str, int]) -> Iterator[str]:
             yield f"digit({left}, {i}) > digit({right}, {j})"
 
 
-def _column_sums(places: int) -> Iterator[str]:
-    """Where a carry from below would run on, and where a column carries by itself."""
-    for place in range(places):
-        column = f"digit(a, {place}) + digit(b, {place})"
-        yield from (f"{column} == 9", f"{column} == 10", f"{column} >= 10")
-
-
 def _carries(operators: Sequence[str], places: int) -> Iterator[str]:
     for op, function in (("+", "carry"), ("-", "borrow")):
         if op not in operators:
             continue
         tests = [f"{function}(a, b)", *(f"{function}_at(a, b, {place})" for place in range(places))]
         yield from (test if len(operators) == 1 else f"holds(op == '{op}' and {test})" for test in tests)
-
-
-def _remainders() -> Iterator[str]:
-    """Divisibility of operands and result.
-
-    No other remainders: they would be many more columns to overfit by.
-    """
-    for name in ("a", "b", "expected"):
-        yield from (f"divisible({name}, {modulus})" for modulus in range(2, _LARGEST_MODULUS + 1))

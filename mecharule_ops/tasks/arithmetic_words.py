@@ -15,13 +15,12 @@ from mecharule_ops.types import Columns
 ENUMERATED = 200_000
 """Questions at most that are laid out to see what is the same on all of them; of more only the ranges are known."""
 _OPERATIONS: Mapping[str, Said] = {
-    "+": ("it is an addition", "it is no addition"),
-    "-": ("it is a subtraction", "it is no subtraction"),
-    "*": ("it is a multiplication", "it is no multiplication"),
-    "/": ("it is a division", "it is no division"),
+    sign: (f"it is {article} {name}", f"it is no {name}")
+    for sign, article, name in (
+        *(("+", "an", "addition"), ("-", "a", "subtraction")),
+        *(("*", "a", "multiplication"), ("/", "a", "division")),
+    )
 }
-
-
 _NOUNS = {
     "min(a, b)": "the smaller operand",
     "max(a, b)": "the larger operand",
@@ -30,39 +29,25 @@ _NOUNS = {
 }
 
 
+_EQUALITIES: Mapping[str, Said] = {
+    "a {} b": ("a equals b", "a differs from b"),
+    "a % 2 {} b % 2": ("a and b are both even or both odd", "one of a and b is even, the other odd"),
+    "n_digits(a) {} n_digits(b)": ("a and b have equally many digits", "a and b differ in number of digits"),
+}
+
+
 def _sentences() -> Iterator[tuple[str, Said]]:
     """Conditions that have a sentence of their own."""
-    yield "a == b", ("a equals b", "a differs from b")
-    yield "a != b", ("a differs from b", "a equals b")
-    yield "a % 2 == b % 2", ("a and b are both even or both odd", "one of a and b is even, the other odd")
-    yield "a % 2 != b % 2", ("one of a and b is even, the other odd", "a and b are both even or both odd")
-    yield (
-        "n_digits(a) == n_digits(b)",
-        ("a and b have equally many digits", "a and b differ in number of digits"),
-    )
-    yield (
-        "n_digits(a) != n_digits(b)",
-        ("a and b differ in number of digits", "a and b have equally many digits"),
-    )
-    yield "carry(a, b)", ("adding b to a carries", "adding b to a does not carry")
-    less = "the smaller from the larger"
-    yield "borrow(a, b)", (f"taking {less} borrows", f"taking {less} does not borrow")
-    for place in range(LANGUAGE_PLACES):
-        above = place_name(place + 1)
-        yield (
-            f"carry_at(a, b, {place})",
-            (
-                f"adding b to a carries into the {above}",
-                f"adding b to a does not carry into the {above}",
-            ),
-        )
-        yield (
-            f"borrow_at(a, b, {place})",
-            (
-                f"taking {less} borrows from the {above}",
-                f"taking {less} does not borrow from the {above}",
-            ),
-        )
+    for text, said in _EQUALITIES.items():
+        yield text.format("=="), said
+        yield text.format("!="), said[::-1]
+    carrying = ("carry", "adding b to a", "carries", "into")
+    borrowing = ("borrow", "taking the smaller from the larger", "borrows", "from")
+    for name, head, does, to in (carrying, borrowing):
+        yield f"{name}(a, b)", (f"{head} {does}", f"{head} does not {name}")
+        for place in range(LANGUAGE_PLACES):
+            end = f"{to} the {place_name(place + 1)}"
+            yield f"{name}_at(a, b, {place})", (f"{head} {does} {end}", f"{head} does not {name} {end}")
 
 
 ARITHMETIC_WORDS = Wording(
@@ -91,15 +76,13 @@ def arithmetic_domain(operators: Sequence[str], low: int, high: int) -> Domain:
 
 @lru_cache(maxsize=4)
 def _domain(operators: tuple[str, ...], low: int, high: int) -> Domain:
-    questions = len(operators) * (high - low + 1) ** 2
     least, most = zip(*(_result_range(op, low, high) for op in operators), strict=True)
     first = max(low, 1) if operators == ("/",) else low
     ranges = {"a": (first, high), "b": (first, high), "expected": (min(least), max(most))}
-    if questions > ENUMERATED:
+    if len(operators) * (high - low + 1) ** 2 > ENUMERATED:
         return Domain(ranges=ranges)
-    return Domain(
-        whole=_every_question(operators, low, high), ranges=ranges, plainer=tuple(_plainer(operators, high))
-    )
+    whole, plainer = _every_question(operators, low, high), tuple(_plainer(operators, high))
+    return Domain(whole=whole, ranges=ranges, plainer=plainer)
 
 
 def _result_range(op: str, low: int, high: int) -> tuple[int, int]:
@@ -118,17 +101,12 @@ def _every_question(operators: Sequence[str], low: int, high: int) -> Columns:
     for op in operators:
         side = np.arange(max(low, 1) if op == "/" else low, high + 1, dtype=np.int64)
         a, b = (grid.ravel() for grid in np.meshgrid(side, side, indexing="ij"))
-        grids.append((np.full(len(a), op), a, b, *_results(op, a, b)))
+        results = (
+            (a // b, a % b) if op == "/" else ({"+": a + b, "-": a - b, "*": a * b}[op], np.zeros_like(a))
+        )
+        grids.append((np.full(len(a), op), a, b, *results))
     names = ("op", "a", "b", "expected", "remainder")
     return dict(zip(names, map(np.concatenate, zip(*grids, strict=True)), strict=True))
-
-
-def _results(op: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(integer result, remainder) of each question."""
-    if op == "/":
-        return a // b, a % b
-    whole: np.ndarray = {"+": a + b, "-": a - b, "*": a * b}[op]
-    return whole, np.zeros_like(a)
 
 
 def _plainer(operators: Sequence[str], high: int) -> Iterator[str]:

@@ -4,6 +4,13 @@ Requests come from a file that the user names, or from `mecharule data fetch har
 package. Prompts and completions are concealed: what is shown of them is their length. No column holds a text, so
 no rule and no proposal can quote one; columns measure the augmented prompt and the request behind it. A unit that
 flips 1→0 suppresses jailbreaks; one that flips 0→1 induces them, which is a risk and no improvement (paper, §5).
+
+The text augmentations of Best-of-N jailbreaking (§2 and appendix A) are applied in this order, each with a probability
+that grows with the strength σ in [0, 1]; σ = 0 changes nothing, the paper's σ = 0.4 makes them 63 %, 63 % and 6.4 %:
+
+- word scrambling: the inner letters of a word of more than three characters are shuffled, with probability √σ;
+- random capitals: a letter changes case, with probability √σ;
+- ASCII noise: a printable character moves one code point up or down, with probability σ³.
 """
 
 from __future__ import annotations
@@ -18,7 +25,6 @@ import numpy as np
 
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.augmentation import augmented
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Wording
 from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, make_grader
@@ -57,6 +63,7 @@ _COLUMNS = {
 }
 _TEXT = "request"
 """The field of an example that holds the request as written; it never becomes a column."""
+_PRINTABLE = frozenset(map(chr, range(32, 127)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,3 +244,46 @@ def _measured(fields: Mapping[str, Value]) -> dict[str, Value]:
         "noise": sum(not (char.isalnum() or char.isspace()) for char in text),
         "changed_words": 1 - same / max(len(plain), 1),
     }
+
+
+def augmented(text: str, sigma: float, generator: np.random.Generator) -> str:
+    """One augmented version of a text, as long as it. Raises `UsageError` for σ outside [0, 1]."""
+    if not 0 <= sigma <= 1:
+        raise UsageError(f"expected a strength sigma between 0 and 1, got {sigma}")
+    return noisy(capitals(scrambled(text, sigma**0.5, generator), sigma**0.5, generator), sigma**3, generator)
+
+
+def scrambled(text: str, probability: float, generator: np.random.Generator) -> str:
+    """The text with the inner characters of long words shuffled."""
+
+    def shuffled(match: re.Match[str]) -> str:
+        word = match[0]
+        if len(word) <= 3 or generator.random() >= probability:
+            return word
+        inner = generator.permutation(list(word[1:-1])).tolist()
+        return word[0] + "".join(inner) + word[-1]
+
+    return re.sub(r"\S+", shuffled, text)
+
+
+def capitals(text: str, probability: float, generator: np.random.Generator) -> str:
+    """The text with letters whose case was changed; a letter whose other case is longer stays."""
+    changed = [
+        char.swapcase() if char.isalpha() and len(char.swapcase()) == 1 and draw < probability else char
+        for char, draw in zip(text, generator.random(len(text)), strict=True)
+    ]
+    return "".join(changed)
+
+
+def noisy(text: str, probability: float, generator: np.random.Generator) -> str:
+    """The text with printable characters moved by one code point, staying printable."""
+    draws, steps = generator.random(len(text)), generator.choice((-1, 1), size=len(text))
+    return "".join(
+        _moved(char, int(step)) if draw < probability else char
+        for char, draw, step in zip(text, draws, steps, strict=True)
+    )
+
+
+def _moved(char: str, step: int) -> str:
+    moved = chr(ord(char) + step)
+    return char if char not in _PRINTABLE else moved if moved in _PRINTABLE else chr(ord(char) - step)

@@ -13,7 +13,7 @@ from itertools import pairwise, product
 Tokens = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Program:
     """What a known model computes."""
 
@@ -23,24 +23,16 @@ class Program:
     """Its tokens, a character each."""
     length: int
     """Tokens of every input."""
-    answer: Callable[[Tokens], str | None]
-    """The answer to a whole input; None where the program has none, and whatever the model says is wrong."""
+    computes: Callable[[Tokens], int | str | None]
+
+    def answer(self, tokens: Tokens) -> str | None:
+        """The answer to a whole input; None where there is none, and whatever the model says is wrong."""
+        found = self.computes(tokens)
+        return None if found is None else str(found)
 
     def inputs(self) -> list[tuple[str, ...]]:
         """Every input, in the order of the alphabet."""
         return list(product(self.alphabet, repeat=self.length))
-
-
-def _count_of_last(tokens: Tokens) -> str:
-    return str(list(tokens).count(tokens[-1]))
-
-
-def _parity(tokens: Tokens) -> str:
-    return str(list(tokens).count(tokens[-1]) % 2)
-
-
-def _sum_of_two(tokens: Tokens) -> str:
-    return str((int(tokens[-2]) + int(tokens[-1])) % 4)
 
 
 def _after_the_same(tokens: Tokens) -> str | None:
@@ -48,65 +40,35 @@ def _after_the_same(tokens: Tokens) -> str | None:
     return after.pop() if len(after) == 1 else None
 
 
-def _majority(tokens: Tokens) -> str:
-    return str(int(list(tokens).count("a") >= 3))
-
-
-def _balanced(tokens: Tokens) -> str:
-    return str(int(2 * list(tokens).count("(") == len(tokens)))
-
-
-def _same_ends(tokens: Tokens) -> str:
-    return str(int(tokens[0] == tokens[-1]))
-
-
-def _repeats(tokens: Tokens) -> str:
-    return str(sum(token in tokens[:place] for place, token in enumerate(tokens)))
-
-
-def _pattern(tokens: Tokens) -> str:
-    return str(int(tuple(tokens[-2:]) == ("a", "b")))
-
-
-def _either(tokens: Tokens) -> str:
-    return str(int((tokens[0], tokens[-1]) in (("a", "b"), ("c", "d"))))
-
-
 PROGRAMS: Mapping[str, Program] = {
-    "hist": Program(says="how often the last letter occurs", alphabet="abc", length=6, answer=_count_of_last),
+    "hist": Program("how often the last letter occurs", "abc", 6, lambda x: x.count(x[-1])),
     "parity": Program(
-        says="whether the last letter occurs an odd number of times", alphabet="abc", length=6, answer=_parity
+        "whether the last letter occurs an odd number of times", "abc", 6, lambda x: x.count(x[-1]) % 2
     ),
     "mod4": Program(
-        says="the sum of the last two digits, modulo 4", alphabet="0123", length=5, answer=_sum_of_two
+        "the sum of the last two digits, modulo 4", "0123", 5, lambda x: (int(x[-2]) + int(x[-1])) % 4
     ),
-    "induction": Program(
-        says="the letter that followed the last one before",
-        alphabet="abcde",
-        length=4,
-        answer=_after_the_same,
+    "induction": Program("the letter that followed the last one before", "abcde", 4, _after_the_same),
+    "majority": Program("whether at least three letters are a", "abc", 6, lambda x: int(x.count("a") >= 3)),
+    "balanced": Program("whether as many close as open", "()", 6, lambda x: int(2 * x.count("(") == len(x))),
+    "same_ends": Program("whether the first letter is the last", "abcd", 4, lambda x: int(x[0] == x[-1])),
+    "repeats": Program(
+        "how many letters occurred before",
+        "abc",
+        5,
+        lambda x: sum(token in x[:place] for place, token in enumerate(x)),
     ),
-    "majority": Program(
-        says="whether at least three letters are a", alphabet="abc", length=6, answer=_majority
-    ),
-    "balanced": Program(says="whether as many close as open", alphabet="()", length=6, answer=_balanced),
-    "same_ends": Program(
-        says="whether the first letter is the last", alphabet="abcd", length=4, answer=_same_ends
-    ),
-    "repeats": Program(says="how many letters occurred before", alphabet="abc", length=5, answer=_repeats),
     "pattern": Program(
-        says="whether the last two letters are ab", alphabet="abcd", length=4, answer=_pattern
+        "whether the last two letters are ab", "abcd", 4, lambda x: int(tuple(x[-2:]) == ("a", "b"))
     ),
-    "backup": Program(says="the first letter", alphabet="abcd", length=4, answer=lambda tokens: tokens[0]),
-    "cancelling": Program(
-        says="the last letter", alphabet="abcd", length=4, answer=lambda tokens: tokens[-1]
-    ),
-    "saturated": Program(says="the first letter", alphabet="abcd", length=4, answer=lambda tokens: tokens[0]),
+    "backup": Program("the first letter", "abcd", 4, lambda x: x[0]),
+    "cancelling": Program("the last letter", "abcd", 4, lambda x: x[-1]),
+    "saturated": Program("the first letter", "abcd", 4, lambda x: x[0]),
     "either": Program(
-        says="whether the first and last letters are a and b, or c and d",
-        alphabet="abcd",
-        length=4,
-        answer=_either,
+        "whether the first and last letters are a and b, or c and d",
+        "abcd",
+        4,
+        lambda x: int((x[0], x[-1]) in (("a", "b"), ("c", "d"))),
     ),
-    "fault": Program(says="the last digit", alphabet="0123", length=4, answer=lambda tokens: tokens[-1]),
+    "fault": Program("the last digit", "0123", 4, lambda x: x[-1]),
 }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mecharule_ops.rules.from_words import rule_from_words
-from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.rules.in_words import rule_from_words, rule_in_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
 
 TASK = Arithmetic(operators=("+", "-"), high=999)

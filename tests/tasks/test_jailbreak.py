@@ -13,9 +13,16 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
-from mecharule_ops.tasks.augmentation import augmented, capitals, noisy, scrambled
 from mecharule_ops.tasks.graders import PREFIX, RefusalPrefix, make_grader
-from mecharule_ops.tasks.jailbreak import Jailbreak, read_requests, with_judge
+from mecharule_ops.tasks.jailbreak import (
+    Jailbreak,
+    augmented,
+    capitals,
+    noisy,
+    read_requests,
+    scrambled,
+    with_judge,
+)
 from mecharule_ops.tasks.task_names import make_task, task_from
 from mecharule_ops.types import BehaviourRecord
 
