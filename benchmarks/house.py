@@ -158,19 +158,17 @@ def of_code(files: Files) -> dict[str, int]:
 
 def of_surface(root: Path = ROOT) -> dict[str, int]:
     """Take the figures of what a user meets, and of the data made by hand."""
-    from agent.verbs.options import VERBS
+    from agent.verbs.options import SETTINGS_SHOWN, VERBS
     from mecharule_ops.config import RunConfig
     from tools.registry import TOOLS
 
-    settings = RunConfig.model_fields.values()
-    extra = [field.json_schema_extra for field in settings]
     pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
     weights = root / _ROUTER_WEIGHTS
     return {
         "verbs": len({*VERBS, *TOOLS}),
         "tools": len(TOOLS),
-        "settings": len(extra),
-        "settings_shown": sum(not (isinstance(one, dict) and one.get("all")) for one in extra),
+        "settings": len(RunConfig.model_fields),
+        "settings_shown": len(SETTINGS_SHOWN),
         "words": sum(len(page.read_text(encoding="utf-8").split()) for page in pages),
         "router_lines": sum(
             len(file.read_text(encoding="utf-8").splitlines())

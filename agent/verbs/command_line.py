@@ -9,9 +9,10 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
-from agent.verbs.options import READING, VERBS, WITHOUT_EVENTS
+from agent.verbs.options import HIDDEN, READING, VERBS, WITHOUT_EVENTS, RunOptions
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import StoreError, UsageError, did_you_mean
 from tools.arguments import UNIT_MEANING, Arguments
@@ -67,6 +68,7 @@ GONE: Mapping[str, str] = {
 """Verbs that are gone, and what to use in their place; for this release."""
 OF_THE_STRONGEST = frozenset({"why", "explain", "anchor", "covers", "disguise", "unit"})
 """Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
+_MORE = "`mecharule run --help all` lists every option and every setting of `--set`."
 _TAKEN = {"run": "last", "neuron": "the strongest found"}
 _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
 _MISSING = re.compile(r"the following arguments are required: (.+)")
@@ -133,11 +135,17 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.Action):
-    """Prints the help, with every verb where `all` follows, and exits."""
+    """Prints the help and exits: where `all` follows with every verb, or option and setting."""
+
+    hidden: Mapping[argparse.Action, str] = MappingProxyType({})
+    """Options that are left out otherwise, and their help."""
 
     def __call__(self, parser: Any, namespace: object, values: object, option_string: object = None) -> None:
         if values == "all":
-            parser.epilog = self.const
+            parser.formatter_class = argparse.RawDescriptionHelpFormatter
+            parser.epilog = self.const()
+            for option, meaning in self.hidden.items():
+                option.help = meaning
         parser.print_help()
         parser.exit()
 
@@ -156,7 +164,7 @@ def parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     command.add_argument(
-        "-h", "--help", action=_Help, nargs="?", metavar="all", const=whole, help="all: every verb"
+        "-h", "--help", action=_Help, nargs="?", metavar="all", const=lambda: whole, help="all: every verb"
     )
     command.add_argument("--version", action="version", version="mecharule 0.1.0")
     verbs = command.add_subparsers(
@@ -166,7 +174,13 @@ def parser() -> argparse.ArgumentParser:
         help="one of those below; `mecharule VERB --help` says more",
     )
     for name, arguments in every.items():
-        verb = verbs.add_parser(name, description=_does(arguments))
+        settings_too = arguments is RunOptions
+        verb = verbs.add_parser(
+            name,
+            description=_does(arguments),
+            add_help=not settings_too,
+            epilog=_MORE if settings_too else None,
+        )
         verb.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
         verb.set_defaults(output=None, display=None)
         if name in VERBS and name not in WITHOUT_EVENTS:
@@ -175,7 +189,36 @@ def parser() -> argparse.ArgumentParser:
             if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):
                 settings |= {"nargs": "?", "help": f"{settings['help']} (default: {default})"}
             verb.add_argument(*flags, **settings)
+        if settings_too:
+            _add_help(verb)
     return command
+
+
+def _add_help(verb: argparse.ArgumentParser) -> None:
+    """Help of `run`: what is set every day, and after `all` the rest, with every setting of `--set`."""
+    whole = "all: every setting"
+    listed = verb.add_argument(
+        "-h", "--help", action=_Help, nargs="?", metavar="all", const=_settings, help=whole
+    )
+    assert isinstance(listed, _Help)
+    listed.hidden = {one: str(one.help) for one in verb._actions if one.dest in HIDDEN}
+    for option in listed.hidden:
+        option.help = argparse.SUPPRESS
+
+
+def _settings() -> str:
+    from mecharule_ops.config import RunConfig
+
+    lines = (
+        textwrap.fill(
+            f"{name}={field.get_default(call_default_factory=True)}: {field.description}",
+            _WIDTH,
+            initial_indent="  ",
+            subsequent_indent="      ",
+        )
+        for name, field in RunConfig.model_fields.items()
+    )
+    return "\n".join(["every setting, for --set KEY=VALUE or a file of --config, with its default:", *lines])
 
 
 def _every() -> dict[str, type[Arguments]]:

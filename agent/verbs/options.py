@@ -136,6 +136,18 @@ class _Prompting(_Verb):
     """the prompt of a table's row, its columns in braces: "Q: {question}\\nA:" """
 
 
+SETTINGS_SHOWN = frozenset(
+    {"task", "model", "bases", "regimes", "baseline", "tau", "records", "search", "budget", "seed"}
+)
+"""The settings that help and forms show; the others after `all`."""
+HIDDEN = (
+    {*_Settings.model_fields, *_Proposing.model_fields, *_OnWorkers.model_fields}
+    - {"settings", "file", "yes", "dry_run", "proposer"}
+    - SETTINGS_SHOWN
+)
+"""Options of `run` that its short help leaves out."""
+
+
 class RunOptions(_Proposing, _OnWorkers, _Prompting, _Settings, _Subject):
     """analyse a task on a model, from behaviour to anchored rules"""
 

@@ -12,7 +12,8 @@ from command_process import Commands, Done
 
 import app
 from agent.verbs.command_line import GONE, GROUPS, Parser
-from agent.verbs.options import VERBS
+from agent.verbs.options import SETTINGS_SHOWN, VERBS
+from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import UsageError
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.run_store import RunStore
@@ -220,6 +221,15 @@ def test_a_verb_that_is_gone_says_what_to_use(commands: Commands) -> None:
     for name, instead in GONE.items():
         _refused(commands.main(name, "last", "--port", "0"), 2, f"mecharule: `{name}` is gone: {instead}")
     assert not GONE.keys() & {*VERBS, *TOOLS}
+
+
+def test_help_of_run_shows_what_is_set_every_day_and_after_all_every_setting(commands: Commands) -> None:
+    short, whole = commands.main("run", "--help").out, commands.main("run", "--help", "all").out
+    assert "--records" in short
+    assert "`mecharule run --help all`" in short
+    assert all(option in whole and option not in short for option in ("--ray", "--dtype", "--parity"))
+    assert all(f"\n  {name}=" in whole for name in RunConfig.model_fields)
+    assert set(RunConfig.model_fields) >= SETTINGS_SHOWN
 
 
 def test_help_lists_every_verb_once(commands: Commands) -> None:
