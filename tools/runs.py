@@ -12,13 +12,13 @@ from tools.registry import Tell, ToolResult
 
 
 def runs(given: RunsArguments, tell: Tell) -> ToolResult:
-    """A row a run, newest first, with how it ended; a damaged file is listed as corrupt."""
+    """A row a run, the one that ended last first, with how it ended; a damaged file is listed as corrupt."""
     folder = runs_directory()
     rows = tuple(_row(run) for run in list_runs(folder))
-    table = Table(header=("run", "begun", "task", "model", "status"), rows=rows, align="lllll")
+    table = Table(header=("run", "when (UTC)", "task", "model", "status"), rows=rows, align="lllll")
     return shown(f"runs in {folder}", table, TableArguments(limit=given.limit), folder=str(folder))
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
-    begun = "" if run.created is None else datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%d %H:%M")
-    return (run.id, begun, run.task, run.model, run.status)
+    when = "" if run.when is None else datetime.fromtimestamp(run.when, UTC).strftime("%Y-%m-%d %H:%M")
+    return (run.id, when, run.task, run.model, run.status)

@@ -24,7 +24,7 @@ from mecharule_ops.run.opening import opened
 from mecharule_ops.run.second_run import Bench, CannotRepeat, bench_of_run, rerun
 from mecharule_ops.saying.fact import fact
 from mecharule_ops.store.keys import LAST_ANSWER
-from mecharule_ops.store.run_directory import list_runs, runs_directory
+from mecharule_ops.store.run_directory import list_runs, runs_directory, written_last_first
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Intervention
 from tools._ablations import price_words
@@ -167,7 +167,7 @@ def _run_with(given: VerifyArguments) -> str:
     if given.what == "last" or given.all:
         return given.what
     for summary in list_runs(runs_directory()):
-        if summary.created is None:
+        if summary.when is None:
             continue
         with opened(str(summary.path)) as run:
             try:
@@ -187,8 +187,7 @@ def _run_with(given: VerifyArguments) -> str:
 
 def _asked_last() -> str:
     """The run written to last of those that hold an answer; the one that finished last where none does."""
-    paths = (summary.path for summary in list_runs(runs_directory()) if summary.created is not None)
-    return str(next(filter(_has_answer, paths), "last"))
+    return str(next(filter(_has_answer, written_last_first(runs_directory())), "last"))
 
 
 def _has_answer(path: Path) -> bool:

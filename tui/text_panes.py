@@ -29,8 +29,8 @@ RULES_HELP = (
     "writes what is shown as CSV and Markdown."
 )
 RUNS_HELP = (
-    "Stored runs, newest first. Enter opens one, ^R continues one that was stopped, Space marks two to be "
-    "compared with c."
+    "Stored runs, the one that ended last first. Enter opens one, ^R continues one that was stopped, Space "
+    "marks two to be compared with c."
 )
 
 

@@ -25,8 +25,8 @@ class RunSummary:
 
     id: str
     path: Path
-    created: float | None
-    """Unix time; None when the file cannot be read."""
+    when: float | None
+    """Unix time at which it ended, of an unfinished one that of its last event; None when the file cannot be read."""
     task: str
     model: str
     status: str
@@ -64,7 +64,7 @@ def find_run(wanted: str, folder: Path, *, to_resume: bool = False) -> Path:
     `last` is the run that finished last, or, `to_resume`, the unfinished one written to last; else the newest there is.
     Raises `UsageError` when there is none or more than one.
     """
-    paths = _newest_first(folder)
+    paths = written_last_first(folder)
     if wanted == "last" and paths:
         unfinished = (path for path in paths if _finished_at(path) is None)
         return (next(unfinished, None) if to_resume else _finished_last(paths)) or paths[0]
@@ -111,11 +111,12 @@ def _finished_at(path: Path) -> float | None:
 
 
 def list_runs(folder: Path) -> tuple[RunSummary, ...]:
-    """Every run, newest first; a damaged file is listed as corrupt."""
-    return tuple(_summary(path) for path in _newest_first(folder))
+    """Every run, by `when`, newest first, whatever reads or writes it since; a damaged file is last, as corrupt."""
+    found = map(_summary, written_last_first(folder))
+    return tuple(sorted(found, key=lambda run: run.when or 0.0, reverse=True))
 
 
-def _newest_first(folder: Path) -> list[Path]:
+def written_last_first(folder: Path) -> list[Path]:
     """By the time of the last write, the write-ahead log included."""
     return sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (_last_write(path), path.name), reverse=True)
 
@@ -133,18 +134,16 @@ def _last_write(path: Path) -> float:
 def _summary(path: Path) -> RunSummary:
     try:
         with RunLog.read(path) as log:
-            started, finished = log.latest(RunStarted), log.latest(RunFinished)
-            created = log.created
+            started, finished = log.latest(RunStarted), log.latest_with_time(RunFinished)
+            when = finished[0] if finished else log.written
     except StoreError as error:
-        return RunSummary(
-            id=path.stem, path=path, created=None, task="", model="", status=f"corrupt: {error}"
-        )
+        return RunSummary(id=path.stem, path=path, when=None, task="", model="", status=f"corrupt: {error}")
     unfinished = "running" if is_held(path) else "interrupted"
     return RunSummary(
         id=path.stem,
         path=path,
-        created=created,
+        when=when,
         task=started.task if started else "",
         model=started.model if started else "",
-        status=finished.status if finished and not is_held(path) else unfinished,
+        status=finished[1].status if finished and not is_held(path) else unfinished,
     )

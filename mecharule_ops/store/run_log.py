@@ -94,6 +94,11 @@ class RunLog:
             return moment, event
         return None
 
+    @property
+    def written(self) -> float:
+        """Unix time of the last event, of a run without any that of its creation."""
+        return float(self._rows("SELECT MAX(unix_time) FROM event")[0][0] or self.created)
+
     def _event(self, seq: int, moment: float, body: str, crc: int) -> Event:
         if not isinstance(body, str) or crc != event_crc(moment, body):
             raise StoreError(f"expected event {seq} of {self.path} as it was written: {RESTORE}")

@@ -237,7 +237,7 @@ class FakeBackend(Backend):
             RunSummary(
                 id=name,
                 path=self.place / name,
-                created=1_700_000_000.0,
+                when=1_700_000_000.0,
                 task="arithmetic",
                 model="arith-tiny",
                 status=status,

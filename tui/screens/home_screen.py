@@ -67,7 +67,7 @@ class HomeScreen(CommandScreen):
                 run.status,
                 run.model,
                 run.task,
-                time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.created)) if run.created else "",
+                time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.when)) if run.when else "",
             )
             for run in self.summaries or ()
         ]
