@@ -18,7 +18,7 @@ from mecharule_ops.tasks.answer_columns import FOIL, TARGET
 from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.table_check import FEW, SHOWN, too_few
 from mecharule_ops.tasks.text import Row
-from mecharule_ops.types import BehaviourRecord, Example, Share
+from mecharule_ops.types import BehaviourRecord, Example, Regime, Share
 from tools._ablations import A_MINUTE
 from tools.registry import Tell
 
@@ -96,7 +96,8 @@ def _warnings(
     expected = len(task.questions) * right.count / right.n
     if right.count and expected < FEW:
         wanted = ceil(FEW * right.n / right.count / 10) * 10
-        yield f"{too_few(f'about {expected:.0f} right answers')}; {wanted:,} such rows would do"
+        few = too_few(f"about {expected:.0f} right answers", Regime.BASELINE_POSITIVE)
+        yield f"{few}; {wanted:,} such rows would do"
     if begun := subject.begun([record.example.prompt for record in records]):
         yield f"{plural(begun, 'prompt')} begin with the token that the tokenizer puts in front anyway: it is read once"
     strict = replace(task, twins=False)

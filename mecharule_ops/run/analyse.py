@@ -207,9 +207,9 @@ def _too_little(run: Run, regime: Regime, slices: CompactSlices) -> str:
     halves = sorted({len(slices.associated), len(slices.unrelated)} - {0})
     if right < FEW:
         of = f", in halves of {' and '.join(map(str, halves))}," if halves else ""
-        return too_few(f"{plural(right, f'{word} answer')}{of}")
+        return too_few(f"{plural(right, f'{word} answer')}{of}", regime)
     if halves and halves[0] < slices.required:
-        return too_small(f"a half of {plural(halves[0], f'{word} answer')}", slices.required)
+        return too_small(f"a half of {plural(halves[0], f'{word} answer')}", slices.required, regime)
     return ""
 
 

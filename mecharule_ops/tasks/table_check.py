@@ -26,7 +26,7 @@ from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.column_types import kind_of
 from mecharule_ops.tasks.prompt_table import PromptTable, Write
 from mecharule_ops.tasks.text import Row, TextTask, spelt
-from mecharule_ops.types import BehaviourRecord, Value
+from mecharule_ops.types import BehaviourRecord, Regime, Value
 
 SHOWN = 5
 """Prompts that are shown."""
@@ -78,19 +78,27 @@ def _uses(task: PromptTable, name: str) -> Iterator[str]:
         yield "what is right" if name == ANSWERS else "what is right, for rules"
 
 
-def too_few(answers: str) -> str:
+_MORE = {
+    Regime.BASELINE_POSITIVE: ", other few-shot lines (--few-shot FILE), a larger model",
+    Regime.BASELINE_NEGATIVE: ", harder ones, a smaller model",
+    None: "",
+}
+"""What but more rows brings more answers to flip from; nothing before a model has answered."""
+
+
+def too_few(answers: str, regime: Regime | None = None) -> str:
     """What so few answers cannot show, with the cure; `answers` are such as `26 right answers`."""
     return (
-        f"{answers} are few: below about {FEW} right ones chance lifts many units to τ, so little can be shown, though "
-        "what is real is still named; bring more rows, other few-shot lines (--few-shot FILE) or a larger model"
+        f"{answers} are few: below about {FEW} chance lifts many units to τ, so little can be shown, though what is "
+        f"real is still named; bring more rows{_MORE[regime]}"
     )
 
 
-def too_small(half: str, needed: int) -> str:
+def too_small(half: str, needed: int, regime: Regime | None = None) -> str:
     """That a half rules no unit out; `half` is such as `a half of 5 right answers`."""
     return (
-        f"{half} can rule no unit out, which takes {needed} or more: bring more rows, other few-shot lines "
-        "(--few-shot FILE), a larger model or another split (--set splitter=2)"
+        f"{half} can rule no unit out, which takes {needed} or more: bring more rows{_MORE[regime]} or another split "
+        "(--set splitter=2)"
     )
 
 
