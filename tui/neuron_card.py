@@ -90,11 +90,11 @@ def _unit_lines(state: RunState, view: SearchView, node: NodeView, session: Sess
     rule = state.rules.get((view.regime, node.units))
     if rule is not None or node.verdict == "kept":
         text.append_text(_rule(rule, state.finished))
-    found = [c for c in session.certificates if node.units in c.units and c.regime == view.regime]
+    found = [c for c in session.certificates if c.units == (node.units,) and c.regime == view.regime]
     for certificate in found:
         text.append_text(_flips(certificate))
     if not found:
-        cited = [c for c in state.certificates.values() if node.units in c.units]
+        cited = [c for c in state.certificates.values() if c.units == (node.units,)]
         for claim in cited:
             text.append(f"{plain(claim.claim)}\nProof: `mecharule verify {plain(claim.certificate)}`\n")
     return text
@@ -164,7 +164,8 @@ def _flips(certificate: Certificate) -> Text:
     from mecharule_ops.certificates.certificate import shown_rows
 
     text = Text(f"{plain(certificate.claim)}\n")
-    flipped = [row for row in shown_rows(certificate, show_text=False) if row.flipped]
+    rows = shown_rows(certificate, show_text=False)
+    flipped = [row for row in rows if row.flipped and row.held is None]
     for row in flipped[:SHOWN_FLIPS]:
         last = row.prompt.rstrip("\n").rsplit("\n", 1)[-1]
         text.append(f"  {plain(last)} {plain(row.before.text)} → {plain(row.after.text)}\n")

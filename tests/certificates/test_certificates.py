@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from forgeries import forgeries, leaves, put
+from made_certificates import certificate_of, completion_of, row_of
 
 from mecharule_ops.certificates.bundles import read_bundle, write_bundle
 from mecharule_ops.certificates.certificate import (
     Certificate,
-    CertifiedIntervention,
     CertifiedRule,
-    Completion,
     ExampleRow,
-    ModelIdentity,
 )
 from mecharule_ops.certificates.verification import (
     VerificationStatus,
@@ -33,51 +31,9 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate
 
 
-def _completion(tokens: tuple[int, ...], label: bool, margin: float = 2.5) -> Completion:
-    return Completion(tokens=tokens, text=" ".join(map(str, tokens)), label=label, margin=margin)
-
-
-def _row(example: int, slice_name: str, flipped: bool, unit: str | None = None) -> ExampleRow:
-    return ExampleRow(
-        example=example,
-        prompt=f"{example}-7=",
-        slice=slice_name,
-        unit=unit,
-        before=_completion((1, example), True),
-        after=_completion((1, example + flipped), not flipped),
-    )
-
-
-def _certificate(rows: tuple[ExampleRow, ...] | None = None, **changes: Any) -> Certificate:
-    rows = rows or tuple(_row(i, "associated" if i < 4 else "unrelated", i < 2) for i in range(8))
-    made = Certificate(
-        kind="why",
-        claim="Ablating m4.1234 breaks 2 of 4 subtractions.",
-        model=ModelIdentity(name="arith-tiny", model_hash="ab" * 32, tokenizer_hash="cd" * 32),
-        task={"name": "arithmetic", "operands": 299, "noise": 0.5, "mixed": True},
-        regime=1,
-        intervention=CertifiedIntervention(
-            basis="mlp_out",
-            hook="model.layers.4.mlp",
-            baseline="mean-positional",
-            baseline_hash="ef",
-            phase="decode",
-        ),
-        units=("m4.1234",),
-        rows=rows,
-        totals=totals_of(rows, 0.05),
-        alpha=0.05,
-        seed=7,
-        dtype="float32",
-        versions={"torch": "2.13.0"},
-        rule=CertifiedRule(text="op == '-'", scope="held-out", mcc=0.78, coverage=0.4, n=100, positives=30),
-    )
-    return replace(made, **changes)
-
-
 def test_a_certificate_round_trips_with_its_id() -> None:
     """The text reads back equal, with the same id, twelve hex digits of its hash."""
-    certificate = _certificate()
+    certificate = certificate_of()
     again = Certificate.from_json(certificate.to_json())
     assert again == certificate
     assert again.id == certificate.id == certificate.sha256[:12]
@@ -87,7 +43,7 @@ def test_a_certificate_round_trips_with_its_id() -> None:
 
 def test_tampering_with_any_field_is_detected() -> None:
     """Each value at each depth is changed in several ways; only the untouched text is accepted."""
-    certificate = _certificate(rows=(_row(1, "associated", True),))
+    certificate = certificate_of(rows=(row_of(1, "associated", True),))
     document = json.loads(certificate.to_json())
     places = [path for path in leaves(document) if path]
     tried = 0
@@ -107,20 +63,20 @@ def test_tampering_with_any_field_is_detected() -> None:
 
 def test_the_id_does_not_depend_on_how_equal_content_is_held() -> None:
     """NumPy scalars, key order and −0.0 give the id of the plain values; 1 and 1.0 differ in a task."""
-    plain = _certificate(task={"a": 1, "b": 2}, alpha=0.5)
-    other = _certificate(task={"b": 2, "a": 1}, alpha=np.float64(0.5))
+    plain = certificate_of(task={"a": 1, "b": 2}, alpha=0.5)
+    other = certificate_of(task={"b": 2, "a": 1}, alpha=np.float64(0.5))
     assert other.id == plain.id
     zero, negative = (
-        _certificate(rows=(replace(_row(1, "s", False), after=_completion((1, 1), True, margin)),))
+        certificate_of(rows=(replace(row_of(1, "s", False), after=completion_of((1, 1), True, margin)),))
         for margin in (0.0, -0.0)
     )
     assert zero.id == negative.id
-    assert _certificate(task={"a": 1}).id != _certificate(task={"a": 1.0}).id
+    assert certificate_of(task={"a": 1}).id != certificate_of(task={"a": 1.0}).id
 
 
 def test_malformed_texts_are_claims_without_support() -> None:
     """Broken JSON, other JSON and extra fields beside the certificate have one named error."""
-    document = json.loads(_certificate().to_json())
+    document = json.loads(certificate_of().to_json())
     for text in (
         "{",
         "[" * 100_000,
@@ -135,7 +91,7 @@ def test_malformed_texts_are_claims_without_support() -> None:
 
 def test_totals_by_hand_and_by_the_paper_estimate() -> None:
     """2 of 4 and 0 of 4 flips; the larger upper bound is the Û_E of the search at the same α."""
-    associated, unrelated = _certificate().totals
+    associated, unrelated = certificate_of().totals
     assert (associated.slice, associated.flips, associated.n) == ("associated", 2, 4)
     assert (unrelated.slice, unrelated.flips, unrelated.n, unrelated.lower) == ("unrelated", 0, 4, 0.0)
     assert unrelated.upper == pytest.approx(1 - 0.025 ** (1 / 4))
@@ -145,12 +101,12 @@ def test_totals_by_hand_and_by_the_paper_estimate() -> None:
 
 
 def _forged_totals(**changes: Any) -> Certificate:
-    certificate = _certificate()
+    certificate = certificate_of()
     return replace(certificate, totals=(replace(certificate.totals[0], **changes), certificate.totals[1]))
 
 
 def _forged_row(**changes: Any) -> Certificate:
-    certificate = _certificate()
+    certificate = certificate_of()
     rows = (replace(certificate.rows[0], **changes), *certificate.rows[1:])
     return replace(certificate, rows=rows, totals=totals_of(rows, 0.05))
 
@@ -163,30 +119,30 @@ def _forged_row(**changes: Any) -> Certificate:
         (_forged_totals(lower=0.3), "the bounds are not those of 2/4"),
         (_forged_totals(upper=float("nan")), "the bounds are not those of 2/4"),
         (_forged_totals(slice="other"), "not of the slices"),
-        (_certificate(alpha=0.01), "the bounds are not those"),
-        (_certificate(alpha=0.0), "alpha 0.0 is not between"),
-        (_certificate(regime=0), "its label before is not the regime's"),
-        (_certificate(regime=2), "neither 0 nor 1"),
-        (_certificate(kind="guess"), "kind 'guess'"),
-        (_certificate(units=()), "there are no units"),
-        (_certificate(units=("m4.1234", "m4.1234")), "a unit is named twice"),
-        (replace(_certificate(), rows=(), totals=()), "there are no rows"),
-        (_certificate(rows=(_row(1, "s", True), _row(1, "s", True))), "appears twice"),
-        (_certificate(rows=(_row(1, "s", True), _row(2, "s", True, "m4.1234"))), "others one"),
-        (_certificate(rows=(_row(1, "s", True, "m4.9"),)), "m4.9 is not among the units"),
-        (_forged_row(after=_completion((1, 0), False)), "the same completion has two labels"),
+        (certificate_of(alpha=0.01), "the bounds are not those"),
+        (certificate_of(alpha=0.0), "alpha 0.0 is not between"),
+        (certificate_of(regime=0), "its label before is not the regime's"),
+        (certificate_of(regime=2), "neither 0 nor 1"),
+        (certificate_of(kind="guess"), "kind 'guess'"),
+        (certificate_of(units=()), "there are no units"),
+        (certificate_of(units=("m4.1234", "m4.1234")), "a unit is named twice"),
+        (replace(certificate_of(), rows=(), totals=()), "there are no rows"),
+        (certificate_of(rows=(row_of(1, "s", True), row_of(1, "s", True))), "appears twice"),
+        (certificate_of(rows=(row_of(1, "s", True), row_of(2, "s", True, "m4.1234"))), "others one"),
+        (certificate_of(rows=(row_of(1, "s", True, "m4.9"),)), "m4.9 is not among the units"),
+        (_forged_row(after=completion_of((1, 0), False)), "the same completion has two labels"),
         (
-            _certificate(
+            certificate_of(
                 rows=(
-                    _row(1, "s", True, "m4.1234"),
-                    replace(_row(1, "s", True, "m4.2"), prompt="other"),
+                    row_of(1, "s", True, "m4.1234"),
+                    replace(row_of(1, "s", True, "m4.2"), prompt="other"),
                 ),
                 units=("m4.1234", "m4.2"),
             ),
             "two prompts",
         ),
         (
-            _certificate(
+            certificate_of(
                 rule=CertifiedRule(text="r", scope="full", mcc=1.5, coverage=0.1, n=1, positives=1),
             ),
             "score is out of range",
@@ -205,8 +161,8 @@ def test_a_forgery_with_a_fresh_id_is_caught_by_its_own_rows(forged: Certificate
 def test_units_ablated_one_by_one_have_totals_each() -> None:
     """A control over two random units counts each unit's slices on their own."""
     units = ("m4.7", "m4.9")
-    rows = tuple(_row(i, "associated", unit == "m4.9" and i == 0, unit) for unit in units for i in range(3))
-    control = _certificate(rows=rows, units=units, kind="control")
+    rows = tuple(row_of(i, "associated", unit == "m4.9" and i == 0, unit) for unit in units for i in range(3))
+    control = certificate_of(rows=rows, units=units, kind="control")
     assert [(total.unit, total.flips, total.n) for total in control.totals] == [
         ("m4.7", 0, 3),
         ("m4.9", 1, 3),
@@ -217,7 +173,7 @@ def test_units_ablated_one_by_one_have_totals_each() -> None:
 
 def test_an_equal_second_run_matches() -> None:
     """Order and other margins do not matter; the sentence counts the examples."""
-    certificate = _certificate()
+    certificate = certificate_of()
     again = [replace(row, after=replace(row.after, margin=9.0)) for row in reversed(certificate.rows)]
     assert compare(certificate, again).sentence == "match: 8 examples"
     assert verify(certificate, lambda _: again).status is VerificationStatus.MATCH
@@ -226,7 +182,7 @@ def test_an_equal_second_run_matches() -> None:
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_a_changed_token_or_label_differs(side: str) -> None:
     """Either completion, by its tokens or its label, names its example; rewording a prompt does too."""
-    certificate = _certificate()
+    certificate = certificate_of()
     for change in ({"tokens": (9, 9)}, {"label": getattr(certificate.rows[5], side).label is False}):
         rows = list(certificate.rows)
         rows[5] = replace(rows[5], **{side: replace(getattr(rows[5], side), **change)})
@@ -243,28 +199,28 @@ def test_a_changed_token_or_label_differs(side: str) -> None:
 
 def test_a_near_tie_is_named_apart_from_a_difference() -> None:
     """A difference where either run led by under the margin is a near tie; a clear lead on both is not."""
-    certificate = _certificate()
+    certificate = certificate_of()
     rows = list(certificate.rows)
     for example, margin in ((5, 5e-4), (6, 2e-3)):
-        rows[example] = replace(rows[example], after=_completion((9,), True, margin))
+        rows[example] = replace(rows[example], after=completion_of((9,), True, margin))
     checked = compare(certificate, rows)
     assert (checked.differing, checked.near_ties) == ((6,), (5,))
     assert "1 more differ at a near tie (examples 5)" in checked.sentence
     assert compare(certificate, rows, tie_margin=1e-2).status is VerificationStatus.MATCH
     assert compare(certificate, rows, tie_margin=1e-5).differing == (5, 6)
-    unmeasured = [replace(row, after=_completion((9,), True, float("nan"))) for row in certificate.rows]
+    unmeasured = [replace(row, after=completion_of((9,), True, float("nan"))) for row in certificate.rows]
     assert compare(certificate, unmeasured).differing == tuple(range(8))
 
 
 def test_a_near_tie_at_the_token_before_any_ablation_explains_both_sides() -> None:
     """In `decode` both completions begin with the unablated model's token, which no margin `after` counts."""
-    certificate = _certificate()
+    certificate = certificate_of()
     rows = list(certificate.rows)
 
     def begun(example: int, margin: float, after: int = 8, before: int = 8) -> None:
         row = rows[example]
         first = replace(row.before, tokens=(before, *row.before.tokens[1:]), margin=margin)
-        rows[example] = replace(row, before=first, after=_completion((after, 9), row.after.label, 2.0))
+        rows[example] = replace(row, before=first, after=completion_of((after, 9), row.after.label, 2.0))
 
     begun(4, 5e-4)
     begun(5, 2e-3)
@@ -289,7 +245,7 @@ def test_what_cannot_be_re_run_says_why() -> None:
     def unreachable(_: Certificate) -> tuple[ExampleRow, ...]:
         raise ModelUnavailable("expected model smollm2-135m, it is not on this machine")
 
-    certificate = _certificate()
+    certificate = certificate_of()
     assert verify(certificate, unreachable).sentence.startswith("cannot verify: expected model smollm2-135m")
     partial = compare(certificate, certificate.rows[:1])
     assert partial.status is VerificationStatus.CANNOT
@@ -301,7 +257,7 @@ def test_what_cannot_be_re_run_says_why() -> None:
 
 def test_the_store_finds_certificates_by_prefix_and_detects_edits(tmp_path: Path) -> None:
     """Stored twice is stored once; a unique prefix finds it; an edit inside the file is refused."""
-    first, second = _certificate(), _certificate(seed=8)
+    first, second = certificate_of(), certificate_of(seed=8)
     with RunStore.create(tmp_path / "r.mecharule", {}) as store:
         assert store.put_certificate(first) == store.put_certificate(first) == first.id
         store.put_certificate(second)
@@ -315,12 +271,12 @@ def test_the_store_finds_certificates_by_prefix_and_detects_edits(tmp_path: Path
 
 def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> None:
     """All certificates return by id; an edited, added or missing file and a broken index are refused."""
-    certificates = (_certificate(), _certificate(seed=8))
+    certificates = (certificate_of(), certificate_of(seed=8))
     folder = write_bundle(tmp_path / "bundle", certificates)
     assert read_bundle(folder) == tuple(sorted(certificates, key=lambda certificate: certificate.id))
     whole = {path: path.read_text() for path in folder.iterdir()}
     one, index = folder / f"{certificates[0].id}.json", folder / "index.json"
-    other = _certificate(seed=9).to_json()
+    other = certificate_of(seed=9).to_json()
     listed = json.loads(whole[index])
     strange = [(one.stem, 5), ("../../etc/hostname", "0" * 64)]
     indexes = [json.dumps(put(listed, ("certificates", name), value)) for name, value in strange]
@@ -351,23 +307,23 @@ def test_a_bundle_needs_an_empty_folder_and_an_index(tmp_path: Path) -> None:
     """Nothing of an older bundle is mixed in; a folder that holds none is a named error."""
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="empty folder"):
-        write_bundle(tmp_path, [_certificate()])
+        write_bundle(tmp_path, [certificate_of()])
     with pytest.raises(StoreError, match="the system says"):
-        write_bundle(tmp_path / "file", [_certificate()])
+        write_bundle(tmp_path / "file", [certificate_of()])
     with pytest.raises(StoreError, match=r"index\.json"):
         read_bundle(tmp_path)
 
 
 def test_what_is_held_is_said_only_where_something_is() -> None:
     """A certificate without held units has the text, and so the id, that it had before units could be held."""
-    plain = _certificate()
+    plain = certificate_of()
     assert '"held"' not in plain.to_json()
     rows = tuple(replace(row, held="a5.h1") for row in plain.rows)
-    held = _certificate(rows=rows, kind="mediation")
+    held = certificate_of(rows=rows, kind="mediation")
     assert held.to_json().count('"held": "a5.h1"') == len(rows) + len(held.totals)
     assert Certificate.from_json(held.to_json()) == held
     assert inconsistencies(held) == ()
-    both = _certificate(rows=(*plain.rows, *rows), kind="mediation")
+    both = certificate_of(rows=(*plain.rows, *rows), kind="mediation")
     assert inconsistencies(both) == ()
     assert [(total.held, total.flips) for total in both.totals] == [
         (None, 2),
@@ -379,14 +335,14 @@ def test_what_is_held_is_said_only_where_something_is() -> None:
 
 def test_several_units_ablated_in_one_row_must_all_be_the_certificates() -> None:
     """Units joined by a plus are checked one by one."""
-    rows = tuple(_row(i, "associated", i < 2, unit="m4.1234+m5.1") for i in range(4))
-    assert inconsistencies(_certificate(rows=rows, units=("m4.1234", "m5.1"), kind="pairs")) == ()
-    assert any("not among" in fault for fault in inconsistencies(_certificate(rows=rows, kind="pairs")))
+    rows = tuple(row_of(i, "associated", i < 2, unit="m4.1234+m5.1") for i in range(4))
+    assert inconsistencies(certificate_of(rows=rows, units=("m4.1234", "m5.1"), kind="pairs")) == ()
+    assert any("not among" in fault for fault in inconsistencies(certificate_of(rows=rows, kind="pairs")))
 
 
 def test_another_device_is_named_and_a_difference_there_refutes_nothing() -> None:
     """A match stays one and says how it was compared; a difference cannot be told from rounding."""
-    certificate = _certificate()
+    certificate = certificate_of()
     same = verify(certificate, lambda one: one.rows, numbers=certificate.numbers)
     assert "made in" not in same.sentence
     there = verify(certificate, lambda one: one.rows, numbers="float32 on cuda")
@@ -404,7 +360,7 @@ def test_another_device_is_named_and_a_difference_there_refutes_nothing() -> Non
 
 def test_a_certificate_of_before_devices_were_named_keeps_its_hash() -> None:
     """The processor is left unsaid in the text; any other device is a part of it and of the hash."""
-    certificate = _certificate()
+    certificate = certificate_of()
     assert "device" not in json.loads(certificate.to_json())["certificate"]
     assert Certificate.from_json(certificate.to_json()).device == "cpu"
     other = replace(certificate, device="cuda")

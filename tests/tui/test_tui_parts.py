@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from events_told import run_started
 from findings_fixture import FINDINGS
+from made_certificates import certificate_of, row_of
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -469,6 +470,20 @@ def test_the_card_of_a_run_under_way_says_whether_controls_ran() -> None:
     ):
         state = fold([*told, StageFinished(stage=stage, summary="", seconds=1.0)])
         assert said_so in card(state, state.searches["cha:1:a20"], 0, _ended(None), 60).plain
+
+
+def test_a_card_shows_the_flips_of_its_unit_alone() -> None:
+    """None of a pair that it belongs to, of another unit, or with others held at their clean values."""
+    state, session = _one_unit("a20.h8", (50, 8)), _ended(FINDINGS)
+    alone = (row_of(11, "associated", True), replace(row_of(12, "associated", True), held="above"))
+    pair = tuple(row_of(21, "associated", True, unit) for unit in ("a3.h1", "a20.h8", "a3.h1+a20.h8"))
+    session.certificates = (
+        certificate_of(alone, units=("a20.h8",), claim="ablating a20.h8 flips"),
+        certificate_of(pair, units=("a3.h1", "a20.h8"), claim="ablated together with a3.h1"),
+    )
+    told = card(state, state.searches["cha:1:a20"], 0, session, 60).plain
+    assert "11-7=" in told
+    assert not any(said in told for said in ("12-7=", "21-7=", "together with"))
 
 
 def test_a_card_has_one_style_a_part_and_none_over_all() -> None:

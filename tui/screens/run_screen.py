@@ -156,7 +156,7 @@ class RunScreen(Talking):
         self._about_unit("/why {unit}")
 
     def do_verify_unit(self) -> None:
-        own = [c.id for c in self.session.certificates if self.unit in c.units]
+        own = [c.id for c in self.session.certificates if c.units == (self.unit,)]
         if own:
             self._about_unit(f"/verify {own[-1]}")
         else:

@@ -1,0 +1,58 @@
+"""Certificates of made-up examples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mecharule_ops.certificates.certificate import (
+    Certificate,
+    CertifiedIntervention,
+    CertifiedRule,
+    Completion,
+    ExampleRow,
+    ModelIdentity,
+)
+from mecharule_ops.certificates.verification import totals_of
+
+
+def completion_of(tokens: tuple[int, ...], label: bool, margin: float = 2.5) -> Completion:
+    return Completion(tokens=tokens, text=" ".join(map(str, tokens)), label=label, margin=margin)
+
+
+def row_of(example: int, slice_name: str, flipped: bool, unit: str | None = None) -> ExampleRow:
+    return ExampleRow(
+        example=example,
+        prompt=f"{example}-7=",
+        slice=slice_name,
+        unit=unit,
+        before=completion_of((1, example), True),
+        after=completion_of((1, example + flipped), not flipped),
+    )
+
+
+def certificate_of(rows: tuple[ExampleRow, ...] | None = None, **changes: Any) -> Certificate:
+    rows = rows or tuple(row_of(i, "associated" if i < 4 else "unrelated", i < 2) for i in range(8))
+    made = Certificate(
+        kind="why",
+        claim="Ablating m4.1234 breaks 2 of 4 subtractions.",
+        model=ModelIdentity(name="arith-tiny", model_hash="ab" * 32, tokenizer_hash="cd" * 32),
+        task={"name": "arithmetic", "operands": 299, "noise": 0.5, "mixed": True},
+        regime=1,
+        intervention=CertifiedIntervention(
+            basis="mlp_out",
+            hook="model.layers.4.mlp",
+            baseline="mean-positional",
+            baseline_hash="ef",
+            phase="decode",
+        ),
+        units=("m4.1234",),
+        rows=rows,
+        totals=totals_of(rows, 0.05),
+        alpha=0.05,
+        seed=7,
+        dtype="float32",
+        versions={"torch": "2.13.0"},
+        rule=CertifiedRule(text="op == '-'", scope="held-out", mcc=0.78, coverage=0.4, n=100, positives=30),
+    )
+    return replace(made, **changes)
