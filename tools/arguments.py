@@ -132,13 +132,12 @@ class WhyNotArguments(PricedArguments, DirectedArguments):
 
 
 class FlipArguments(PricedArguments, OfUnitArguments):
-    """ablate a unit on a prompt of the task: before, after, what was predicted, edits that switch the rule"""
+    """ablate a unit on a prompt: before, after, what was predicted, edits that switch the rule"""
 
     prompt: str = Field(
-        description="a question of the task, such as 120-7=; of a table one of its prompts or words of one alone; "
-        "others have no answer"
+        description="a question of the task, such as 120-7=; of a table one of its prompts, words of one alone, or one "
+        "of your own, which has no label"
     )
-    neighbours: int = Field(20, ge=0, le=200, description="most similar records to compare with")
     edits: int = Field(3, ge=0, le=10, description="edited prompts to try")
     show_text: ShowText = False
 
@@ -243,12 +242,12 @@ class RegisterArguments(DirectedArguments):
         return True
 
 
-class ComparePromptsArguments(PricedArguments, DirectedArguments):
-    """ablate a unit on new prompts in pairs, one edit apart, of which a predicate holds on one alone"""
+class PairsArguments(PricedArguments, DirectedArguments):
+    """ablate a unit on new prompts in pairs, one edit apart, of which a condition holds on one alone"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run", "neuron", "predicate")
-    predicate: str = Field(description="over the prompt: carry(a, b), the word carry, or the words of a rule")
+    where: str = Field(description="over the prompt: carry(a, b), the word carry, or the words of a rule")
     n: int = Field(64, ge=1, le=1000, description="pairs at most")
+    keep: bool = Field(False, description="keep the pairs in the run as a certificate")
     show_text: ShowText = False
 
 
@@ -307,11 +306,10 @@ class ExplainArguments(PricedArguments, DirectedArguments):
     svg: str | None = Field(None, description="write the figures to this folder")
 
 
-class GatesArguments(Arguments):
+class GatesArguments(PricedArguments, OfRunArguments):
     """when to switch found units off so that more answers become right: gates, and one test beside three controls"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    run: RunName = "last"
     neuron: str | None = Field(
         None, description="one unit (default: those that the run found, strongest first)"
     )
@@ -324,8 +322,6 @@ class GatesArguments(Arguments):
         None, title="DIR", description="write the gates there, for a plain transformers model"
     )
     again: bool = Field(False, description="make them again where the run holds them already")
-    estimate: bool = Field(False, description="say the price and stop")
-    yes: Accepted = False
 
 
 class CoversArguments(DirectedArguments):

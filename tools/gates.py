@@ -2,71 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.gates.outcome import GatesAsked, LearnedGates
 from mecharule_ops.numbers import signed
-from mecharule_ops.report.as_text import text_of
-from mecharule_ops.report.document import Document, Section, Table
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_direction, check_unit, findings_of, opened
-from mecharule_ops.saying.answer_text import answer_text
+from mecharule_ops.run.opening import check_direction, check_unit, findings_of
+from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.gate_facts import gate_facts
 from mecharule_ops.types import Basis, Neuron, Regime
-from tools._ablations import accepted, price_words
-from tools._tables import WIDTH
 from tools.arguments import GatesArguments
-from tools.registry import Tell, ToolResult
+from tools.result import Tell, ToolResult, of_facts
 
 
-def gates(given: GatesArguments, tell: Tell) -> ToolResult:
-    """The gates with their one test, which is kept in the run; what the run holds is read. That none helps is a result.
+def gates_price(run: Run, given: GatesArguments) -> int:
+    """`records` completions, and each unit and a random one on two thirds of them; nothing where the run holds them."""
+    from mecharule_ops.gates.material import forwards
 
-    Cost: `records` completions, and each unit and a random one on two thirds of them, said before they are run.
-    """
-    with opened(given.run, tell=tell) as run:
-        # Torch and xgboost load here, after a wrong run was refused.
-        from mecharule_ops.gates.exported import write_gates
-        from mecharule_ops.gates.material import forwards
-        from mecharule_ops.gates.testing import learn_gates, stored
+    asked = _asked(run, given)
+    return 0 if _held(run, given, asked) else forwards(run, asked)
 
-        asked = asked_of(run, given)
-        held = [one for one in stored(run) if one.asked == asked and not given.again]
-        price = price_words(run, 0 if held else forwards(run, asked))
-        words, identifier = run.task.words, run.id
-        if given.estimate:
-            return price.stated(identifier)
-    if held:
-        found = held[-1]
-    else:
-        accepted(price, given.yes, tell)
-        with opened(given.run, write=True, tell=tell) as run:
-            found = learn_gates(run, asked, tell)
+
+def gates(run: Run, given: GatesArguments, tell: Tell) -> ToolResult:
+    """The gates with their one test, kept in the run; what the run holds is read. That none helps is a result."""
+    # Torch and xgboost load here, after a wrong run was refused.
+    from mecharule_ops.gates.exported import write_gates
+    from mecharule_ops.gates.testing import learn_gates
+
+    asked = _asked(run, given)
+    found = _held(run, given, asked) or learn_gates(run, asked, tell)
     if given.export is not None:
         if not found.gates:
-            raise UsageError(f"expected gates to export, run {identifier} holds none: {found.status.value}")
-        with opened(given.run, tell=tell) as run:
-            write_gates(run, found.gates, Path(given.export))
+            raise UsageError(f"expected gates to export, run {run.id} holds none: {found.status.value}")
+        write_gates(run, found.gates, Path(given.export))
         tell(f"written: {given.export}; mecharule_ops.gates.exported.load_gates reads it")
-    facts = tuple(gate_facts(found, words))
-    table = gates_table(found)
-    shown = Document(title="", sections=(Section(title="Gates", blocks=(table,)),))
-    text = answer_text(facts) + (f"\n\n{text_of(shown, WIDTH).strip()}" if found.gates else "")
-    return ToolResult(text=text, facts=facts, table=table)
+    return of_facts([*gate_facts(found, run.task.words), *_each(found)])
 
 
-def gates_table(found: LearnedGates) -> Table:
-    """A row a gate, in the order in which they were chosen; counts are of the records that chose them."""
-    rows = tuple(
-        (str(one.unit), one.rule, str(one.fixed), str(one.broken), str(one.fired), signed(100 * one.gain))
-        for one in found.gates
-    )
-    header = ("unit", "off where", "mended", "broken", "fires", "gain a hundred")
-    return Table(header=header, rows=rows, align="llrrrr")
+def _held(run: Run, given: GatesArguments, asked: GatesAsked) -> LearnedGates | None:
+    """What the run holds of such a request, the last; None where they are to be made again."""
+    from mecharule_ops.gates.testing import stored
+
+    held = [one for one in stored(run) if one.asked == asked and not given.again]
+    return held[-1] if held else None
 
 
-def asked_of(run: Run, given: GatesArguments) -> GatesAsked:
+def _each(found: LearnedGates) -> Iterator[Fact]:
+    """A fact a gate, in the order in which they were chosen; counts are of the records that chose them."""
+    for number, one in enumerate(found.gates, 1):
+        said = (
+            f"{one.unit} is off where {one.rule}: on the records that chose it it fires on {one.fired}, {one.fixed} "
+            f"mended and {one.broken} broken ({signed(100 * one.gain)} a hundred)"
+        )
+        yield fact(said, f"run:{found.run}", unit=one.unit, key=f"gates.{number}", value=encode(one))
+
+
+def _asked(run: Run, given: GatesArguments) -> GatesAsked:
     """What the arguments ask of this run. Raises `UsageError` for a unit or basis that there is not."""
     from mecharule_ops.gates.material import found_units
 
@@ -77,7 +71,9 @@ def asked_of(run: Run, given: GatesArguments) -> GatesAsked:
     if given.basis is not None and given.basis not in list(Basis):
         raise UsageError(f"expected a basis of {', '.join(Basis)}, got {given.basis!r}")
     basis = run.config.bases[0] if given.basis is None else Basis(given.basis)
-    regime = mended_regime(run) if given.regime is None else Regime(int(given.regime))
+    # Failures are mended unless another outcome is named, or successes where those are harm.
+    mended = int(run.task.words.success_is_harm) if given.regime is None else int(given.regime)
+    regime = Regime(mended)
     check_direction(run.id, regime, hidden=run.config.suppress_only)
     asked = GatesAsked(regime=regime, basis=unit.basis if unit else basis, unit=unit, records=given.records)
     if not found_units(run, asked):
@@ -86,8 +82,3 @@ def asked_of(run: Run, given: GatesArguments) -> GatesAsked:
             f"start a run with --regime {regime.value}"
         )
     return asked
-
-
-def mended_regime(run: Run) -> Regime:
-    """The outcome that is mended unless another is named: failures, or successes where those are harm."""
-    return Regime(int(run.task.words.success_is_harm))

@@ -70,7 +70,7 @@ class Tool:
         from tools._ablations import accepted, price_words
 
         price = getattr(self.module, f"{self.function}_price") if self.has_price else None
-        with opened(given.run) as run:
+        with opened(given.run, tell=tell) as run:
             quoted = price_words(run, price(run, given)) if price else None
             if quoted is not None and given.estimate:
                 return quoted.stated(run.id)
@@ -88,7 +88,7 @@ TOOLS: Mapping[str, Tool] = {
     for tool in (
         Tool("why", arguments.WhyArguments),
         Tool("why-not", arguments.WhyNotArguments, works=True, over=True),
-        Tool("flip", arguments.FlipArguments, works=True),
+        Tool("flip", arguments.FlipArguments, works=True, over=True),
         Tool("ablate", arguments.AblateArguments, works=True, over=True),
         Tool("verify", arguments.VerifyArguments, works=True),
         Tool("export", arguments.ExportArguments, works=True),
@@ -97,14 +97,14 @@ TOOLS: Mapping[str, Tool] = {
         Tool("records", arguments.RecordsArguments, works=True, over=True),
         Tool("register", arguments.RegisterArguments, works=True, home="registering", over=True),
         Tool("decide", arguments.DecideArguments, works=True, home="registering", over=True),
-        Tool("compare-prompts", arguments.ComparePromptsArguments, works=True),
+        Tool("pairs", arguments.PairsArguments, works=True, over=True),
         Tool("extract", arguments.ExtractArguments, home="scoring"),
         Tool("slices", arguments.SlicesArguments, home="run_slices"),
         Tool("candidates", arguments.CandidatesArguments, home="listing", over=True),
         Tool("localise", arguments.LocaliseArguments, works=True, home="search_again"),
         Tool("anchor", arguments.AnchorArguments, works=True, home="unit_rule"),
         Tool("explain", arguments.ExplainArguments, works=True, over=True),
-        Tool("gates", arguments.GatesArguments, works=True),
+        Tool("gates", arguments.GatesArguments, works=True, over=True),
         Tool("covers", arguments.CoversArguments, home="unit_rule"),
         Tool("shared", arguments.SharedArguments, home="overlap"),
         Tool("disguise", arguments.DisguiseArguments, home="unit_rule"),

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mecharule_ops.saying.answer_text import answer_text
 from mecharule_ops.saying.fact import Fact, keyed
-
-if TYPE_CHECKING:
-    from mecharule_ops.report.document import Table
 
 Tell = Callable[[str], None]
 """Is told one line at a time what a tool is doing; narration, never data."""
@@ -28,12 +24,10 @@ class ToolResult:
     exit_code: int = 0
     facts: tuple[Fact, ...] = ()
     """What an answer may say of it, each sentence with its sources."""
-    table: Table | None = None
-    """Rows that the text shows; whole, however many."""
 
     @property
     def as_json(self) -> dict[str, object]:
-        """The data, the rows of a table, and each fact with its sources: all of them, the text shows fewer."""
+        """The data, and each fact with its sources: all of them, the text shows fewer."""
         told = [
             {
                 "key": one.key,
@@ -44,13 +38,9 @@ class ToolResult:
             }
             for one in self.facts
         ]
-        rows = (
-            [dict(zip(self.table.header, row, strict=True)) for row in self.table.rows] if self.table else []
-        )
         return {
             **self.data,
             **keyed(self.facts),
-            **({"rows": rows} if self.table else {}),
             **({"facts": told} if told else {}),
         }
 

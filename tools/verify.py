@@ -12,7 +12,7 @@ from mecharule_ops.certificates.bundles import read_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import Verification, VerificationStatus
 from mecharule_ops.certificates.verification import verify as verification_of
-from mecharule_ops.codec import parse_json
+from mecharule_ops.codec import encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import AUTO, kept, this_machine
@@ -29,7 +29,7 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Intervention
 from tools._ablations import price_words
 from tools.arguments import VerifyArguments
-from tools.registry import Tell, ToolResult, stated
+from tools.result import Tell, ToolResult, of_facts
 
 CERTIFICATES, TABLES, CONFIG = "certificates", "replacement", "config.json"
 """Names inside an exported folder."""
@@ -74,53 +74,34 @@ def _price(docket: Docket) -> ToolResult:
     of = plural(len(docket.certificates), "certificate")
     seconds = None if docket.run is None else price_words(docket.run, count).seconds
     took = "" if seconds is None else f"; the run's own path would take ~{seconds:.0f} s"
-    return ToolResult(
-        data={
-            "where": docket.where,
-            "price": {
-                "example_forwards": count,
-                "certificates": len(docket.certificates),
-                "seconds": seconds,
-            },
-        },
-        text=f"price: {plural(count, 'completion')} on the reference path, with and without the units of {of}{took}",
-    )
+    said = f"price: {plural(count, 'completion')} on the reference path, with and without the units of {of}{took}"
+    value = {"example_forwards": count, "certificates": len(docket.certificates), "seconds": seconds}
+    return ToolResult(text=said, facts=(fact(said, key="price", value=value),))
 
 
 def _result(docket: Docket, verifications: Sequence[Verification]) -> ToolResult:
     pairs = list(zip(docket.certificates, verifications, strict=True))
-    rows = [
-        {
-            "certificate": certificate.id,
-            "claim": certificate.claim,
-            "status": verification.status.value,
-            "sentence": verification.sentence,
-            "differing": list(verification.differing[:20]),
-            "differing_in_all": len(verification.differing),
-            "near_ties": len(verification.near_ties),
-        }
-        for certificate, verification in pairs
-    ]
     facts = [
         fact(
             f"{verification.sentence.rstrip('.')}: {certificate.claim}",
             f"c:{certificate.id}",
             unit=certificate.units[0] if len(certificate.units) == 1 else None,
+            key=f"certificate.{certificate.id}.verified",
+            value=encode(verification),
         )
         for certificate, verification in pairs
     ]
     matched = sum(verification.status is VerificationStatus.MATCH for verification in verifications)
-    if not pairs:
-        facts = [
-            fact(f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified")
-        ]
-    elif len(pairs) > 1:
-        facts.append(fact(f"{matched} of {len(pairs)} certificates match"))
-    return stated(
-        {"where": docket.where, "certificates": rows, "matched": matched, "of": len(pairs)},
-        facts,
-        exit_code=max((EXIT_CODES[verification.status] for verification in verifications), default=0),
+    said = f"{matched} of {len(pairs)} certificates match"
+    said = (
+        said
+        if pairs
+        else f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified"
     )
+    if len(pairs) != 1:
+        facts.append(fact(said, key="certificates.match", value={"matched": matched, "of": len(pairs)}))
+    worst = max((EXIT_CODES[verification.status] for verification in verifications), default=0)
+    return of_facts(facts, exit_code=worst)
 
 
 @contextmanager

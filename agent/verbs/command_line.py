@@ -35,7 +35,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "show", "why", "ask", "investigate", "verify", "tasks"),
     "ask about a unit": (
         *("why-not", "flip", "ablate", "explain", "anchor", "covers", "shared"),
-        *("disguise", "tabulate", "compare-prompts", "register", "decide"),
+        *("disguise", "tabulate", "pairs", "register", "decide"),
         *("unit", "records", "gates"),
     ),
     "look through a run": ("runs", "resume", "compare", "export"),
@@ -47,6 +47,7 @@ GONE: Mapping[str, str] = {
     "account": "`mecharule explain RUN UNIT --parts drive` measures when a unit flips",
     "versus": "`mecharule compare RUN UNIT UNIT` sets two units beside each other",
     "layer": "`mecharule compare RUN 'layer N'` sets a layer beside its strongest unit, or beside another layer",
+    "compare-prompts": "`mecharule pairs RUN UNIT --where CONDITION` ablates a unit on prompts one edit apart",
     "path": "`mecharule explain RUN UNIT --parts chain` measures how its flips come about",
     "control": "`mecharule explain RUN UNIT --parts controls` sets random units beside it",
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",

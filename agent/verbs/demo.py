@@ -47,7 +47,7 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
         f"$ mecharule verify last\n{verification.text}",
     )
     return ToolResult(
-        data={"report": report.data, "answer": answer.data, "verification": verification.data},
+        data={"report": report.data, "answer": answer.data, "verification": verification.as_json},
         text="\n\n".join(parts),
         exit_code=max(part.exit_code for part in (report, answer, verification)),
     )

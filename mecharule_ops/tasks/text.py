@@ -40,6 +40,8 @@ _READ = ("first_word", "reply_words", "completion")
 """Columns read off the output; no item may have one of these names."""
 _LONGEST_NAME = 100
 """Characters of a column's name: a predicate has two of them, and a value."""
+OWN = -1
+"""The id of a prompt of one's own, which is no item and has no label."""
 USER_MODULE = "mecharule_task_"
 """Begins the name of a module that a user wrote; the hash of its source follows."""
 
@@ -147,9 +149,16 @@ class TextTask(ABC):
         return self._example(place)
 
     def holding(self, words: str) -> Example:
-        """The one item whose prompt alone holds these words. Raises `UsageError`, with the prompt most like them."""
+        """The one item whose prompt alone holds these words; where none does, words as a prompt of their own: `OWN`.
+
+        Raises `UsageError` for words of several prompts, with the one most like them.
+        """
         said = re.compile(rf"(?<!\w){re.escape(words.strip())}(?!\w)", re.IGNORECASE)
         held = [place for prompt, place in self._places.items() if words.strip() and said.search(prompt)]
+        if words.strip() and not held:
+            return Example(
+                id=OWN, prompt=self.prefix + words.removeprefix(self.prefix), fields=self._items[0]
+            )
         if len(held) != 1:
             (near,) = get_close_matches(words, self._places, 1, 0)
             raise UsageError(

@@ -79,7 +79,7 @@ def test_gates_are_registered_tested_certified_and_exported(copied_run: Path, tm
     assert order == sorted(order)
     cited = [place for place, one in enumerate(told) if isinstance(one, CertificateWritten)]
     assert order[0] < cited[-1], "registered before the test's certificates exist"
-    assert call("verify", {"what": found.certificates[0]}).data["matched"] == 1
+    assert call("verify", {"what": found.certificates[0]}).exit_code == 0
     assert {file.name for file in folder.iterdir()} == {GATE, VALUES}
     assert load_gates(folder).stated.gates == found.gates
     assert call("gates", SMALL).text == result.text, "gates that the run holds are read"
@@ -215,7 +215,7 @@ def test_the_price_counts_the_records_that_there_are(
 def test_the_price_is_said_and_wrong_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without work."""
     said = call("gates", {"run": "last", "neuron": "m1.37", "estimate": True})
-    assert np.isfinite(float(said.data["price"]["seconds"]))  # type: ignore[index]
+    assert np.isfinite(float(said.as_json["price"]["seconds"]))  # type: ignore[index]
     monkeypatch.setattr("mecharule_ops.gates.material.found_units", lambda run, asked: [])
     for wrong, words in (
         ({"basis": "mlp"}, "a basis of"),

@@ -28,7 +28,9 @@ OF_UNIT = {"run": "RUN", "neuron": UNIT}
 CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("why", OF_UNIT),
     ("why-not", {"run": "RUN", "neuron": OTHER}),
-    ("flip", {**OF_UNIT, "prompt": "120 - 7 =", "neighbours": 3, "edits": 1}),
+    ("flip", {**OF_UNIT, "prompt": "120 - 7 =", "edits": 1}),
+    ("pairs", {**OF_UNIT, "where": "a > 60", "n": 4, "yes": True}),
+    ("verify", {"run": "RUN", "what": "c9f2f1f22a28", "estimate": True}),
     ("ablate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "yes": True}),
     *(
         ("show", {"run": "RUN", "table": table})
@@ -63,7 +65,7 @@ CERTIFICATE, OF_RUN = re.compile(r"\b[0-9a-f]{12}\b"), re.compile(r"(?<=run )\w{
 MEANINGS = re.compile(r"^Words: .*\Z", re.MULTILINE | re.DOTALL)
 SOURCE = re.compile(r"\[((?:c|run|h):[^\]]+)\]")
 
-LIVE = frozenset({"flip", "ablate"})
+LIVE = frozenset({"flip", "ablate", "pairs"})
 """Tools that run the model: of what they print only counts are the same on every processor."""
 
 STORED = frozenset({"run:b00d", "c:c9f2f1f22a28", "c:42323179f404", "c:0a4f7172fa9b", "c:e93a15d65bc7"})

@@ -9,7 +9,6 @@ import pytest
 
 from mecharule_ops.confidence import flips_needed
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.questions.typed_prompt import flips_with_interval, nearest
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.task_names import preset, preset_names, task_from
 
@@ -98,53 +97,6 @@ def test_edited_questions_stay_within_the_task() -> None:
     assert all(0 <= int(example.fields[side]) <= 120 for example in found for side in ("a", "b"))
     assert {str(example.fields["op"]) for example in found} == {"+", "-"}
     assert len(found) == len({example.id for example in found})
-
-
-def test_free_text_need_not_match() -> None:
-    """By hand: of fifty sentences, each of its own, those of the same kind are near, the closest length first."""
-    records = [{"text": f"sentence {n}", "kind": "ab"[n % 2], "length": n} for n in range(50)]
-    near = nearest({"text": "another", "kind": "b", "length": 30}, records, 3)
-    assert near.tolist() == [29, 31, 27]
-
-
-def test_nearest_matches_texts_exactly_and_scales_numbers_by_their_range() -> None:
-    """By hand: b spans 100 and a spans 10, so one step of a weighs ten of b."""
-    records = [
-        {"op": "+", "a": 0, "b": 0},
-        {"op": "+", "a": 10, "b": 100},
-        {"op": "+", "a": 1, "b": 0},
-        {"op": "+", "a": 0, "b": 5},
-        {"op": "-", "a": 0, "b": 0},
-    ]
-    assert nearest({"op": "+", "a": 0, "b": 0}, records, 3).tolist() == [0, 3, 2]
-    assert nearest({"op": "*", "a": 0, "b": 0}, records, 3).tolist() == []
-    assert nearest({"op": "+", "a": 0, "b": 0}, records, 0).tolist() == []
-
-
-def test_nearest_agrees_with_a_sorted_list() -> None:
-    """Against the naive order on random records."""
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        records = [
-            {"op": str(rng.choice(["+", "-"])), "a": int(a), "b": int(b)}
-            for a, b in rng.integers(0, 50, (30, 2))
-        ]
-        here = records[0]
-        same = [place for place, row in enumerate(records) if row["op"] == here["op"]]
-        spread = {name: max(1, np.ptp([records[place][name] for place in same])) for name in ("a", "b")}
-        far = {
-            place: sum(abs(records[place][name] - here[name]) / spread[name] for name in ("a", "b"))
-            for place in same
-        }
-        naive = sorted(same, key=far.__getitem__)
-        assert nearest(here, records, 7).tolist() == naive[:7]
-
-
-def test_the_interval_of_neighbours_is_wide_for_few() -> None:
-    """By hand: 0 of 1 at α = .05 is [0, .975]; no neighbour says nothing."""
-    one = flips_with_interval(0, 1, 0.05)
-    assert (one.lower, round(one.upper, 3)) == (0.0, 0.975)
-    assert (flips_with_interval(0, 0, 0.05).lower, flips_with_interval(0, 0, 0.05).upper) == (0.0, 1.0)
 
 
 def test_flips_needed_is_the_first_count_whose_lower_bound_reaches_tau() -> None:

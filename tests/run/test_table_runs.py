@@ -16,9 +16,11 @@ from mecharule_ops.config import make_config
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.first_order import effects
+from mecharule_ops.plain_text import plain
+from mecharule_ops.questions.typed_prompt import typed_example, unobserved
 from mecharule_ops.run.settled import settled
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Basis, Regime
+from mecharule_ops.types import Basis, Neuron, Regime
 
 SETTINGS = (
     *("--regime", "both", "--basis", "attn_head", "--baseline", "zero", "--yes", "--display", "plain"),
@@ -92,8 +94,14 @@ def test_a_table_goes_through_every_stage_and_verifies(
     verified = commands.main("verify", "last", "--all", "--json")
     evidence = commands.main("show", "last", "--table", "certificates", "--json").data["rows_in_all"]
     assert verified.code == 0, verified.err
-    assert (verified.data["matched"], verified.data["of"]) == (evidence, evidence)
+    assert verified.data["certificates.match"] == {"matched": evidence, "of": evidence}
     assert evidence > 0
+    own = commands.main("flip", "last", "a0.h1", "--prompt", "zq?", "--json")
+    assert own.code == 0, own.err
+    told = own.data["unit.a0.h1.flip.unlabelled"]
+    assert (told["before"], told["after"], told["flipped"]) == (*_completions(runs, "zq?"), None)
+    assert "is none of the prompts of" in own.data["facts"][0]["said"]
+    assert commands.main("show", "last", "--table", "certificates", "--json").data["rows_in_all"] == evidence
     forked = commands.main("fork", "last", "--tau", "0.4", "--yes", "--display", "plain")
     assert forked.code == 0, forked.err
     away = shutil.move(table, runs / "gone.jsonl")
@@ -101,6 +109,16 @@ def test_a_table_goes_through_every_stage_and_verifies(
     assert lost.code in (2, 4)
     assert "put it there, or into the folder" in lost.err
     shutil.move(away, table)
+
+
+def _completions(runs: Path, text: str) -> tuple[str, str]:
+    """What the model writes on the reference path, unablated and without `a0.h1`."""
+    (path,) = runs.glob("*.mecharule")
+    with opened(path, read_only=True) as run:
+        records = [unobserved(typed_example(run.task, text), run.task)]
+        engine = run.completer(run.intervention(Basis.ATTN_HEAD), plain=True, records=records)
+        made = [engine.completions([group], [0]) for group in ((), (Neuron.parse("a0.h1"),))]
+        return tuple(plain(run.subject.decode(one.tokens[0][0])) for one in made)
 
 
 def test_text_behind_the_answer_is_no_part_of_what_first_order_says(

@@ -16,7 +16,7 @@ from mecharule_ops.questions.typed_prompt import typed_example
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.from_file import TableTask, read_table
 from mecharule_ops.tasks.task_names import make_task, task_from
-from mecharule_ops.tasks.text import Row, first_word, first_word_ended
+from mecharule_ops.tasks.text import OWN, Row, first_word, first_word_ended
 from mecharule_ops.types import BehaviourRecord, Phase
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_task.py"
@@ -139,7 +139,9 @@ def test_words_that_one_prompt_alone_has_find_it(table: Path) -> None:
         task.read("BAD")
     assert typed_example(task, "BAD") == task.holding("BAD") == task.read("so bad ->")
     assert typed_example(task, "so bad ->") == task.read("so bad ->")
-    for several in ("->", "goo", ""):
+    own = typed_example(task, "goo")
+    assert (own.id, own.prompt) == (OWN, "few -> up\ngoo")
+    for several in ("->", ""):
         with pytest.raises(UsageError, match=r"such as '.* ->', or words that one of them alone has"):
             typed_example(task, several)
 

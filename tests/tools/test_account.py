@@ -100,8 +100,7 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
 
 def test_flip_says_what_first_order_expects(copied_run: Path, account: Account) -> None:
     """Lead, drop and prediction are those of the effects."""
-    found = call("flip", {"run": "last", "neuron": str(account.neuron), "prompt": "12 + 31 ="}).data
-    first_order = found["first_order"]
-    assert isinstance(first_order, dict)
+    found = call("flip", {"run": "last", "neuron": str(account.neuron), "prompt": "12 + 31 ="}).as_json
+    first_order, typed = (found[f"unit.{account.neuron}.flip.{part}"] for part in ("first_order", "typed"))
     assert first_order["changes"] == (first_order["drop"] > first_order["lead"])
-    assert first_order["agrees"] == (first_order["changes"] == found["changed"])
+    assert first_order["agrees"] == (first_order["changes"] == typed["flipped"])

@@ -49,7 +49,7 @@ class Facing:
 TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "why": lambda unit, other, of: {"neuron": unit},
     "why-not": lambda unit, other, of: {"neuron": other, "test": True},
-    "flip": lambda unit, other, of: {"neuron": unit, "prompt": of.prompt, "neighbours": 5},
+    "flip": lambda unit, other, of: {"neuron": unit, "prompt": of.prompt},
     "ablate": lambda unit, other, of: {"units": f"{unit},{other}", "yes": True},
     "anchor": lambda unit, other, of: {"neuron": unit, "yes": True},
     "explain": lambda unit, other, of: {"neuron": unit, "parts": "controls", "yes": True},
@@ -61,12 +61,7 @@ TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
     "compare runs": lambda unit, other, of: {"first": "last"},
     "show": lambda unit, other, of: {"table": "units"},
     "tabulate": lambda unit, other, of: {"units": unit, "where": "contains(prompt, '1')", "yes": True},
-    "compare-prompts": lambda unit, other, of: {
-        "neuron": unit,
-        "predicate": of.predicate,
-        "n": 4,
-        "yes": True,
-    },
+    "pairs": lambda unit, other, of: {"neuron": unit, "where": of.predicate, "n": 4, "yes": True},
     "unit": lambda unit, other, of: {"neuron": unit, "topic": "strength"},
 }
 """Every tool that states facts about a run, with what it is told of the strongest and the second unit."""

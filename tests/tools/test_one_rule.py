@@ -38,10 +38,11 @@ def test_why_and_disguise_tell_the_same_rule(copied_run: Path, strongest: str) -
     why, disguise, flip = (
         call("why", {**given, "full": True}),
         call("disguise", given),
-        call("flip", {**given, "prompt": "120 - 7 =", "edits": 0, "neighbours": 1}),
+        call("flip", {**given, "prompt": "120 - 7 =", "edits": 0}),
     )
     assert disguise.data["rule"] == asked.learned
-    assert flip.data["rule"] is None or flip.data["rule"]["text"] == asked.rule
+    rule = flip.as_json[f"unit.{strongest}.flip.rule"]
+    assert rule is None or rule["text"] == asked.rule
     for text in (why.text, disguise.text, flip.text):
         assert str(anchored.rule) not in text
     assert why.text.count("– input rule") + why.text.count("– rule over") <= 2, (
@@ -77,12 +78,11 @@ def test_a_prompt_that_is_wrong_already_is_not_asked_about(copied_run: Path, str
         record = next(record for record in run.records if not record.label)
     prompt = record.example.prompt.rstrip("\n").rsplit("\n", 1)[-1]
     result = call("flip", {"run": str(copied_run), "neuron": strongest, "prompt": prompt})
-    assert result.data["arises"] is False
+    assert list(result.as_json) == [f"unit.{strongest}.flip.does_not_arise", "facts"]
     assert result.text.startswith("The question does not arise: unablated arith-tiny already answers ")
     assert "agrees" not in result.text
-    assert (
-        call("verify", {"what": str(result.data["certificate"]), "run": str(copied_run)}).data["matched"] == 1
-    )
+    certificate = result.facts[0].sources[0].removeprefix("c:")
+    assert call("verify", {"what": certificate, "run": str(copied_run)}).exit_code == 0
 
 
 def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:

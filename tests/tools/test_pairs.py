@@ -13,6 +13,7 @@ from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.questions.matched_prompts import matched, sides
 from mecharule_ops.questions.typed_prompt import unobserved
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.saying.fact import keyed
 from tools.registry import call
 
 CONDITION = "digit(expected, 0) == 1"
@@ -39,19 +40,25 @@ def test_the_table_is_that_of_the_certified_rows(copied_run: Path, monkeypatch: 
     monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
     with opened(copied_run, read_only=True) as run:
         unit = str(run.findings.units()[0].neuron)
-    asked = {"run": str(copied_run), "neuron": unit, "predicate": "the answer's units digit is 1", "n": 10}
-    price = call("compare-prompts", {**asked, "estimate": True}).data["price"]
+    asked = {"run": str(copied_run), "neuron": unit, "where": "the answer's units digit is 1", "n": 10}
+    price = call("pairs", {**asked, "estimate": True}).as_json["price"]
     assert price["example_forwards"] == 2 * 20 + 2 * 10
-    told = call("compare-prompts", {**asked, "yes": True})
     with opened(copied_run, read_only=True) as run:
-        (made,) = (one for one in run.store.certificates() if one.id == told.data["certificate"])
+        before = {one.id for one in run.store.certificates()}
+    told = call("pairs", {**asked, "yes": True, "keep": True})
+    with opened(copied_run, read_only=True) as run:
+        (made,) = (one for one in run.store.certificates() if one.id not in before)
+    assert told.facts[0].sources == (f"c:{made.id}",)
+    free = call("pairs", {**asked, "yes": True})
+    assert free.facts[0].sources == (f"run:{copied_run.stem}",)
+    assert keyed(free.facts) == keyed(told.facts)
     assert all(row.before.label for row in made.rows)
     pairs = list(zip(made.rows[::2], made.rows[1::2], strict=True))
     only = [sum(one.flipped and not two.flipped for one, two in pairs)]
     only.append(sum(two.flipped and not one.flipped for one, two in pairs))
-    counts = told.data["pairs"]
+    counts = told.as_json[told.facts[0].key]
     assert [counts["only_holds"], counts["only_fails"], counts["n"]] == [*only, len(pairs)]
-    assert told.data["p"] == mcnemar_p(*only)
+    assert counts["p"] == mcnemar_p(*only)
     assert f"flips only the one where the right answer's units digit is 1 in {only[0]}" in told.text
 
 
@@ -64,6 +71,6 @@ def test_a_condition_that_no_edit_switches_makes_no_pair(
         unit = str(run.findings.units()[0].neuron)
     asked = {"run": str(copied_run), "neuron": unit}
     with pytest.raises(ClaimNotSupported, match="makes no prompts"):
-        call("compare-prompts", {**asked, "predicate": "a >= 0"})
+        call("pairs", {**asked, "where": "a >= 0"})
     with pytest.raises(UsageError, match="over the prompt"):
-        call("compare-prompts", {**asked, "predicate": "parsed"})
+        call("pairs", {**asked, "where": "parsed"})
