@@ -12,6 +12,7 @@ goes on where it was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypedDict
@@ -31,6 +32,7 @@ from agent.choice import MOST_TOKENS
 from agent.consent import PURSE
 from agent.prose import Checked, Cited, check, cited_in, marked
 from agent.toolbox import Quote, Toolbox, calls_of, cited_of, numbered
+from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
 
 PROMPT = "assistant"
@@ -162,7 +164,7 @@ class Assistant:
         messages = state["messages"]
         text = str(messages[-1].text).strip()
         facts = cited_of(messages)
-        checked = check(text, facts, _asked(messages))
+        checked = check(text, facts, _asked(messages), _refusals(messages), names=self.sheet)
         looked = state.get("looked", [])
         if self.look:
             checked, used = await second_look(self.model, checked, facts)
@@ -222,11 +224,23 @@ def _number(state: State) -> State:
 
 
 def _asked(messages: Sequence[AnyMessage]) -> str:
-    """What the person has said, and of calls that did not run what was asked and why not; a statement may repeat it."""
-    said = [str(one.text) for one in messages if isinstance(one, HumanMessage) and one.name != _CHECK]
+    """What the person has said."""
+    said = (one for one in messages if isinstance(one, HumanMessage) and one.name != _CHECK)
+    return "\n".join(str(one.text) for one in said)
+
+
+def _refusals(messages: Sequence[AnyMessage]) -> tuple[Cited, ...]:
+    """Of calls that did not run what was asked and why not, which have no id; what they quote is not the program's."""
     calls = {call["id"]: call["args"] for one in messages for call in calls_of(one)}
-    refused = (one for one in messages if isinstance(one, ToolMessage) and not one.artifact)
-    return "\n".join([*said, *(f"{calls.get(one.tool_call_id)} {one.text}" for one in refused)])
+    return tuple(
+        Cited(
+            id="",
+            sentence=re.sub(r"'[^']*'", "…", str(one.text)),
+            arguments=canonical_json(calls.get(one.tool_call_id, {})),
+        )
+        for one in messages
+        if isinstance(one, ToolMessage) and not one.artifact
+    )
 
 
 class Verdict(BaseModel):

@@ -45,6 +45,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {"compare": ("first", "second"), "verify
 _ID = re.compile(r"last|[0-9a-f]{4,}|layer \d+|[mna]\d+\.h?\d+")
 LONGEST = 6000
 """Characters of a result that a model reads; what is cut is said."""
+_WRAPPED = 80
+"""Characters of a line from which the next may go on with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +156,19 @@ def _known(name: str, given: Mapping[str, object]) -> Mapping[str, object]:
 
 def statements(result: ToolResult) -> list[dict[str, Any]]:
     """What a result states, each without an id: its facts, and of a table each row under its head."""
-    facts = [{"sentence": fact.said, "sources": list(fact.sources)} for fact in result.facts]
+    facts = [
+        {"sentence": one.said, "sources": list(one.sources), "unit": one.unit or ""} for one in result.facts
+    ]
     if facts:
         return facts
-    return [{"sentence": line.strip(), "sources": []} for line in result.text.splitlines() if line.strip()]
+    lines: list[str] = []
+    for line in filter(None, map(str.strip, result.text.splitlines())):
+        # A line that goes on from the one before states nothing alone.
+        if lines and len(lines[-1]) > _WRAPPED and line[0].islower():
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+    return [{"sentence": line, "sources": [], "unit": ""} for line in lines]
 
 
 def numbered(messages: Sequence[AnyMessage], new: Sequence[ToolMessage]) -> list[ToolMessage]:
@@ -197,6 +208,7 @@ def cited_of(messages: Iterable[AnyMessage]) -> dict[str, Cited]:
             sentence=fact["sentence"],
             arguments=fact.get("arguments", ""),
             sources=tuple(fact.get("sources", ())),
+            unit=fact.get("unit", ""),
         )
         for message in messages
         if isinstance(message, ToolMessage)

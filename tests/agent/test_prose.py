@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sayings import ASKED, FALSE, QUESTION, TRUE
+from scripted_lies import facts_of, quantities, scripted
 
 from agent.prose import MARK, Cited, check, cited_in, marked
+from agent.toolbox import Toolbox
+
+RUN = Path(__file__).parents[1] / "golden" / "b00d.mecharule.xz"
 
 FACTS = {
     "f1": Cited(
@@ -74,38 +82,75 @@ def test_each_sentence_is_judged_by_its_own_facts_and_those_cited_next() -> None
     assert not any(one.fault for one in checked)
 
 
-LIES = ("one more", "one less", "another total", "halved", "swapped", "another unit", "the sign", "doubled")
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The golden run."""
+    path = tmp_path_factory.mktemp("golden") / "b00d.mecharule"
+    path.write_bytes(lzma.decompress(RUN.read_bytes()))
+    return str(path)
 
 
-def _lie(kind: str, flips: int, n: int, unit: int) -> str:
-    told = {
-        "one more": (flips + 1, n),
-        "one less": (flips - 1, n),
-        "another total": (flips, n + 1),
-        "halved": (flips, n // 2 - 1),
-        "swapped": (n, flips),
-        "doubled": (2 * flips + 1, n),
+def test_no_scripted_lie_passes_and_no_truth_is_marked(golden: str) -> None:
+    """64 kinds (16 quantities, 4 falsifications) in 10 forms about the golden run: 640 lies beside 320 truths, in four
+    languages; what is true comes from the values of facts, not from their sentences."""
+    facts, values = facts_of(golden)
+    truths, lies = scripted(quantities(values, facts))
+    assert (len(truths), len({kind for kind, *_ in lies}), len(lies)) == (320, 64, 640)
+    struck = [said for _, said in truths if any(one.fault for one in check(said, facts))]
+    passed = [
+        (kind, said)
+        for kind, _, said, asked in lies
+        if not any(one.fault for one in check(said, facts, asked))
+    ]
+    assert (struck, passed) == ([], [])
+
+
+@pytest.fixture(scope="module")
+def told(golden: str) -> dict[str, Cited]:
+    """Facts of the golden run, as a conversation numbers them."""
+    box = Toolbox(golden)
+    stated = [one for name, given in ASKED for one in box.result(name, given)[1]]
+    numbered = {f"f{place + 1}": one for place, one in enumerate(stated)}
+    return {
+        id: Cited(id=id, sentence=one["sentence"], arguments=one["arguments"], unit=one["unit"])
+        for id, one in numbered.items()
     }
-    if kind in told:
-        return f"m1.{unit} flips {told[kind][0]} of {told[kind][1]} [f1]."
-    if kind == "another unit":
-        return f"m1.{unit + 1} flips {flips} of {n} [f1]."
-    return f"The MCC of m1.{unit} is {-flips / n:.2f} [f1]."
 
 
-@given(
-    kind=st.sampled_from(LIES),
-    flips=st.integers(3, 60),
-    n=st.integers(101, 400),
-    unit=st.integers(0, 500),
-)
-def test_a_false_figure_is_always_marked(kind: str, flips: int, n: int, unit: int) -> None:
-    """Scripted lies about drawn facts: none with a false figure or unit passes, and the true sentence does."""
-    truth = f"m1.{unit} flips {flips} of {n} ({flips / n:.0%}), MCC {flips / n:.2f}"
-    facts = {"f1": Cited(id="f1", sentence=truth)}
-    assert not any(one.fault for one in check(f"{truth} [f1].", facts))
-    lie = _lie(kind, flips, n, unit)
-    assert any(one.fault for one in check(lie, facts)), (truth, lie)
+def cited(said: str, told: Mapping[str, Cited]) -> str:
+    """A sentence with the id of the first fact that holds each text in braces."""
+
+    def id_of(match: re.Match[str]) -> str:
+        return next(id for id, fact in told.items() if match[1] in fact.sentence)
+
+    return re.sub(r"\{(.+?)\}", id_of, said)
+
+
+@pytest.mark.parametrize("said", TRUE)
+def test_a_true_sentence_in_free_words_is_not_marked(said: str, told: Mapping[str, Cited]) -> None:
+    checked = check(cited(said, told), told, QUESTION)
+    assert [one.fault for one in checked] == [""] * len(checked)
+
+
+@pytest.mark.parametrize("said", FALSE)
+def test_a_false_sentence_in_free_words_is_marked(said: str, told: Mapping[str, Cited]) -> None:
+    assert any(one.fault for one in check(cited(said, told), told, QUESTION))
+
+
+def test_each_fact_repeated_word_for_word_stands(told: Mapping[str, Cited]) -> None:
+    for id, fact in told.items():
+        checked = check(f"{fact.sentence.rstrip('.')} [{id}].", {id: fact})
+        assert not any(one.fault for one in checked), (fact.sentence, checked)
+
+
+def test_what_a_refusal_says_may_be_repeated_and_what_it_quotes_may_not() -> None:
+    """It has no id; the arguments of a call are the model's own words."""
+    refused = Cited(
+        id="", sentence="not run: it costs 64 ablated completions, ~2 s (…)", arguments='{"units":"m0.3"}'
+    )
+    assert not any(one.fault for one in check("m0.3 would cost 64 completions.", {}, "", [refused]))
+    asked = Cited(id="", sentence="error: expected a prompt, got …", arguments='{"prompt":"flips 50 of 64"}')
+    assert all(one.fault for one in check("It flips 50 of 64.", {}, "", [asked]))
 
 
 @given(st.text(max_size=200), st.sampled_from(["[f1]", "[f2, f3]", ""]))
