@@ -77,8 +77,8 @@ class Asked:
 
     @property
     def rule(self) -> AnchoredRule | None:
-        """The rule that the run anchored to it."""
-        return None if self.unit is None else self.unit.rule
+        """The rule that is anchored to it, by the run or since."""
+        return next((rule for rule in self.search.anchored if rule.neuron == self.neuron), None)
 
     @property
     def data(self) -> dict[str, object]:
@@ -177,7 +177,7 @@ def example_data(row: ExampleRow) -> dict[str, FactValue]:
     }
 
 
-def rule_data(rule: AnchoredRule | None) -> dict[str, object] | None:
+def rule_data(rule: AnchoredRule | None) -> dict[str, FactValue] | None:
     """A rule that held-out records bear out, with its score; None when there is none."""
     interval = predicts(rule)
     if rule is None or rule.held_out is None or interval is None:

@@ -224,7 +224,7 @@ def _beside(run: Run, unit: Neuron, regime: Regime) -> tuple[AgonistControls, Ce
     most, main = _drawn(run), run.intervention(unit.basis)
     fresh = beside(run, [unit], regime, most=most)
     (controls,) = decided(fresh, alpha=run.config.alpha, epsilon=run.config.epsilon)
-    run.store.put(keys.controls(unit, regime), encode(controls))
+    run.keep_of_unit(keys.controls(unit, regime), controls)
     records = {"held-out": control_records(run, regime).tolist()}
     others = units_beside(run, unit, most)[0][:CERTIFIED]
     each = ablation_rows(run, main, [(one,) for one in others], records)

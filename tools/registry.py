@@ -102,7 +102,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("slices", arguments.SlicesArguments, home="run_slices"),
         Tool("candidates", arguments.CandidatesArguments, home="listing", over=True),
         Tool("localise", arguments.LocaliseArguments, works=True, home="search_again"),
-        Tool("anchor", arguments.AnchorArguments, works=True, home="unit_rule"),
+        Tool("anchor", arguments.AnchorArguments, works=True, over=True),
         Tool("explain", arguments.ExplainArguments, works=True, over=True),
         Tool("gates", arguments.GatesArguments, works=True, over=True),
         Tool("covers", arguments.CoversArguments, home="unit_rule"),

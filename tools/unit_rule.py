@@ -1,4 +1,4 @@
-"""A unit's rule: what else it covers, whether it is the splitter in disguise, and one made for a unit that has none."""
+"""A unit's rule: what else it covers, and whether it is the splitter in disguise."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from mecharule_ops.certificates.certificate import hidden
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.findings.records import Unit
-from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.numbers import of_n, percent
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_direction, opened
-from mecharule_ops.saying.rules import anchored_words, predicts
+from mecharule_ops.run.opening import opened
 from mecharule_ops.saying.unit_rules import told_rule
 from mecharule_ops.subsets import some_places
-from mecharule_ops.types import AnchoredRule, FlipCount, Neuron, Regime, Share
-from tools._ablations import accepted, price_words
-from tools._accounts import Asked, finite, rule_data
-from tools.arguments import AnchorArguments, CoversArguments, DisguiseArguments
+from mecharule_ops.types import Share
+from tools._accounts import Asked, finite
+from tools.arguments import CoversArguments, DisguiseArguments
 from tools.registry import Tell, ToolResult, stated
 
 SHOWN = 8
@@ -129,51 +126,3 @@ def _word(agree: Share, score: float | None, floor: float) -> str:
     if agree.count == agree.n:
         return "Yes"
     return "Largely" if score is not None and score >= floor else "No"
-
-
-def anchor(given: AnchorArguments, tell: Tell) -> ToolResult:
-    """The run's own rule of the unit, or one made now, scored on held-out records; or the price.
-
-    One made now is corrected with the rules of the run, not with others asked so: its ablations are kept, it is not.
-    """
-    with opened(given.run) as run:
-        asked = Asked.of(run, given)
-        neuron, findings, regime, rule = asked.neuron, asked.findings, asked.regime, asked.rule
-        check_direction(run.id, regime, hidden=run.config.suppress_only)
-        price = price_words(run, 0 if rule else len(run.eligible(regime)))
-    if given.estimate:
-        return price.stated(findings.run)
-    if rule is None:
-        accepted(price, given.yes, tell)
-        with opened(given.run, write=True, tell=tell) as run:
-            rule = _made(run, neuron, regime)
-    data = {
-        **asked.data,
-        "rule": rule_data(rule),
-        "floors": {"mcc": findings.mcc_floor, "coverage": findings.coverage_floor},
-        "hq_t": findings.is_hq_t(rule),
-        "flips": rule.flips,
-        "n": rule.eligible,
-    }
-    said = [
-        f"Switching {neuron} off flips {of_n(FlipCount(flips=rule.flips, n=rule.eligible))} of the records that start "
-        f"{findings.words.of(bool(regime.value))}",
-        f"When it flips, by the rule that the paper anchors: {anchored_words(rule, findings.run)}",
-    ]
-    if predicts(rule) is not None:
-        floors = f"MCC {findings.mcc_floor:g} and coverage {findings.coverage_floor:g} held out"
-        reaches = "reaches" if findings.is_hq_t(rule) else "does not reach"
-        said.append(f"It {reaches} the paper's floors of a rule of high quality ({floors})")
-    return stated(data, asked.facts(said))
-
-
-def _made(run: Run, neuron: Neuron, regime: Regime) -> AnchoredRule:
-    """As the pipeline anchors, corrected together with the rules that the run has.
-
-    Cost: one example-forward a record of D_b, less what is stored.
-    """
-    from mecharule_ops.run.unit_flips import anchored_rule
-
-    eligible = run.eligible(regime)
-    made = anchored_rule(run, neuron, regime, eligible, run.flips([(neuron,)], eligible, regime)[0])
-    return anchored_beside(made, run.rule_ps(), run.findings.alpha)

@@ -137,14 +137,13 @@ class Backend:
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
-        from mecharule_ops.findings.as_json import from_json
-        from mecharule_ops.store.keys import FINDINGS
+        from mecharule_ops.run.contents import RunContents
 
         assert session.run is not None
         with self._file(session.run) as store:
-            session.certificates = store.certificates()
-            if store.has(FINDINGS):
-                session.findings = from_json(store.get(FINDINGS))
+            session.certificates, run = store.certificates(), RunContents(store)
+            if run.finished:
+                session.findings = run.findings
                 session.turns.append(Entry(who="agent", text=_in_short(session.findings)))
 
     def investigate(self, run: str, question: str, tell: Tell) -> ToolResult:

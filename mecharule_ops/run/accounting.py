@@ -13,7 +13,6 @@ from functools import partial
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, LeadsAndDrops, PredictionScore
@@ -169,7 +168,7 @@ def kept_accounts(
             ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
         if run.finished:
             account = account_beside(account, run.rule_ps(unit, regime), run.findings.alpha)
-        run.store.put(keys.account(unit, regime), encode(account))
+        run.keep_of_unit(keys.account(unit, regime), account)
         yield account
 
 

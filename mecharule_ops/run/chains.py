@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
-from mecharule_ops.codec import encode
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
 from mecharule_ops.findings.records import Findings
@@ -146,7 +145,7 @@ def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certifi
         pairs_certificate=None if paired is None else paired.id,
         notes=asked.notes if flipped.any() else (*asked.notes, NO_FLIP),
     )
-    run.store.put(keys.chain(unit, regime), encode(chain))
+    run.keep_of_unit(keys.chain(unit, regime), chain)
     return chain
 
 

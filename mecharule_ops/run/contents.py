@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,14 +18,14 @@ from jaxtyping import Bool, Float, Int
 from mecharule_ops.candidates import top_candidates, unranked
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
-from mecharule_ops.codec import decode
+from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.shown import account_ps, anchored_ps
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.findings.worded import account_worded, findings_worded
@@ -41,12 +41,30 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
+from mecharule_ops.types import (
+    AnchoredRule,
+    Basis,
+    BehaviourRecord,
+    Candidates,
+    Columns,
+    Intervention,
+    Neuron,
+    Regime,
+)
 
 if TYPE_CHECKING:
     from mecharule_ops.run.planning import SearchPlan
     from mecharule_ops.state.run_state import RunState
     from mecharule_ops.state.search_view import SearchView
+
+
+_OfUnit = TypeVar("_OfUnit", AnchoredRule, Account, AgonistControls)
+_FORMS: Mapping[str, Any] = {
+    keys.ANCHORED: AnchoredRule,
+    keys.ACCOUNT: Account,
+    keys.CONTROLS: AgonistControls,
+}
+"""What is kept of a unit under a name of each kind."""
 
 
 class Splitter(NamedTuple):
@@ -259,7 +277,7 @@ class RunContents:
         Of a finished run as its findings have it: which rules are shown is decided over all of them at the end.
         """
         known = self.findings.unit(unit, regime) if self.finished else None
-        if known is not None and known.account is not None:
+        if known is not None:
             return known.account
         kept = self.store.find(keys.account(unit, regime))
         return None if kept is None else account_worded(decode(Account, kept), self.task)
@@ -268,7 +286,7 @@ class RunContents:
         """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
         own = None if but is None or regime is None else keys.account(but, regime)
         ps = [p for search in self.findings.searches for p in anchored_ps(search.anchored)]
-        for name in keys.accounts(self.store.names()):
+        for name in keys.of_units(keys.ACCOUNT, self.store.names()):
             if name != own:
                 ps += account_ps(decode(Account, self.store.get(name)))
         return ps
@@ -281,8 +299,8 @@ class RunContents:
     def controls(self, unit: Neuron, regime: Regime) -> AgonistControls | None:
         """The controls of the report that ranked it among random units, else those made later; None without any."""
         known = self.findings.unit(unit, regime) if self.finished else None
-        if known is not None and known.controls is not None and known.controls.basis is not None:
-            return known.controls
+        if known is not None:
+            return known.controls if known.controls is not None and known.controls.basis is not None else None
         kept = self.store.find(keys.controls(unit, regime))
         return None if kept is None else decode(AgonistControls, kept)
 
@@ -314,10 +332,47 @@ class RunContents:
 
     @cached_property
     def findings(self) -> Findings:
-        """The report's data of a finished run. Raises `StoreError` when the run has not finished."""
-        found = from_json(self.store.get(keys.FINDINGS))
+        """What a finished run found and what was measured of its units since, so that one rule is told of each.
+
+        Raises `StoreError` when the run has not finished.
+        """
+        found = self._with_later(from_json(self.store.get(keys.FINDINGS)))
         try:
             return findings_worded(found, self.task)
         except UsageError:
             # What was found can be read where a task of one's own is gone.
             return found
+
+    def _with_later(self, found: Findings) -> Findings:
+        searches = tuple(
+            search
+            if search.suppressed
+            else replace(
+                search,
+                anchored=self._and_later(keys.ANCHORED, search, search.anchored),
+                accounts=self._and_later(keys.ACCOUNT, search, search.accounts),
+                controls=self._and_later(keys.CONTROLS, search, search.controls),
+            )
+            for search in found.searches
+        )
+        chains = {(chain.unit, chain.regime): chain for chain in found.chains}
+        for name in keys.of_units(keys.CHAIN, self.store.names()):
+            chain = decode(Chain, self.store.get(name))
+            chains[chain.unit, chain.regime] = chain
+        return replace(found, searches=searches, chains=tuple(chains.values()))
+
+    def _and_later(self, kind: str, search: SearchOutcome, known: tuple[_OfUnit, ...]) -> tuple[_OfUnit, ...]:
+        """What the report has of units of a search, then what was measured of others; controls that ranked none go."""
+        parts = {one.neuron: one for one in known}
+        final = {unit for unit, one in parts.items() if getattr(one, "basis", one) is not None}
+        about = f"{kind}{search.regime.value}-"
+        for name in keys.of_units(about, self.store.names()):
+            unit = Neuron.parse(name.removeprefix(about))
+            if unit.basis is search.intervention.basis and unit not in final:
+                parts[unit] = decode(_FORMS[kind], self.store.get(name))
+        return tuple(parts.values())
+
+    def keep_of_unit(self, name: keys.Artefact[dict[str, Any]], measured: object) -> None:
+        """Put what was measured of a unit into the file; the findings have it from now on."""
+        self.store.put(name, encode(measured))
+        self.__dict__.pop("findings", None)

@@ -159,5 +159,6 @@ def shown_of_all(findings: Findings) -> str:
         return ""
     shown = sum(rule.shown for rule in rules)
     are = "is" if 1 in (shown, len(rules)) else "are"
-    over = f"corrected for {tests[0].rules}, α = {short(tests[0].level)}"
+    over = " to ".join(map(str, sorted({test.rules for test in tests})))  # Those learned later are more.
+    over = f"corrected for {over}, α = {short(tests[0].level)}"
     return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown ({over})"

@@ -118,8 +118,8 @@ CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")
 GATES = Artefact[list[Any]]("gates")
 """All gates that were learned on the run, encoded, in order."""
 
+ACCOUNT, ANCHORED, CHAIN, CONTROLS = "account-", "anchored-", "chain-", "controls-"
 _REPLACEMENT, _CONTEXT, _PACE, _SLOPE = "replacement-", "context-", "pace-", "slope-"
-_ACCOUNT = "account-"
 
 
 def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
@@ -129,22 +129,27 @@ def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
 
 def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """The account of one unit, encoded."""
-    return Artefact(f"{_ACCOUNT}{regime.value}-{unit}")
+    return Artefact(f"{ACCOUNT}{regime.value}-{unit}")
 
 
-def accounts(names: Iterable[str]) -> list[Artefact[dict[str, Any]]]:
-    """Those of some names that are accounts."""
-    return [Artefact(name) for name in names if name.startswith(_ACCOUNT)]
+def anchored(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """The anchored rule of one unit, encoded, where it was made after the report."""
+    return Artefact(f"{ANCHORED}{regime.value}-{unit}")
+
+
+def of_units(kind: str, names: Iterable[str]) -> list[Artefact[dict[str, Any]]]:
+    """Those of some names that are of one kind, each of one unit: accounts, anchored rules, chains or controls."""
+    return [Artefact(name) for name in names if name.startswith(kind)]
 
 
 def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """How the flips of one unit come about, encoded."""
-    return Artefact(f"chain-{regime.value}-{unit}")
+    return Artefact(f"{CHAIN}{regime.value}-{unit}")
 
 
 def controls(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """The controls beside one unit, encoded, where they were made after the report."""
-    return Artefact(f"controls-{regime.value}-{unit}")
+    return Artefact(f"{CONTROLS}{regime.value}-{unit}")
 
 
 def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:

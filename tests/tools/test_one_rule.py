@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.links import TokenPush
 from mecharule_ops.numbers import told_apart
+from mecharule_ops.report.tables import RULE
 from mecharule_ops.rules.families import Family
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.saying.account_facts import account_verdict, registered_sentence, writes_sentence
 from mecharule_ops.saying.chain_lines import NAMED_FROM, chain_links
+from mecharule_ops.saying.unit_rules import learned_rules, shown_of_all, told_rule, when_told
 from mecharule_ops.types import Regime
 from tools.registry import call
 
@@ -52,6 +55,32 @@ def test_why_and_disguise_tell_the_same_rule(copied_run: Path, strongest: str) -
         len({line for line in why.text.splitlines() if "– input rule" in line and line.startswith("When")})
         <= 1
     )
+
+
+@pytest.mark.parametrize("made", [("explain", {"parts": "drive"}), ("anchor", {})], ids=lambda made: made[0])
+def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tuple[str, Any]) -> None:
+    """By `why`, in the table, on the page and in `flip`: `why` had a new one where all others kept the old."""
+    name, asked = made
+    with opened(str(copied_run)) as run:
+        before = findings_of(run)
+        unit = next(one.neuron for one in before.units() if one.account is None and one.rule is None)
+    given = {"run": str(copied_run), "neuron": str(unit)}
+    call(name, {**given, **asked, "yes": True})
+    with opened(str(copied_run)) as run:
+        after = findings_of(run)
+    known = after.unit(unit, Regime.BASELINE_POSITIVE)
+    chances = [rule.chance.rules for rule in learned_rules(after.searches[0]) if rule.chance]
+    assert known is not None
+    told = told_rule(known.account, known.rule)
+    assert told is not None
+    said = when_told(known.account, known.rule, "b00d")
+    assert said in call("why", given).text
+    rows = call("show", {"run": str(copied_run), "table": "rules", "limit": 500}).as_json["rows"]
+    assert [row[RULE] for row in rows if (row["unit"], row["family"]) == (str(unit), told.family)] == [
+        told.learned or told.absent
+    ]
+    assert max(chances) > min(chances), "corrected together with those that were there before"
+    assert f"corrected for {min(chances)} to {max(chances)}" in shown_of_all(after)
 
 
 def test_tokens_that_hardly_move_are_not_named(copied_run: Path, strongest: str) -> None:

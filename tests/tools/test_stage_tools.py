@@ -90,7 +90,7 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(cop
         known = run.findings.searches[0].anchored[0]
         eligible = run.eligible(Regime.BASELINE_POSITIVE)
     own = _data("anchor", run="last", neuron=str(known.neuron))
-    assert own["rule"]["text"] == known.rule
+    assert own[f"unit.{known.neuron}.anchored.rule"]["text"] == known.rule
     assert _data("anchor", run="last", neuron=str(known.neuron), estimate=True)["price"] == {
         "example_forwards": 0,
         "seconds": 0.0,
@@ -102,7 +102,8 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(cop
         engine = run.engine(run.intervention(Neuron.parse("m0.0").basis))
         flips = int(np.count_nonzero(~engine.labels([(Neuron.parse("m0.0"),)], eligible.tolist())[0]))
         assert run.cost.example_forwards == 0
-    assert (made["flips"], made["n"]) == (flips, len(eligible))
+    assert made["unit.m0.0.anchored.flips"] == {"flips": flips, "n": len(eligible)}
+    assert _data("anchor", run="last", neuron="m0.0", estimate=True)["price"]["example_forwards"] == 0
 
 
 def test_the_tool_says_what_the_report_says_and_certifies_the_random_units(copied_run: Path) -> None:
