@@ -225,8 +225,7 @@ def test_help_and_the_list_of_runs_load_no_numerical_package(
     [
         ["why", "last", "UNIT"],
         ["why-not", "last", "m0.0"],
-        ["covers", "last", "UNIT"],
-        ["shared", "last", "UNIT"],
+        ["why", "last", "UNIT", "--full"],
         ["show", "--section", "missed"],
         ["show"],
         ["ask", "last", "why does the strongest neuron flip?", "--llm", "none"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 
@@ -81,11 +80,6 @@ class Asked:
         return next((rule for rule in self.search.anchored if rule.neuron == self.neuron), None)
 
     @property
-    def data(self) -> dict[str, object]:
-        """Run, unit and direction as JSON."""
-        return about(self.findings.run, self.neuron, self.regime)
-
-    @property
     def told(self) -> UnitRule | None:
         """The one rule that is told of it."""
         return told_rule(self.account, self.rule)
@@ -94,17 +88,6 @@ class Asked:
     def told_words(self) -> str:
         """That rule in a sentence, or why there is none."""
         return told_words(self.account, self.rule, self.findings.run)
-
-    def facts(self, said: Sequence[str], kinds: str = "") -> list[Fact]:
-        """Sentences about the unit that rest on the run."""
-        return [
-            fact(sentence, f"run:{self.findings.run}", unit=self.neuron, kinds=kinds) for sentence in said
-        ]
-
-
-def about(run: str, neuron: Neuron, regime: Regime) -> dict[str, object]:
-    """What an answer about a unit begins with, as JSON."""
-    return {"run": run, "neuron": str(neuron), "regime": regime.value}
 
 
 def direction(run: Run, asked: str | None) -> Regime:
@@ -139,31 +122,6 @@ def slice_name(total: SliceTotal) -> str:
 def _flipped_rows(certificate: Certificate, show_text: bool) -> list[ExampleRow]:
     """The flipped examples; their texts are left out where the task conceals them, unless asked for."""
     return [row for row in shown_rows(certificate, show_text) if row.flipped]
-
-
-def flipped_data(certificate: Certificate, show_text: bool) -> dict[str, object]:
-    """The flipped examples, at most `_MOST`, how many there are, and the certificate that holds them all."""
-    rows = _flipped_rows(certificate, show_text)
-    return {
-        "flipped": [example_data(row) for row in rows[:_MOST]],
-        "flipped_in_all": len(rows),
-        "begins_most_often": _first_word(certificate),
-        "unharmed": _unharmed(certificate, show_text),
-        "certificate": certificate.id,
-    }
-
-
-def _first_word(certificate: Certificate) -> list[object]:
-    """The word with which most flipped answers begin, and in how many; empty and 0 of a concealed task."""
-    rows = [] if is_concealed(certificate.task) else _flipped_rows(certificate, True)
-    first = filter(None, (first_word(row.after.text) for row in rows))
-    return list(next(iter(Counter(first).most_common(1)), ("", 0)))
-
-
-def _unharmed(certificate: Certificate, show_text: bool) -> dict[str, FactValue] | None:
-    """The first example that keeps its answer."""
-    rows = shown_rows(certificate, show_text)
-    return next((example_data(row) for row in rows if row.before.text == row.after.text), None)
 
 
 def example_data(row: ExampleRow) -> dict[str, FactValue]:
@@ -241,26 +199,25 @@ def finite(value: float) -> float | None:
 def flips_fact(
     certificate: Certificate,
     known: Unit | None = None,
-    kinds: str = "",
     key: str = "",
     value: FactValue = None,
 ) -> Fact:
     """What the certified units flip; `known` as in `slices_words`."""
     names, alone = " and ".join(certificate.units), len(certificate.units) == 1
     said = f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate, known)}"
-    return fact(said, f"c:{certificate.id}", unit=names if alone else None, kinds=kinds, key=key, value=value)
+    return fact(said, f"c:{certificate.id}", unit=names if alone else None, key=key, value=value)
 
 
-def flipped_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:
+def flipped_fact(certificate: Certificate, show_text: bool) -> Fact:
     """The first few flipped examples, and how many more there are."""
     asked = asked_of(certificate, show_text)
     said = [f"{asked[row]} {change_words(row)}" for row in _flipped_rows(certificate, show_text)]
     count = max(1, min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM)))
     more = f" … {len(said) - count} more" if len(said) > count else ""
-    return fact(f"Flipped: {' · '.join(said[:count]) or 'none'}{more}", f"c:{certificate.id}", kinds=kinds)
+    return fact(f"Flipped: {' · '.join(said[:count]) or 'none'}{more}", f"c:{certificate.id}")
 
 
-def instead_fact(certificate: Certificate, kinds: str = "") -> Fact | None:
+def instead_fact(certificate: Certificate) -> Fact | None:
     """How many flipped answers begin with a word of their prompt, or with one word, more than before; None for few."""
     rows = [] if is_concealed(certificate.task) else _flipped_rows(certificate, True)
     asked = asked_of(certificate, True)
@@ -284,7 +241,14 @@ def instead_fact(certificate: Certificate, kinds: str = "") -> Fact | None:
         said.append(f"most often with {word!r} ({often}×)")
     if not said:
         return None
-    return fact(f"Instead, {', '.join(said)}", f"c:{certificate.id}", kinds=kinds)
+    value: FactValue = {
+        "flips": len(rows),
+        "copied": copied,
+        "copied_before": held,
+        "word": word,
+        "often": often,
+    }
+    return fact(f"Instead, {', '.join(said)}", f"c:{certificate.id}", value=value)
 
 
 def asked_of(certificate: Certificate, show_text: bool) -> dict[ExampleRow, str]:
@@ -293,7 +257,7 @@ def asked_of(certificate: Certificate, show_text: bool) -> dict[ExampleRow, str]
     return dict(zip(rows, what_differs([row.prompt for row in rows]), strict=True))
 
 
-def example_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> Fact:
+def example_fact(certificate: Certificate, show_text: bool) -> Fact:
     """Two flipped answers before and after, and one that the ablation leaves alone."""
     rows = shown_rows(certificate, show_text)
     asked = asked_of(certificate, show_text)
@@ -302,7 +266,7 @@ def example_fact(certificate: Certificate, show_text: bool, kinds: str = "") -> 
     said = " · ".join(flipped) or "No answer flips"
     if spared is not None:
         said += f" (unharmed: {asked[spared]} {beginning(spared.before.text)})"
-    return fact(said, f"c:{certificate.id}", kinds=kinds)
+    return fact(said, f"c:{certificate.id}")
 
 
 def change_words(row: ExampleRow) -> str:
@@ -323,3 +287,10 @@ def controls_facts(
         parts = "; ".join(control_parts(controls, main, tau))
         said = [f"Beside controls: {claims_words(controls)}", f"Controls: {parts}"]
     return tuple(fact(sentence, source) for sentence in said)
+
+
+def flips_of(first: Certificate, second: Certificate) -> tuple[set[int], set[int], int]:
+    """(examples that each flips, of those that both were tested on; how many these are)."""
+    tested = set(first.example_ids) & set(second.example_ids)
+    left, right = ({row.example for row in one.rows if row.flipped} & tested for one in (first, second))
+    return left, right, len(tested)

@@ -57,5 +57,13 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> ToolResult:
         facts.append(fact(said, source, unit=unit, key=f"{key}.high_quality", value=value))
     if asked.account is not None:
         said = f"Elsewhere the rule over the prompt alone is told of {unit}: {asked.told_words}"
-        facts.append(fact(said, source, unit=unit, key=f"unit.{unit}.rule", value=asked.told and asked.told.learned))
+        facts.append(
+            fact(
+                said,
+                source,
+                unit=unit,
+                key=f"unit.{unit}.rule",
+                value=asked.told.learned if asked.told else None,
+            )
+        )
     return of_facts(facts)

@@ -49,8 +49,6 @@ RunSection = Literal[
 """What `show` tells of a run in sentences."""
 ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candidates", "slices"]
 """What `show` prints as a table."""
-UnitTopic = Literal["strength", "chance", "held-out", "selective", "rules", "replacement"]
-"""What `unit` can be asked."""
 Explained = Literal["drive", "chain", "controls"]
 """What `explain` can be asked."""
 Accepted = Annotated[bool, Field(description="accept a price above a minute")]
@@ -122,7 +120,9 @@ class WhyArguments(DirectedArguments):
     """explain a unit: what breaks, when, how and how sure, with examples and the proof"""
 
     show_text: ShowText = False
-    full: bool = Field(False, description="every fact: bounds, selectivity, controls")
+    full: bool = Field(
+        False, description="all that is stored: bounds, controls, rules, who flips the same examples"
+    )
 
 
 class WhyNotArguments(PricedArguments, DirectedArguments):
@@ -322,26 +322,6 @@ class GatesArguments(PricedArguments, OfRunArguments):
         None, title="DIR", description="write the gates there, for a plain transformers model"
     )
     again: bool = Field(False, description="make them again where the run holds them already")
-
-
-class CoversArguments(DirectedArguments):
-    """what else a unit's rule covers: records on which it fires, units with the same rule"""
-
-    show_text: ShowText = False
-
-
-class SharedArguments(DirectedArguments):
-    """which certified units flip the same examples as this one"""
-
-
-class DisguiseArguments(DirectedArguments):
-    """is a unit's rule the splitter in disguise: how often the two agree on held-out records"""
-
-
-class UnitArguments(DirectedArguments):
-    """the figures of a unit: its counts and bounds, chance, held-out records, selectivity, rules, other baselines"""
-
-    topic: UnitTopic = Field("strength", description="what is asked about")
 
 
 class RunsArguments(Arguments):

@@ -30,9 +30,8 @@ from mecharule_ops.run.opening import (
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipEstimate, Neuron, Regime
-from tools._accounts import flips_fact, slices_data
+from tools._accounts import flips_fact, flips_of, slices_data
 from tools.arguments import CompareArguments
-from tools.overlap import flips_of
 from tools.result import Tell, ToolResult, of_facts
 
 SHOWN = 10

@@ -86,7 +86,7 @@ class Tool:
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
-        Tool("why", arguments.WhyArguments),
+        Tool("why", arguments.WhyArguments, over=True),
         Tool("why-not", arguments.WhyNotArguments, works=True, over=True),
         Tool("flip", arguments.FlipArguments, works=True, over=True),
         Tool("ablate", arguments.AblateArguments, works=True, over=True),
@@ -105,10 +105,6 @@ TOOLS: Mapping[str, Tool] = {
         Tool("anchor", arguments.AnchorArguments, works=True, over=True),
         Tool("explain", arguments.ExplainArguments, works=True, over=True),
         Tool("gates", arguments.GatesArguments, works=True, over=True),
-        Tool("covers", arguments.CoversArguments, home="unit_rule"),
-        Tool("shared", arguments.SharedArguments, home="overlap"),
-        Tool("disguise", arguments.DisguiseArguments, home="unit_rule"),
-        Tool("unit", arguments.UnitArguments),
         Tool("runs", arguments.RunsArguments),
         Tool("show", arguments.ShowArguments, over=True),
         Tool("compare", arguments.CompareArguments, works=True, over=True),

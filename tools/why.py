@@ -1,33 +1,33 @@
-"""Why a unit counts as an agonist: its account, with the certificate that every number rests on."""
+"""Why a unit counts as an agonist: all that is stored of it, with the certificate that every number rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
-from mecharule_ops.certificates.certificate import Certificate
+import numpy as np
+
+from mecharule_ops.certificates.certificate import Certificate, hidden, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
-from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.numbers import percent, plural, signed, told_apart
+from mecharule_ops.numbers import of_n, percent, plural, signed, told_apart
+from mecharule_ops.plain_text import last_line
+from mecharule_ops.questions.firing import rule_fires
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import opened
 from mecharule_ops.run.registered_claims import claims_of
-from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.account_facts import (
-    BREAKS,
-    CARRIERS,
-    PREDICTION,
     READS,
     REGISTERED,
     SAID_SURE,
     SAID_WHEN,
-    THROUGH,
     WHEN,
     WRITES,
     explained,
@@ -35,164 +35,407 @@ from mecharule_ops.saying.account_facts import (
 )
 from mecharule_ops.saying.claims import counts_words
 from mecharule_ops.saying.control_facts import beside_random, brief_rank, split_words
-from mecharule_ops.saying.fact import Fact, fact
+from mecharule_ops.saying.fact import Fact, FactValue, fact
 from mecharule_ops.saying.flips import both_slices, leaning
+from mecharule_ops.saying.rules import briefly, clipped, short
 from mecharule_ops.saying.searches import search_name, searched_words
 from mecharule_ops.saying.shown_units import evidence_data, evidence_words
-from mecharule_ops.saying.unit_rules import told_rule, told_words, when_told
-from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState
-from mecharule_ops.types import FlipCount
+from mecharule_ops.saying.unit_rules import UnitRule, rules_of, shown_words, told_rule, when_told
+from mecharule_ops.store.ledger import HypothesisState
+from mecharule_ops.subsets import some_places
+from mecharule_ops.types import FlipCount, Share
 from tools._ablations import price_words
 from tools._accounts import (
     Asked,
-    about,
     controls_data,
     controls_facts,
+    example_data,
     example_fact,
     finite,
-    flipped_data,
     flipped_fact,
+    flips_of,
     instead_fact,
-    rule_data,
 )
 from tools.arguments import WhyArguments
-from tools.registry import Tell, ToolResult, stated
+from tools.result import Tell, ToolResult, of_facts
 
 MOST_CLAIMS = 2
-"""Registered predictions that an explanation tells, in the order in which they were registered."""
+"""Registered predictions that were shown, in the order of registration, which the short answer tells."""
+EXAMPLES = 8
+"""Records on which its rule holds, named."""
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 """Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
+BRIEF = frozenset(
+    (
+        "evidence",
+        "flips",
+        "certificate",
+        "instead",
+        "when",
+        "breaks",
+        "through",
+        "claims",
+        "rank",
+        "selective",
+        "least",
+    )
+)
+"""What the short answer tells; of a head also what it reads, of a channel or neuron what it writes."""
 _WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
-_KINDS = {
-    WHEN: "why when responds",
-    BREAKS: "why breaks",
-    READS: "reads writes",
-    WRITES: "reads writes",
-    THROUGH: "why through",
-    CARRIERS: "through",
-    PREDICTION: "when prediction",
-    REGISTERED: "why sure mind",
-}
-"""The kinds of question that each part of an explanation answers, in the order of an answer."""
 
 
-def why(given: WhyArguments, tell: Tell) -> ToolResult:
+def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
     """The account of a localized unit, from what is stored; where no certificate is, the command that makes one.
 
     Raises `ClaimNotSupported` for a unit that the search did not localize.
     """
-    with opened(given.run) as run:
-        asked = Asked.of(run, given)
-        findings, neuron, known, search = asked.findings, asked.neuron, asked.unit, search_name(asked.search)
-        if known is None:
-            raise ClaimNotSupported(
-                f"{neuron} was not localized in run {findings.run} ({search}), so there is nothing to "
-                f"explain; ask `mecharule why-not {findings.run} {neuron}`"
-            )
-        chain = run.chain(neuron, asked.regime)
-        learned = asked.account
-        certificate = _stored(run.store.certificates(str(neuron)), known)
-        examples = _examples(run, known, certificate, given.show_text)
-        claims = claims_of(run, neuron, asked.regime)
-        claimed = list(_claimed(run, claims))
-    parts = explained(neuron, learned, chain, findings.run)
-    if learned is None and known.rule is not None:
-        parts[WHEN] = _anchored(findings, known, certificate)
-    data = {
-        "run": findings.run,
-        "explanation": [part.cited for part in explanation(parts)],
-        "parts": {name: part.cited for name, part in parts.items()},
-        "account": None if learned is None else encode(learned),
-        "chain": None if chain is None else encode(chain),
-        "search": search,
-        "claims": [encode(entry) for _, entry in claims],
-        **_data(findings, known, certificate, given.show_text, learned),
-    }
-    below = () if known.is_tau_agonist else unit_evidence.strength(findings, asked.search, neuron, known)
-    facts = (
-        *_flips(findings, known, certificate, examples),
-        *asked.facts(list(below)[1:], "why"),
-        *_explanation(parts, chain, asked.facts(claimed, "why when")),
-        *asked.facts([f"The rule of {neuron}: {asked.told_words}"], "rule"),
-        *_sure(findings, known, parts),
-        *_refutations(findings, known, certificate, learned),
-    )
-    shown = facts if given.full else [one for one in facts if "why" in one.kinds]
-    return replace(stated(data, shown), facts=facts)
-
-
-def _examples(run: Run, known: Unit, certificate: Certificate | None, show_text: bool) -> tuple[Fact, Fact]:
-    """Two answers before and after, then more of them; without a certificate what would measure them, at what price."""
-    if certificate is not None:
-        return (
-            example_fact(certificate, show_text, "why flipped breaks"),
-            flipped_fact(certificate, show_text, "flipped"),
+    asked = Asked.of(run, given)
+    if asked.unit is None:
+        raise ClaimNotSupported(
+            f"{asked.neuron} was not localized in run {run.id} ({search_name(asked.search)}), so there is nothing to "
+            f"explain; ask `mecharule why-not {run.id} {asked.neuron}`"
         )
-    regime = known.search.regime
-    other = "" if regime is run.regimes[0] else f" --regime {regime.value}"
-    price = price_words(run, len(run.slices(regime).positions))
-    said = (
-        "The counts are the search's; no answers before and after are stored, and no certificate: "
-        f"`mecharule ablate {run.id} {known.neuron}{other}` makes one ({price.words})"
-    )
-    missing = fact(said, f"run:{run.id}", unit=known.neuron, kinds="why flipped breaks")
-    return missing, missing
+    told = _Told(run, asked, asked.unit, given.show_text)
+    facts, brief = list(told.facts()), set(BRIEF)
+    if not given.full:
+        heads = told.chain is None or bool(told.chain.reads.heads)
+        brief |= {
+            READS if heads else WRITES,
+            *(() if asked.unit.is_tau_agonist else ("interval", "observed")),
+        }
+        shown = [one.key for one in facts if one.value == "supported"][:MOST_CLAIMS]
+        facts = [one for one in facts if one.key in shown or one.key.removeprefix(f"{told.key}.") in brief]
+    return of_facts(facts)
 
 
-def _source(findings: Findings, certificate: Certificate | None) -> str:
-    """Where the unit's counts can be checked."""
-    return f"run:{findings.run}" if certificate is None else f"c:{certificate.id}"
+@dataclass(frozen=True)
+class _Told:
+    """Everything that is told of one unit, in the order of an answer."""
 
+    run: Run
+    asked: Asked
+    known: Unit
+    show_text: bool
 
-def _flips(
-    findings: Findings, known: Unit, certificate: Certificate | None, examples: tuple[Fact, Fact]
-) -> Iterator[Fact]:
-    """What switching it off does, beside random units, with examples; then its counts on the two halves."""
-    agonist, unit, source = known.agonist, known.neuron, _source(findings, certificate)
-    selectivity = known.estimate.signed_selectivity
-    if known.is_tau_agonist and not known.is_shown:
-        yield _judged(findings, known)
-    yield switched_off(findings, known, certificate)
-    yield examples[0]
-    instead = None if certificate is None else instead_fact(certificate, "why flipped breaks")
-    if instead is not None:
-        yield instead
-    counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
-    yield fact(f"Ablating {unit} alone flips {counted}", source, unit=unit, kinds="strength when controls")
-    yield fact(
-        f"{unit} ({agonist.regime.arrow}) has strength {told_apart(agonist.estimate.strength, agonist.tau)} "
-        f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
-        f"({leaning(selectivity, agonist.epsilon)}) · grade {_grade(findings, known)}",
-        source,
-        unit=unit,
-        kinds="strength",
-    )
-    yield examples[1]
+    @property
+    def findings(self) -> Findings:
+        return self.asked.findings
 
+    @property
+    def chain(self) -> Chain | None:
+        return self.known.chain
 
-def _judged(findings: Findings, known: Unit) -> Fact:
-    """Whether it is shown; of a unit that is not, what is said first."""
-    said = evidence_words(findings, known)
-    return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why sure controls strength")
+    @property
+    def key(self) -> str:
+        return f"unit.{self.known.neuron}"
 
+    @property
+    def certificate(self) -> Certificate | None:
+        """Of those of the unit alone the one whose counts are those of the search."""
+        wanted = {name: part for name, part in encode(self.known.estimate).items() if part["n"]}
+        for one in self.run.store.certificates(str(self.known.neuron)):
+            totals = {total.slice: {"flips": total.flips, "n": total.n} for total in one.totals}
+            same = one.regime == self.asked.regime.value and one.kind in ("ablate", "why")
+            if same and totals == wanted:
+                return one
+        return None
 
-def _anchored(findings: Findings, known: Unit, certificate: Certificate | None) -> Fact:
-    """The paper's rule, where no account says when the unit flips."""
-    cited = (_source(findings, certificate),) if _certified(known, certificate) else ()
-    said = when_told(None, known.rule, findings.run)
-    return fact(said, *cited, f"run:{findings.run}", unit=known.neuron, part=SAID_WHEN)
+    def of(self, name: str, value: FactValue, said: str, part: str = "", *sources: str) -> Fact:
+        """A fact of the unit, of the run where no certificate proves it."""
+        cited = sources or (f"run:{self.run.id}",)
+        return fact(said, *cited, unit=self.known.neuron, part=part, key=f"{self.key}.{name}", value=value)
 
+    def facts(self) -> Iterator[Fact]:
+        """What it does, when, how, how sure that is, what would refute it, and who is like it."""
+        certificate = self.certificate
+        if self.known.is_tau_agonist and not self.known.is_shown:
+            yield self._evidence()
+        yield from self._flips(certificate)
+        yield from self._counts()
+        yield from self._explanation()
+        yield from self._sure()
+        yield from self._refutations(certificate)
+        yield from self._rules()
+        yield from self._covers()
+        if certificate is not None:
+            yield from self._shared(certificate)
 
-def switched_off(findings: Findings, known: Unit, certificate: Certificate | None) -> Fact:
-    """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`."""
-    unit, words, label = known.neuron, findings.words, bool(known.search.regime.value)
-    total = _all_flips(known)
-    said = (
-        f"Switch {unit.basis.row.noun} {unit} off and {total.flips:,} of {total.n:,} answers of {findings.model} that "
-        f"were {words.of(label)} turn {words.of(not label)} ({beside_random(known.controls)})"
-    )
-    sources = dict.fromkeys((_source(findings, certificate), f"run:{findings.run}"))
-    return fact(said, *sources, unit=unit, kinds="why when controls")
+    def _evidence(self, part: str = "") -> Fact:
+        value: Any = evidence_data(self.findings, self.known)
+        return self.of("evidence", value, evidence_words(self.findings, self.known), part)
+
+    def _flips(self, certificate: Certificate | None) -> Iterator[Fact]:
+        """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`, with examples."""
+        known, words, label = self.known, self.findings.words, bool(self.asked.regime.value)
+        whole = FlipCount(
+            flips=sum(count.flips for count in _slices(known).values()),
+            n=sum(count.n for count in _slices(known).values()),
+        )
+        said = (
+            f"Switch {known.neuron.basis.row.noun} {known.neuron} off and {whole.flips:,} of {whole.n:,} answers of "
+            f"{self.findings.model} that were {words.of(label)} turn {words.of(not label)} "
+            f"({beside_random(known.controls)})"
+        )
+        proof = () if certificate is None else (f"c:{certificate.id}",)
+        yield self.of("flips", encode(whole), said, "", *proof, f"run:{self.run.id}")
+        if certificate is None:
+            other = "" if self.asked.regime is self.run.regimes[0] else f" --regime {self.asked.regime.value}"
+            price = price_words(self.run, len(self.run.slices(self.asked.regime).positions))
+            said = (
+                "The counts are the search's; no answers before and after are stored, and no certificate: "
+                f"`mecharule ablate {self.run.id} {known.neuron}{other}` makes one ({price.words})"
+            )
+            yield self.of("certificate", None, said)
+            return
+        rows = shown_rows(certificate, self.show_text)
+        spared = next((example_data(row) for row in rows if row.before.text == row.after.text), None)
+        flipped = [example_data(row) for row in rows if row.flipped]
+        examples = example_fact(certificate, self.show_text).sentence
+        yield self.of("certificate", certificate.id, examples, "", *proof)
+        if (instead := instead_fact(certificate)) is not None:
+            yield self.of("instead", instead.value, instead.sentence, "", *proof)
+        yield self.of(
+            "flipped",
+            {"rows": flipped, "unharmed": spared},
+            flipped_fact(certificate, self.show_text).sentence,
+            "",
+            *proof,
+        )
+
+    def _counts(self) -> Iterator[Fact]:
+        """Its counts on the two halves, its strength between bounds, and its flips of every record observed."""
+        known, findings = self.known, self.findings
+        agonist, bounds = known.agonist, _lower_bounds(findings, known)
+        slices = {
+            name: {
+                **encode(count),
+                "lower": bounds[name],
+                "upper": upper_bound(count.flips, count.n, findings.alpha / 2),
+            }
+            for name, count in _slices(known).items()
+        }
+        counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
+        yield self.of("slices", slices, f"Ablating {known.neuron} alone flips {counted}")
+        selectivity, reaches = known.estimate.signed_selectivity, "≥" if agonist.is_tau_agonist else "<"
+        grade = HELD_OUT if known.rule is not None and findings.is_hq_t(known.rule) else SINGLETON
+        value = {"strength": known.estimate.strength, "tau": agonist.tau, "selectivity": finite(selectivity)}
+        yield self.of(
+            "strength",
+            {**value, "grade": grade},
+            f"{known.neuron} ({agonist.regime.arrow}) has strength {told_apart(known.estimate.strength, agonist.tau)} "
+            f"{reaches} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
+            f"({leaning(selectivity, agonist.epsilon)}) · grade {grade}",
+        )
+        reaches, told = (
+            "reaches" if agonist.is_tau_agonist else "is below",
+            "also" if known.counts_show_it else "not",
+        )
+        yield self.of(
+            "interval",
+            {"lower": known.lower, "upper": agonist.ucb, "searched": known.search.cost.candidates},
+            f"Its strength {known.estimate.strength:.2f} {reaches} τ = {findings.tau:g}; its interval is "
+            f"[{known.lower:.2f}, {agonist.ucb:.2f}]: the lower bound, over all {known.search.cost.candidates:,} "
+            f"units, is {told} at τ or above, the upper one is the search's",
+        )
+        if known.account is not None:
+            every = FlipCount(flips=known.account.flips, n=known.account.records)
+            said = (
+                "Of every record observed in this direction, those of the slices and further ones drawn for its "
+                f"account with them, it flips {of_n(every)}"
+            )
+            yield self.of("observed", encode(every), said)
+
+    def _explanation(self) -> Iterator[Fact]:
+        """When, what breaks, how; what was registered and shown of when it flips stands behind what was learned."""
+        known = self.known
+        parts = explained(known.neuron, known.account, self.chain, self.run.id)
+        if known.account is None and known.rule is not None:
+            said = when_told(None, known.rule, self.run.id)
+            parts[WHEN] = fact(said, f"run:{self.run.id}", unit=known.neuron, part=SAID_WHEN)
+        names = {each: name for name, each in reversed(parts.items())}
+        for each in explanation(parts):
+            yield replace(each, key=f"{self.key}.{names[each]}", value=each.sentence)
+            if names[each] == WHEN:
+                yield from self._claims()
+        if (rule := self.asked.told) is not None:
+            yield self.of("rule", _rule_data(rule), f"The rule of {known.neuron}: {self.asked.told_words}")
+
+    def _claims(self) -> Iterator[Fact]:
+        """Registered predictions of when it flips, and what became of them."""
+        claims = claims_of(self.run, self.known.neuron, self.asked.regime)
+        for claim, entry in claims:
+            where, outcome = rule_in_words(claim.rule, self.run.task), entry.outcome
+            said = f"{claim.sentence(where).removesuffix('.')}: registered, not decided"
+            if outcome is not None:
+                counted = counts_words(claim.unit, where, outcome.counts)
+                p = "" if outcome.p is None else f", corrected p {outcome.p:.2g}"
+                shown = "shown" if entry.state == HypothesisState.SUPPORTED else entry.state
+                said = f"{counted[:1].upper()}{counted[1:]} (a registered prediction, {shown}{p})"
+            value = str(entry.state)
+            yield fact(
+                said, f"run:{self.run.id}", unit=claim.unit, key=f"claim.{entry.id}.state", value=value
+            )
+        if borne := sum(entry.state == HypothesisState.SUPPORTED for _, entry in claims):
+            open_ = sum(entry.state == HypothesisState.OPEN for _, entry in claims)
+            others = {"not decided": open_, "not shown": len(claims) - borne - open_}
+            rest = "".join(f", {number:,} {how}" for how, number in others.items() if number)
+            said = (
+                f"Of {plural(len(claims), 'registered prediction')} of when it flips: {borne:,} shown{rest}"
+            )
+            yield self.of("claims", {"registered": len(claims), "shown": borne, **others}, said)
+
+    def _sure(self) -> Iterator[Fact]:
+        """How sure the flips are: the rank, whether they follow the split, the bounds, what was registered."""
+        known, findings, controls = self.known, self.findings, self.known.controls
+        if known.is_shown:
+            yield self._evidence(SAID_SURE)
+        if controls is not None and controls.basis is not None:
+            drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}
+            yield self.of("rank", drawn, f"It stands {brief_rank(controls)}", SAID_SURE)
+        if controls is not None and controls.selective is Selective.SELECTIVE:
+            yield self.of("selective", True, split_words(controls), SAID_SURE)
+        bounds = _lower_bounds(findings, known)
+        sure = f"{100 * (1 - findings.alpha):g} % confidence"
+        if known.search.bounded:
+            least = (
+                f"As one of {searched_words(known.search)} it flips at least {percent(max(bounds.values()))} of one "
+                f"half of all such answers ({sure}); {percent(findings.tau)} of those tried was looked for"
+            )
+            each = " and ".join(f"{percent(lower)} {_WHERE[name]}" for name, lower in bounds.items())
+            yield self.of("least", max(bounds.values()), least, SAID_SURE)
+            yield self.of("bounds", {**bounds}, f"Of each half it flips at least {each}", SAID_SURE)
+        else:
+            said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
+            yield self.of("least", None, said, SAID_SURE)
+        registered = explained(known.neuron, known.account, None, self.run.id).get(REGISTERED)
+        if registered is not None:
+            yield replace(registered, key=f"{self.key}.{REGISTERED}", value=registered.sentence)
+        said_of = controls_facts(controls, known.estimate, known.agonist.tau, f"run:{self.run.id}")
+        data: Any = controls_data(controls, known.estimate, known.agonist.tau)
+        for name, value, one in zip(("claims", "counts"), (None, data), said_of, strict=False):
+            yield replace(one, unit=str(known.neuron), key=f"{self.key}.controls.{name}", value=value)
+
+    def _refutations(self, certificate: Certificate | None) -> Iterator[Fact]:
+        """What would refute the claim about a unit, with the thresholds in its own counts."""
+        known, findings = self.known, self.findings
+        name, count = known.estimate.stronger
+        needed, seen = flips_needed(count.n, findings.tau, findings.alpha), f"these {count.n} of {name}"
+        open_still = needed is not None and count.flips < needed
+        again = "in a second run, for which it is named beforehand"
+        one_of = f"it was {count.flips} of {seen}, as one of all units searched"
+        threshold = (
+            f"nothing on {seen}, since even all of them flipping would not bound it above τ"
+            if needed is None
+            else f"{again}, {needed} flips on the slice of {name} would show it, fewer would not; {one_of}, which does "
+            "not"
+            if open_still
+            else f"fewer than {needed} flips on the slice of {name} {again}: {needed} would put its lower bound at τ "
+            f"or above; {one_of}"
+        )
+        said = f"{'That it reaches τ is not shown' if open_still else 'Any of these would'}: {threshold}"
+        sources = (*(() if certificate is None else (f"c:{certificate.id}",)), f"run:{self.run.id}")
+        yield self.of("refuted.strength", {"slice": name, "needed": needed}, said, "", *sources)
+        against = "Against it would speak" if open_still else "So would"
+        said = f"{against} random units that flip as many held-out records as it does"
+        yield self.of("refuted.random", None, said, "", *sources)
+        if known.controls is not None and known.controls.selective is Selective.SELECTIVE:
+            said = "Held-out records on which its flips do not follow the split would refute that it is selective"
+            yield self.of("refuted.selective", None, said, "", *sources)
+        rule = self.asked.told
+        if rule is not None and rule.shown and rule.held_out is not None:
+            mark = f"a held-out MCC below {findings.mcc_floor:.2f}"
+            below = rule.held_out.mcc < findings.mcc_floor
+            said = f"Its rule already has {mark}" if below else f"For its rule: {mark}"
+            yield self.of("refuted.rule", {"floor": findings.mcc_floor, "below": below}, said, "", *sources)
+
+    def _rules(self) -> Iterator[Fact]:
+        """Each rule that was learned for it, the shown ones first."""
+        learned = [rule for rule in rules_of(self.known) if rule.learned]
+        for rule in sorted(learned, key=lambda rule: not rule.shown):
+            kind = "rule over the output (anchored)" if rule.anchored else f"{rule.family} rule"
+            held = rule.held_out
+            score = (
+                "no held-out score" if held is None else f"MCC {held} (n {held.n}, {held.positives} flips)"
+            )
+            trees = "" if rule.trees is None else f"; free-form trees reach {short(rule.trees.mcc)}"
+            text = clipped(briefly(rule.learned, rule.words), self.run.id)
+            said = f"{kind}: {score}{trees}; shown: {shown_words(rule)}; it holds where {text}"
+            yield self.of(f"rules.{rule.family.replace(' ', '_')}", _rule_data(rule), said)
+
+    def _covers(self) -> Iterator[Fact]:
+        """What else its rule covers, units with the same rule, and whether it is the splitter rule in disguise."""
+        told, run, unit = self.asked.told, self.run, self.known.neuron
+        if told is None or told.learned is None:
+            return
+        eligible = run.eligible(self.asked.regime)
+        fires = rule_fires(Rule.parse(told.learned), run.task, [run.records[place] for place in eligible])
+        held_out = ~run.train[eligible]
+        count = {
+            "fires": int(fires.sum()),
+            "eligible": len(eligible),
+            "held_out_fires": int((fires & held_out).sum()),
+            "held_out": int(np.count_nonzero(held_out)),
+        }
+        said = (
+            f"The rule of {unit} holds on {count['fires']} of {count['eligible']} records that start from the same "
+            f"outcome, {count['held_out_fires']} of the {count['held_out']} held out"
+        )
+        yield self.of("rule.covers", count, said)
+        places = some_places(run.records, eligible[fires], EXAMPLES, of="shown", seed=run.config.seed)
+        asked = [run.records[int(place)].example.prompt for place in places]
+        hides = run.task.concealed and not self.show_text
+        prompts = [hidden(prompt) if hides else last_line(prompt) for prompt in asked]
+        yield self.of("rule.examples", [*prompts], f"It holds on: {'; '.join(prompts) or 'none'}")
+        others = (each for each in self.findings.units_of(self.known.search) if each.neuron != unit)
+        rules = ((each.neuron, told_rule(each.account, each.rule)) for each in others)
+        same: list[FactValue] = [str(each) for each, rule in rules if rule and rule.learned == told.learned]
+        said = (
+            f"The same rule is told of {', '.join(map(str, same))}"
+            if same
+            else "No other unit has the same rule"
+        )
+        yield self.of("rule.same", same, said)
+        if (split := run.splitter.rule) is not None and held_out.any():
+            yield self._disguise(
+                told, fires[held_out], split.fires(run.fires)[eligible[held_out]], str(split)
+            )
+
+    def _disguise(self, told: UnitRule, by_rule: np.ndarray, by_split: np.ndarray, split: str) -> Fact:
+        agree = Share(count=int((by_rule == by_split).sum()), n=len(by_rule))
+        rates = float(by_rule.mean()), float(by_split.mean())
+        chance = rates[0] * rates[1] + (1 - rates[0]) * (1 - rates[1])
+        score = finite(float(mcc(by_rule, by_split)))
+        near = agree.count == agree.n or (score is not None and score >= self.findings.mcc_floor)
+        said = (
+            f"It is {'' if near else 'not '}the splitter rule in disguise ({split}): on held-out records the two agree "
+            f"on {of_n(agree)}, two unrelated rules that hold as often would agree on {percent(chance)}"
+        )
+        value = {**encode(agree), "by_chance": chance, "mcc": score, "splitter": split, "rule": told.learned}
+        return self.of("rule.disguise", value, said)
+
+    def _shared(self, own: Certificate) -> Iterator[Fact]:
+        """For every other certified unit the examples that both flip, of those that either flips, most alike first."""
+        others = {
+            one.units[0]: one
+            for one in self.run.store.certificates()
+            if (len(one.units), one.regime) == (1, own.regime)
+            and one.kind in ("ablate", "why")
+            and one.units != own.units
+        }
+        rows = []
+        for unit, other in others.items():
+            left, right, _ = flips_of(own, other)
+            rows.append((len(left & right), len(left | right), unit, other.id))
+        for both, either, unit, certificate in sorted(rows, key=lambda row: -row[0] / max(1, row[1])):
+            if both:
+                said = (
+                    f"On the slices {unit} and {self.known.neuron} both flip {both} of the {either} examples that "
+                    "either flips"
+                )
+                value = {"both": both, "either": either}
+                yield self.of(f"shared.{unit}", value, said, "", f"c:{own.id}", f"c:{certificate}")
+        said = f"Units with a certificate that were compared with it: {len(others)}"
+        yield self.of("shared", len(others), said)
 
 
 def _slices(known: Unit) -> dict[str, FlipCount]:
@@ -201,212 +444,21 @@ def _slices(known: Unit) -> dict[str, FlipCount]:
     return {name: count for name, count in both.items() if count.n}
 
 
-def _all_flips(known: Unit) -> FlipCount:
-    """Of both halves together."""
-    counts = _slices(known).values()
-    return FlipCount(flips=sum(count.flips for count in counts), n=sum(count.n for count in counts))
-
-
-def _claimed(run: Run, claims: Sequence[tuple[Claim, Hypothesis]]) -> Iterator[str]:
-    """The first registered predictions of when it flips that were shown, and what became of all."""
-    shown = [(claim, entry) for claim, entry in claims if entry.state == HypothesisState.SUPPORTED]
-    for claim, entry in shown[:MOST_CLAIMS]:
-        assert entry.outcome is not None
-        told = counts_words(claim.unit, rule_in_words(claim.rule, run.task), entry.outcome.counts)
-        p = "" if entry.outcome.p is None else f", corrected p {entry.outcome.p:.2g}"
-        yield f"{told[:1].upper()}{told[1:]} (a registered prediction, shown{p})"
-    if shown:
-        open_ = sum(entry.state == HypothesisState.OPEN for _, entry in claims)
-        others = {"not decided": open_, "not shown": len(claims) - len(shown) - open_}
-        rest = "".join(f", {number:,} {how}" for how, number in others.items() if number)
-        yield f"Of {plural(len(claims), 'registered prediction')} of when it flips: {len(shown):,} shown{rest}"
-
-
-def _explanation(parts: dict[str, Fact], chain: Chain | None, claims: list[Fact]) -> list[Fact]:
-    """The parts of the explanation; one that says the same for several questions answers all of them.
-
-    What was registered and shown of when it flips stands behind what the run learned of it. Of a head `why` says what
-    it reads, of a channel or neuron, which reads all at once, what it writes.
-    """
-    telling = None if chain is None else READS if chain.reads.heads else WRITES
-    told: dict[Fact, list[str]] = {}
-    for name, kinds in _KINDS.items():
-        if name in parts and name != REGISTERED:
-            told.setdefault(parts[name], []).extend([*kinds.split(), *(["why"] if name == telling else [])])
-    said = [replace(part, kinds=tuple(dict.fromkeys(kinds))) for part, kinds in told.items()]
-    place = next((place for place, each in enumerate(said, 1) if "when" in each.kinds), 0)
-    return [*said[:place], *claims, *said[place:]]
-
-
-def _sure(findings: Findings, known: Unit, parts: dict[str, Fact]) -> Iterator[Fact]:
-    """How sure the flips are: the rank, whether they follow the split, the bounds, what was registered beforehand."""
-    unit, source, controls = known.neuron, f"run:{findings.run}", known.controls
-    if known.is_shown:
-        yield replace(_judged(findings, known), part=SAID_SURE)
-    if controls is not None:
-        if controls.basis is not None:
-            said = f"It stands {brief_rank(controls)}"
-            yield fact(said, source, unit=unit, kinds="why sure controls", part=SAID_SURE)
-        if controls.selective is Selective.SELECTIVE:
-            yield fact(split_words(controls), source, unit=unit, kinds="why", part=SAID_SURE)
-    yield least_fact(findings, known)
-    yield bounds_fact(findings, known)
-    if REGISTERED in parts:
-        yield replace(parts[REGISTERED], kinds=tuple(_KINDS[REGISTERED].split()))
-    for count in controls_facts(controls, known.estimate, known.agonist.tau, source):
-        yield replace(count, kinds=("sure", "controls", "mind"))
-
-
-def bounds_fact(findings: Findings, known: Unit) -> Fact:
-    """The lower bounds of its flips on both sides, against τ; none where the slices were not drawn at random."""
-    said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
-    if known.search.bounded:
-        bounds = " and ".join(
-            f"{percent(lower)} {_WHERE[name]}" for name, lower in _lower_bounds(findings, known).items()
-        )
-        said = (
-            f"These counts show that it flips at least {bounds}, of all such answers and as one of "
-            f"{known.search.cost.candidates:,} units ({100 * (1 - findings.alpha):g} % confidence); "
-            f"{percent(findings.tau)} of those tried was looked for"
-        )
-    return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="sure", part=SAID_SURE)
-
-
-def least_fact(findings: Findings, known: Unit) -> Fact:
-    """The larger of the two lower bounds alone."""
-    said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
-    if known.search.bounded:
-        lower = max(_lower_bounds(findings, known).values())
-        sure = f"{100 * (1 - findings.alpha):g} % confidence"
-        said = (
-            f"As one of {searched_words(known.search)} it flips at least "
-            f"{percent(lower)} of one half of all such answers ({sure}); {percent(findings.tau)} of those tried was "
-            "looked for"
-        )
-    return fact(said, f"run:{findings.run}", unit=known.neuron, kinds="why", part=SAID_SURE)
-
-
-def _refutations(
-    findings: Findings, known: Unit, certificate: Certificate | None, learned: Account | None
-) -> Iterator[Fact]:
-    """What would refute the claim about a unit, with the thresholds in its own counts."""
-    name, count = known.estimate.stronger
-    needed = _flips_needed(findings, known)
-    seen = f"these {count.n} of {name}"
-    open_still = needed is not None and count.flips < needed
-    threshold = (
-        f"nothing on {seen}, since even all of them flipping would not bound it above τ"
-        if needed is None
-        else f"in a second run, for which it is named beforehand, {needed} flips on the slice of {name} would show it, "
-        f"fewer would not; it was {count.flips} of {seen}, as one of all units searched, which does not"
-        if open_still
-        else f"fewer than {needed} flips on the slice of {name} in a second run, for which it is named "
-        f"beforehand: {needed} would put its lower bound at τ or above; it was {count.flips} of {seen}, as one of all "
-        "units searched"
-    )
-    said = [
-        f"{'That it reaches τ is not shown' if open_still else 'Any of these would'}: {threshold}",
-        f"{'Against it would speak' if open_still else 'So would'} random units that flip as many held-out records as "
-        "it does",
-    ]
-    if known.controls is not None and known.controls.selective is Selective.SELECTIVE:
-        said.append(
-            "That it is selective would be refuted by held-out records on which its flips do not follow the split"
-        )
-    rule = told_rule(learned, known.rule)
-    if rule is not None and rule.shown and rule.held_out is not None:
-        mark = f"a held-out MCC below {findings.mcc_floor:.2f}"
-        has = (
-            f"Its rule already has {mark}"
-            if rule.held_out.mcc < findings.mcc_floor
-            else f"For its rule: {mark}"
-        )
-        said.append(f"{has}. Its flips: {told_words(learned, known.rule, findings.run)}")
-    for sentence in said:
-        sources = dict.fromkeys((_source(findings, certificate), f"run:{findings.run}"))
-        yield fact(sentence, *sources, unit=known.neuron, kinds="mind")
-
-
-def _data(
-    findings: Findings,
-    known: Unit,
-    certificate: Certificate | None,
-    show_text: bool,
-    learned: Account | None,
-) -> dict[str, object]:
-    """Everything about a localized unit as JSON; lower bounds hold over all units searched."""
-    agonist, (stronger, _) = known.agonist, known.estimate.stronger
-    needed, lower = _flips_needed(findings, known), _lower_bounds(findings, known)
-    return {
-        **about(findings.run, known.neuron, agonist.regime),
-        "arrow": agonist.regime.arrow,
-        "flips": encode(_all_flips(known)),
-        "status": "τ-agonist" if agonist.is_tau_agonist else "localized only",
-        "tau": agonist.tau,
-        "evidence": evidence_data(findings, known),
-        "mcc_floor": findings.mcc_floor,
-        "slices": {
-            name: {
-                "flips": count.flips,
-                "n": count.n,
-                "lower": lower[name],
-                "upper": upper_bound(count.flips, count.n, findings.alpha / 2),
-            }
-            for name, count in _slices(known).items()
-        },
-        "at_random": known.search.bounded > 0,
-        "searched": known.search.cost.candidates,
-        "confidence": 1 - findings.alpha,
-        "strength": known.estimate.strength,
-        "upper_bound": agonist.ucb,
-        "selectivity": finite(known.estimate.signed_selectivity),
-        "leaning": leaning(known.estimate.signed_selectivity, agonist.epsilon),
-        "rule": rule_data(known.rule),
-        "rule_words": told_words(learned, known.rule, findings.run),
-        "rule_certified": _certified(known, certificate),
-        "hq_t": _is_hq_t(findings, known),
-        "controls": controls_data(known.controls, known.estimate, agonist.tau),
-        "grade": _grade(findings, known),
-        "stronger_slice": stronger,
-        "flips_needed": None
-        if needed is None
-        else {"associated" if stronger == "D+" else "unrelated": needed},
-        **({"certificate": None} if certificate is None else flipped_data(certificate, show_text)),
-    }
-
-
-def _is_hq_t(findings: Findings, known: Unit) -> bool:
-    return known.rule is not None and findings.is_hq_t(known.rule)
-
-
-def _grade(findings: Findings, known: Unit) -> str:
-    """The highest grade that its claims reach."""
-    return HELD_OUT if _is_hq_t(findings, known) else SINGLETON
-
-
-def _flips_needed(findings: Findings, known: Unit) -> int | None:
-    """Fewest flips on the stronger slice whose lower bound, of a unit named beforehand, reaches τ, or None."""
-    return flips_needed(known.estimate.stronger[1].n, findings.tau, findings.alpha)
-
-
 def _lower_bounds(findings: Findings, known: Unit) -> dict[str, float]:
     """Of each slice, over all units searched."""
     level = searched_alpha(findings.alpha, known.search.cost.candidates) / 2
     return {name: lower_bound(count.flips, count.n, level) for name, count in _slices(known).items()}
 
 
-def _certified(known: Unit, certificate: Certificate | None) -> bool:
-    """Whether a certificate states the unit's rule too."""
-    rule = None if certificate is None else certificate.rule
-    return known.rule is not None and rule is not None and rule.text == known.rule.rule
-
-
-def _stored(certificates: tuple[Certificate, ...], known: Unit) -> Certificate | None:
-    """Of those of the unit alone the one whose counts are those of the account."""
-    wanted = {name: part for name, part in encode(known.estimate).items() if part["n"]}
-    for certificate in certificates:
-        totals = {total.slice: {"flips": total.flips, "n": total.n} for total in certificate.totals}
-        same = certificate.regime == known.search.regime.value
-        if same and certificate.kind in ("ablate", "why") and totals == wanted:
-            return certificate
-    return None
+def _rule_data(rule: UnitRule) -> dict[str, FactValue]:
+    """A rule with its score, whether or not it is shown."""
+    held = rule.held_out
+    return {
+        "family": rule.family,
+        "rule": rule.learned,
+        "words": rule.words,
+        "shown": rule.shown,
+        "prompt_only": rule.prompt_only,
+        "held_out": None if held is None else encode(held),
+        "adjusted_p": None if rule.chance is None else rule.chance.adjusted,
+    }

@@ -34,9 +34,8 @@ DISPLAYS = ("full", "rich", "plain", "log", "none")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "show", "why", "ask", "investigate", "verify", "tasks"),
     "ask about a unit": (
-        *("why-not", "flip", "ablate", "explain", "anchor", "covers", "shared"),
-        *("disguise", "tabulate", "pairs", "register", "decide"),
-        *("unit", "records", "gates"),
+        *("why-not", "flip", "ablate", "explain", "anchor", "tabulate", "records"),
+        *("pairs", "register", "decide", "gates"),
     ),
     "look through a run": ("runs", "resume", "compare", "export"),
     "work step by step": ("score", "extract", "slices", "candidates", "localise", "fork"),
@@ -50,6 +49,10 @@ GONE: Mapping[str, str] = {
     "compare-prompts": "`mecharule pairs RUN UNIT --where CONDITION` ablates a unit on prompts one edit apart",
     "path": "`mecharule explain RUN UNIT --parts chain` measures how its flips come about",
     "control": "`mecharule explain RUN UNIT --parts controls` sets random units beside it",
+    **dict.fromkeys(
+        ("covers", "disguise", "shared", "unit"),
+        "`mecharule why RUN UNIT --full` tells all that is stored of a unit",
+    ),
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
     "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
     "repair": "`mecharule gates RUN` learns when to switch found units off; `--export DIR` writes them",
@@ -67,7 +70,7 @@ GONE: Mapping[str, str] = {
     "serve": "`mecharule` alone opens the terminal app, over ssh too",
 }
 """Verbs that are gone, and what to use in their place; for this release."""
-OF_THE_STRONGEST = frozenset({"why", "explain", "anchor", "covers", "disguise", "unit"})
+OF_THE_STRONGEST = frozenset({"why", "explain", "anchor"})
 """Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
 _MORE = "`mecharule run --help all` lists every option and every setting of `--set`."
 _TAKEN = {"run": "last", "neuron": "the strongest found"}

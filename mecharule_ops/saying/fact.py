@@ -20,8 +20,6 @@ class Fact:
     unit: str | None = None
     sources: tuple[str, ...] = ()
     """`c:ID` for a certificate, `run:ID` for what the run itself states."""
-    kinds: tuple[str, ...] = ()
-    """The kinds of question that it answers; empty where it belongs to every answer of its tool."""
     part: str = ""
     """The part of an answer that it opens, such as `When`; empty where it speaks for itself."""
     key: str = ""
@@ -54,18 +52,16 @@ def fact(
     sentence: str,
     *sources: str,
     unit: object = None,
-    kinds: str = "",
     part: str = "",
     key: str = "",
     value: FactValue = None,
 ) -> Fact:
-    """A fact from its sources, about a unit where one is named; `kinds` are words with spaces between them."""
+    """A fact from its sources, about a unit where one is named."""
     about = None if unit is None else str(unit)
     return Fact(
         sentence=sentence,
         unit=about,
         sources=sources,
-        kinds=tuple(kinds.split()),
         part=part,
         key=key,
         value=value,

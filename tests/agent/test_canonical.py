@@ -53,7 +53,7 @@ def test_each_is_offered_as_a_question_that_is_understood(row: object) -> None:
     [
         ("Why does the strongest head flip?", "why", {"neuron": "a2.h3"}),
         ("why does the second strongest unit flip", "why", {"neuron": "a2.h3"}),
-        ("how sure is it?", "sure", {"neuron": "m1.14"}),
+        ("how sure is it?", "sure", {"neuron": "m1.14", "full": True}),
         ("does it flip more where op == '-'?", "where", {"units": "m1.14", "where": "op == '-'"}),
         ("how often is the modle right?", "accuracy", {"section": "accuracy"}),
         ("does m1.14 flip 120-7=?", "flip", {"neuron": "m1.14", "prompt": "120-7="}),

@@ -38,6 +38,7 @@ def test_a_canonical_question_says_what_its_tool_says(copied_run: Path) -> None:
     answer = ask(str(copied_run), f"why does {unit} flip?", environment=OFFLINE)
     assert answer.text == whole.text
     assert answer.data["understood"] == "why"
+    whole = call("why", {"run": str(copied_run), "neuron": unit, "full": True})
     part = ask(str(copied_run), "how sure is it?", environment=OFFLINE)
     assert part.facts == tuple(fact for fact in whole.facts if fact.part == "How sure")
 

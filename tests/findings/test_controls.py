@@ -26,7 +26,6 @@ from mecharule_ops.findings.controls import (
     rank_p,
 )
 from mecharule_ops.findings.counts import SearchAudit
-from mecharule_ops.saying import unit_evidence
 from mecharule_ops.saying.control_facts import baseline_words, counted_selective, standing_words
 from mecharule_ops.subsets import random_units
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
@@ -328,6 +327,5 @@ def test_how_many_are_as_strong_at_most_is_said_of_one_unit_too() -> None:
     )
     assert unit.controls is not None
     standing = Standing(known=0, others=269, at_most=3, confidence=0.95)
-    unit = replace(unit, controls=replace(unit.controls, standing=standing))
-    said = list(unit_evidence.held_out(FINDINGS, unit.search, unit.neuron, unit))
-    assert said[-1] == "On the slices at most 3 of the other 269 units are as strong (95 % confidence)"
+    said = standing_words(replace(unit.controls, standing=standing))
+    assert said == "on the slices at most 3 of the other 269 units are as strong (95 % confidence)"

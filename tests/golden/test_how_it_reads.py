@@ -32,8 +32,6 @@ TEXTS: tuple[tuple[str, str, Mapping[str, object]], ...] = (
     ("show", "show", {"run": "RUN"}),
     ("explain", "explain", OF_UNIT),
     ("why_not", "why-not", {"run": "RUN", "neuron": "m0.0"}),
-    ("disguise", "disguise", OF_UNIT),
-    ("covers", "covers", OF_UNIT),
     ("compare", "compare", {"run": "RUN", "first": "RUN"}),
 )
 """Of the stored run alone: no model is asked."""
@@ -44,7 +42,6 @@ ALSO: tuple[tuple[str, Mapping[str, object]], ...] = (
     ),
     *((tool, {"run": "RUN"}) for tool in ("slices",)),
     ("show", {"run": "RUN", "full": True}),
-    ("shared", OF_UNIT),
     ("compare", {"run": "RUN", "first": "layer 1"}),
     ("anchor", OF_UNIT),
     ("why-not", OF_UNIT),

@@ -26,7 +26,7 @@ SAID, KEYED = HERE / "said.json", HERE / "facts.json"
 UNIT, SECOND, OTHER, LAYER = "m1.14", "m1.99", "m0.0", "1"
 OF_UNIT = {"run": "RUN", "neuron": UNIT}
 CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
-    ("why", OF_UNIT),
+    ("why", {**OF_UNIT, "full": True}),
     ("why-not", {"run": "RUN", "neuron": OTHER}),
     ("flip", {**OF_UNIT, "prompt": "120 - 7 =", "edits": 1}),
     ("pairs", {**OF_UNIT, "where": "a > 60", "n": 4, "yes": True}),
@@ -44,18 +44,14 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("anchor", {**OF_UNIT, "yes": True}),
     ("explain", {**OF_UNIT, "yes": True}),
     ("gates", {**OF_UNIT, "estimate": True}),
-    ("covers", OF_UNIT),
-    ("shared", OF_UNIT),
     *(
         ("compare", {"run": "RUN", "yes": True, **given})
         for given in ({"first": UNIT, "second": SECOND}, {"first": f"layer {LAYER}"}, {"first": "RUN"})
     ),
-    ("disguise", OF_UNIT),
     ("show", {"run": "RUN", "full": True}),
     *(("show", {"run": "RUN", "section": section}) for section in get_args(RunSection)),
     ("tabulate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "where": "op == '-'", "paired": True}),
     ("records", {"run": "RUN", "unit": UNIT, "flips": "yes", "limit": 5}),
-    ("unit", {**OF_UNIT, "topic": "chance"}),
 )
 NUMBER = re.compile(r"(?<![\w.])[+−-]?\d[\d,]*(?:\.\d+)?")
 NAMED = re.compile(r"\b(?:[mn]\d+\.\d+|a\d+\.h\d+)\b")

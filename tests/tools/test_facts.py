@@ -47,22 +47,18 @@ class Facing:
 
 
 TOOLS: dict[str, Callable[[str, str, Facing], Given]] = {
-    "why": lambda unit, other, of: {"neuron": unit},
+    "why": lambda unit, other, of: {"neuron": unit, "full": True},
     "why-not": lambda unit, other, of: {"neuron": other, "test": True},
     "flip": lambda unit, other, of: {"neuron": unit, "prompt": of.prompt},
     "ablate": lambda unit, other, of: {"units": f"{unit},{other}", "yes": True},
     "anchor": lambda unit, other, of: {"neuron": unit, "yes": True},
     "explain": lambda unit, other, of: {"neuron": unit, "parts": "controls", "yes": True},
-    "covers": lambda unit, other, of: {"neuron": unit},
-    "shared": lambda unit, other, of: {"neuron": unit},
     "compare units": lambda unit, other, of: {"first": unit, "second": other, "yes": True},
     "compare layers": lambda unit, other, of: {"first": f"layer {unit[1:].split('.')[0]}"},
-    "disguise": lambda unit, other, of: {"neuron": unit},
     "compare runs": lambda unit, other, of: {"first": "last"},
     "show": lambda unit, other, of: {"table": "units"},
     "tabulate": lambda unit, other, of: {"units": unit, "where": "contains(prompt, '1')", "yes": True},
     "pairs": lambda unit, other, of: {"neuron": unit, "where": of.predicate, "n": 4, "yes": True},
-    "unit": lambda unit, other, of: {"neuron": unit, "topic": "strength"},
 }
 """Every tool that states facts about a run, with what it is told of the strongest and the second unit."""
 BOTH = {**QUICK, "bases": ("attn_head", "mlp_out"), "regimes": (1, 0), "accounts_for": 1, "chains_for": 1}

@@ -28,8 +28,8 @@ def strongest(copied_run: Path) -> str:
         return str(findings_of(run).searches[0].agonists[0].neuron)
 
 
-def test_why_and_disguise_tell_the_same_rule(copied_run: Path, strongest: str) -> None:
-    """The account's over the prompt; `why` said another one, with another MCC, and `disguise` used that."""
+def test_why_and_flip_tell_the_same_rule(copied_run: Path, strongest: str) -> None:
+    """The account's over the prompt, in all that `why` says of it; once it said another one, with another MCC."""
     with opened(str(copied_run)) as run:
         unit = findings_of(run).units()[0]
     assert str(unit.neuron) == strongest
@@ -38,23 +38,21 @@ def test_why_and_disguise_tell_the_same_rule(copied_run: Path, strongest: str) -
     asked, anchored = unit.account.family(Family.INPUT), unit.rule
     assert asked.learned not in (None, anchored.rule)
     given = {"run": str(copied_run), "neuron": strongest}
-    why, disguise, flip = (
+    why, flip = (
         call("why", {**given, "full": True}),
-        call("disguise", given),
         call("flip", {**given, "prompt": "120 - 7 =", "edits": 0}),
     )
-    assert disguise.data["rule"] == asked.learned
-    rule = flip.as_json[f"unit.{strongest}.flip.rule"]
-    assert rule is None or rule["text"] == asked.rule
-    for text in (why.text, disguise.text, flip.text):
-        assert str(anchored.rule) not in text
-    assert why.text.count("– input rule") + why.text.count("– rule over") <= 2, (
-        "when, and what would refute it"
-    )
+    told: Any = why.as_json
     assert (
-        len({line for line in why.text.splitlines() if "– input rule" in line and line.startswith("When")})
-        <= 1
+        told[f"unit.{strongest}.rule"]["rule"]
+        == told[f"unit.{strongest}.rule.disguise"]["rule"]
+        == asked.learned
     )
+    rule: Any = flip.as_json[f"unit.{strongest}.flip.rule"]
+    assert rule is None or rule["text"] == asked.rule
+    for text in (call("why", given).text, flip.text):
+        assert str(anchored.rule) not in text
+    assert why.text.count("– input rule") + why.text.count("– rule over") == 1
 
 
 @pytest.mark.parametrize("made", [("explain", {"parts": "drive"}), ("anchor", {})], ids=lambda made: made[0])

@@ -61,30 +61,31 @@ def pruned(tested: list[NodeTested]) -> str:
 
 def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, strongest: str) -> None:
     """Two routes to one number: the account's counts and those of the certificate's rows."""
-    result = tool("why", run="last", neuron=strongest)
+    result, key = tool("why", run="last", neuron=strongest, full=True), f"unit.{strongest}"
     with RunStore.open(runs / "b00d.mecharule", read_only=True) as store:
-        certificate = store.certificate(result.data["certificate"])
-    for name, part in result.data["slices"].items():
+        certificate = store.certificate(result.data[f"{key}.certificate"])
+    for name, part in result.data[f"{key}.slices"].items():
         rows = [row for row in certificate.rows if row.slice == name]
         assert (part["flips"], part["n"]) == (sum(row.flipped for row in rows), len(rows))
-    assert result.data["flipped_in_all"] == sum(row.flipped for row in certificate.rows)
-    full = tool("why", run="last", neuron=strongest, full=True).text
-    assert result.data["controls"] is None or result.data["controls"]["parts"][0] in full
+    assert len(result.data[f"{key}.flipped"]["rows"]) == sum(row.flipped for row in certificate.rows)
+    assert result.data[f"{key}.controls.counts"]["parts"][0] in result.text
     assert f"`mecharule verify {certificate.id}" in result.text
+    brief = tool("why", run="last", neuron=strongest)
+    assert {name for name in brief.data if name != "facts"} < result.data.keys()
 
 
 def test_why_runs_no_model_and_names_the_command_that_makes_a_certificate(tool: Tool) -> None:
     """The weakest localized unit has none: its stored counts, the price of the rest; then what `ablate` kept."""
     weakest = str(tool("show", table="units", limit=500).data["rows"][-1]["unit"])
     before = len(tool("show", table="certificates").data["rows"])
-    stored = tool("why", run="last", neuron=weakest)
-    assert stored.data["certificate"] is None
+    stored, key = tool("why", run="last", neuron=weakest, full=True), f"unit.{weakest}"
+    assert stored.data[f"{key}.certificate"] is None
     assert re.search(rf"`mecharule ablate \w+ {weakest}` makes one \(64 ablated completions, ", stored.text)
     assert len(tool("show", table="certificates").data["rows"]) == before
     made = tool("ablate", run="last", units=weakest).certificate
-    known = tool("why", run="last", neuron=weakest)
-    assert known.data["certificate"] == made
-    assert known.data["slices"] == stored.data["slices"]
+    known = tool("why", run="last", neuron=weakest, full=True)
+    assert known.data[f"{key}.certificate"] == made
+    assert known.data[f"{key}.slices"] == stored.data[f"{key}.slices"]
     assert f"mecharule verify {made}" in known.text
 
 
@@ -240,7 +241,7 @@ def test_verify_finds_every_certificate_of_the_run_true(tool: Tool, strongest: s
 
 def test_verify_catches_an_invented_row_under_a_new_hash(tool: Tool, runs: Path, strongest: str) -> None:
     """Whoever edits a certificate can hash it again; running it again is what shows the lie. Exit code 4."""
-    identifier = tool("why", run="last", neuron=strongest).data["certificate"]
+    identifier = tool("why", run="last", neuron=strongest).data[f"unit.{strongest}.certificate"]
     with RunStore.open(runs / "b00d.mecharule") as store:
         true = store.certificate(identifier)
         place = next(index for index, row in enumerate(true.rows) if not row.flipped)
@@ -357,10 +358,13 @@ def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_pa
 
 def test_shared_flips_are_said_of_both(tool: Tool, strongest: str) -> None:
     """Of those that either flips: neither flips so many alone."""
-    told = tool("shared", run="b00d", neuron=strongest)
-    for row in told.data["units"]:
-        both = f"{row['unit']} and {strongest} both flip {row['both']} of the {row['either']} examples that either"
-        assert f"{both} flips" in told.text
+    told = tool("why", run="b00d", neuron=strongest, full=True)
+    about = f"unit.{strongest}.shared."
+    shared = {name.removeprefix(about): row for name, row in told.data.items() if name.startswith(about)}
+    assert shared
+    for unit, row in shared.items():
+        both = f"{unit} and {strongest} both flip {row['both']} of the {row['either']} examples that either flips"
+        assert both in told.text
 
 
 def test_doctor_proves_the_hook_and_never_prints_a_key(commands: Commands) -> None:
