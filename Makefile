@@ -3,6 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 STAMP := $(VENV)/.installed
 # Every test computes on one thread; a file stays with one worker, so that what it sets up is made once.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
@@ -11,7 +12,7 @@ OTHER_KERNELS := MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
 COMPUTE := tests/engine tests/loading tests/mechanism tests/replacement tests/workers
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo selftest test test-slow test-kernels check budget bench gpu experiments notebooks faults docs format clean
+.PHONY: help install run demo selftest test test-slow test-kernels test-lowest resolve check budget bench gpu experiments notebooks faults docs format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -47,6 +48,19 @@ test-slow: $(STAMP)  ## on SmolLM2-135M, further combinations of architectures, 
 test-kernels: $(STAMP)  ## what computes, tested with other matrix products
 	env $(OTHER_KERNELS) $(PYTEST) $(COMPUTE)
 	$(PYTEST) $(COMPUTE) -p without_onednn
+
+test-lowest: $(STAMP)  ## the default test suite at the lowest versions that pyproject.toml allows, torch as locked
+	$(PYTHON) -m venv $(LOWEST)
+	grep '^torch==' constraints.txt | $(BIN)/uv pip compile --quiet --no-annotate --no-header --resolution lowest-direct \
+	  --constraint - --extra dev pyproject.toml | grep -v '^nvidia-' > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps tracr-pypi==1.0.0
+	$(LOWEST)/bin/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
+
+resolve: $(STAMP)  ## whether the ranges leave room for vllm, nnsight[vllm] and inspect_ai beside them; installs nothing
+	for beside in 'vllm>=0.30' 'nnsight[vllm]>=0.8 vllm>=0.30' 'inspect_ai>=0.3.200'; do \
+	  echo "beside $$beside"; printf '%s\n' $$beside | $(BIN)/uv pip compile --quiet --output-file /dev/null pyproject.toml - \
+	  || exit 1; done
 
 check: $(STAMP)  ## lint, formatting, types, and the size of every room
 	$(BIN)/ruff check .
@@ -85,4 +99,4 @@ format: $(STAMP)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build site
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build site

@@ -214,5 +214,6 @@ def multiplies_bfloat16(device: torch.device) -> bool:
     """
     if device.type != "cpu":
         return False
-    capabilities = torch.cpu.get_capabilities()
+    tells = getattr(torch.cpu, "get_capabilities", dict[str, bool])  # torch 2.10 tells none
+    capabilities = tells()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_tile"))
