@@ -21,7 +21,7 @@ import numpy as np
 from craft_model import BEGIN, Craft, save
 from planted_circuits import PLANTED
 
-from mecharule_ops.known_answers.known_model import KnownModel, write_sums
+from mecharule_ops.known_answers.known_model import SUMS, KnownModel, digest_of
 from mecharule_ops.tasks.programs import PROGRAMS, Program
 
 HEADS, DECOYS = 2, 12
@@ -190,7 +190,9 @@ def main() -> None:
         wrong = int((defined & ~known.right).sum())
         size = sum(file.stat().st_size for file in folder.iterdir())
         print(f"{name}: {len(defined):,} inputs, {wrong} wrong, {size:,} bytes")
-    write_sums(given.folder)
+    files = sorted(file for file in given.folder.glob("*/*") if file.is_file())
+    sums = [f"{digest_of(file)}  {file.relative_to(given.folder).as_posix()}\n" for file in files]
+    (given.folder / SUMS).write_text("".join(sums), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -60,11 +60,10 @@ def gate_clauses(
     """
     check_target(table, value > 0)
     settings = settings or GateSettings()
-    pool = literal_pool(table.matrix, LEAST_SHARE)
+    literals = literal_pool(table.matrix, LEAST_SHARE)
     changed = np.flatnonzero(value)
-    if not pool.literals or not len(changed):
+    if not len(literals) or not len(changed):
         return ()
-    literals = np.array(pool.literals)
     held = (table.matrix[changed][:, literals // 2] == (literals % 2).astype(bool)).astype(np.float32)
     search = _Search(held, value[changed], settings)
     return tuple(

@@ -144,17 +144,11 @@ def changed_files(folder: Path = KNOWN_DIRECTORY) -> tuple[str, ...]:
     """Files of the known models that are not there or not what `SHA256SUMS` says, by name."""
     lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     kept = {name: digest for digest, name in (line.split("  ") for line in lines)}
-    return tuple(name for name, digest in kept.items() if _digest(folder / name) != digest)
+    return tuple(name for name, digest in kept.items() if digest_of(folder / name) != digest)
 
 
-def write_sums(folder: Path) -> None:
-    """Say in `SHA256SUMS` what the files of the models of a folder are now."""
-    files = sorted(file for file in folder.glob("*/*") if file.is_file())
-    lines = [f"{_digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
-
-
-def _digest(path: Path) -> str | None:
+def digest_of(path: Path) -> str | None:
+    """SHA-256 of a file; None where there is none."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 

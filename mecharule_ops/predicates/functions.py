@@ -168,31 +168,29 @@ def _divisible(x: np.ndarray, k: np.ndarray) -> np.ndarray:
     return x % np.where(k == 0, 1, k) == 0
 
 
-_I, _N, _T, _L = Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.LITERAL
+_I, _N, _T, _L, _K = Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.LITERAL, Kind.PLACE
 
 
-FUNCTIONS: Mapping[str, Function] = {
-    "digit": Function("digit(x, k)", (_I, Kind.PLACE), int, "digit of |x| at place k, 0 = units", _digit),
-    "n_digits": Function("n_digits(x)", (_I,), int, "how many decimal digits |x| has; 1 for 0", _n_digits),
-    "digit_sum": Function("digit_sum(x)", (_I,), int, "sum of the decimal digits of |x|", _digit_sum),
-    "carry": Function("carry(a, b)", (_I, _I), bool, "|a| + |b| carries somewhere", _at_any_place(_carry_at)),
-    "carry_at": Function(
-        "carry_at(a, b, k)", (_I, _I, Kind.PLACE), bool, "|a| + |b| carries out of place k", _carry_at
-    ),
-    "borrow": Function(
+_TABLE = (
+    Function("digit(x, k)", (_I, _K), int, "digit of |x| at place k, 0 = units", _digit),
+    Function("n_digits(x)", (_I,), int, "how many decimal digits |x| has; 1 for 0", _n_digits),
+    Function("digit_sum(x)", (_I,), int, "sum of the decimal digits of |x|", _digit_sum),
+    Function("carry(a, b)", (_I, _I), bool, "|a| + |b| carries somewhere", _at_any_place(_carry_at)),
+    Function("carry_at(a, b, k)", (_I, _I, _K), bool, "|a| + |b| carries out of place k", _carry_at),
+    Function(
         "borrow(a, b)", (_I, _I), bool, "larger minus smaller of |a|, |b| borrows", _at_any_place(_borrow_at)
     ),
-    "borrow_at": Function(
+    Function(
         "borrow_at(a, b, k)",
-        (_I, _I, Kind.PLACE),
+        (_I, _I, _K),
         bool,
         "larger minus smaller of |a|, |b| borrows into place k",
         _borrow_at,
     ),
-    "divisible": Function(
+    Function(
         "divisible(x, k)", (_I, _I), bool, "k divides x; false when k is 0", _divisible, lambda x, k: k == 0
     ),
-    "divides": Function(
+    Function(
         "divides(k, x)",
         (_I, _I),
         bool,
@@ -200,42 +198,31 @@ FUNCTIONS: Mapping[str, Function] = {
         lambda k, x: _divisible(x, k),
         lambda k, x: k == 0,
     ),
-    "gcd": Function("gcd(a, b)", (_I, _I), int, "greatest common divisor, at least 0", np.gcd),
-    "abs": Function("abs(x)", (_N,), None, "magnitude", np.abs),
-    "min": Function("min(x, y)", (_N, _N), None, "the smaller", _smaller),
-    "max": Function("max(x, y)", (_N, _N), None, "the larger", _larger),
-    "length": Function("length(s)", (_T,), int, "characters", np.strings.str_len),
-    "words": Function(
-        "words(s)", (_T,), int, "runs without white space", lambda s: _count_pattern(s, _NOT_A_SPACE)
-    ),
-    "contains": Function(
-        "contains(s, 'x')", (_T, _L), bool, "x occurs in s", lambda s, x: np.strings.find(s, x) >= 0
-    ),
-    "startswith": Function("startswith(s, 'x')", (_T, _L), bool, "s begins with x", np.strings.startswith),
-    "endswith": Function("endswith(s, 'x')", (_T, _L), bool, "s ends with x", np.strings.endswith),
-    "count": Function(
-        "count(s, 'x')", (_T, _L), int, "times x occurs in s without overlap", np.strings.count
-    ),
-    "upper_ratio": Function(
+    Function("gcd(a, b)", (_I, _I), int, "greatest common divisor, at least 0", np.gcd),
+    Function("abs(x)", (_N,), None, "magnitude", np.abs),
+    Function("min(x, y)", (_N, _N), None, "the smaller", _smaller),
+    Function("max(x, y)", (_N, _N), None, "the larger", _larger),
+    Function("length(s)", (_T,), int, "characters", np.strings.str_len),
+    Function("words(s)", (_T,), int, "runs without white space", lambda s: _count_pattern(s, _NOT_A_SPACE)),
+    Function("contains(s, 'x')", (_T, _L), bool, "x occurs in s", lambda s, x: np.strings.find(s, x) >= 0),
+    Function("startswith(s, 'x')", (_T, _L), bool, "s begins with x", np.strings.startswith),
+    Function("endswith(s, 'x')", (_T, _L), bool, "s ends with x", np.strings.endswith),
+    Function("count(s, 'x')", (_T, _L), int, "times x occurs in s without overlap", np.strings.count),
+    Function(
         "upper_ratio(s)", (_T,), float, "share of letters in upper case; 0 without letters", _upper_ratio
     ),
-    "has_word": Function(
-        "has_word(s, 'x')", (_T, _L), bool, "x is one of the words of s, whole, in any case", _has_word
-    ),
-    "first_word": Function("first_word(s)", (_T,), str, "first word of s in small letters", _end_word(0)),
-    "last_word": Function("last_word(s)", (_T,), str, "last word of s in small letters", _end_word(-1)),
-    "has_phrase": Function(
-        "has_phrase(s, t)", (_T, _T), bool, "the words of t stand side by side in s", _has_phrase
-    ),
-    "overlap": Function(
-        "overlap(s, t)", (_T, _T), float, "share of the distinct words of t that s has", _overlap
-    ),
-    "matches": Function(
+    Function("has_word(s, 'x')", (_T, _L), bool, "x is one of the words of s, whole, in any case", _has_word),
+    Function("first_word(s)", (_T,), str, "first word of s in small letters", _end_word(0)),
+    Function("last_word(s)", (_T,), str, "last word of s in small letters", _end_word(-1)),
+    Function("has_phrase(s, t)", (_T, _T), bool, "the words of t stand side by side in s", _has_phrase),
+    Function("overlap(s, t)", (_T, _T), float, "share of the distinct words of t that s has", _overlap),
+    Function(
         "matches(s, 'x')",
         (_T, Kind.PATTERN),
         bool,
         "RE2 finds the pattern x in s",
         lambda s, x: matches_pattern(s, x.item()),
     ),
-    "holds": Function("holds(p)", (Kind.BOOLEAN,), bool, "p itself; wraps and, or, not", lambda p: p),
-}
+    Function("holds(p)", (Kind.BOOLEAN,), bool, "p itself; wraps and, or, not", lambda p: p),
+)
+FUNCTIONS: Mapping[str, Function] = {row.signature.partition("(")[0]: row for row in _TABLE}

@@ -6,11 +6,11 @@ use the train records only; the test records are evaluated and otherwise unseen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
@@ -60,20 +60,12 @@ class PredicateTable:
     scores: tuple[PredicateScore, ...]
     """Aligned with `predicates`; train records only."""
 
-    def index(self, text: str) -> int:
-        """Column of the predicate with this canonical text. Raises `UsageError` when it is not here."""
-        for position, predicate in enumerate(self.predicates):
-            if predicate.text == text:
-                return position
-        raise UsageError(f"expected one of the table's {len(self.predicates)} predicates, got {text!r}")
-
     def fires(self, text: str) -> Bool[np.ndarray, " record"]:
         """The records on which a predicate of the table is true. Raises `UsageError` when it is not here."""
-        return self.matrix[:, self.index(text)]
-
-    def prompt_only(self, text: str, prompt_columns: frozenset[str]) -> bool:
-        """Whether a predicate of the table can be checked before generation. Raises `UsageError` likewise."""
-        return self.predicates[self.index(text)].reads <= prompt_columns
+        for position, predicate in enumerate(self.predicates):
+            if predicate.text == text:
+                return self.matrix[:, position]
+        raise UsageError(f"expected one of the table's {len(self.predicates)} predicates, got {text!r}")
 
 
 def is_one_sided(target: Bool[np.ndarray, " record"]) -> bool:
@@ -121,7 +113,7 @@ def build_table(
     scores = score_predicates(matrix[train], target[train])
     prompt = frozenset(columns) if prompt_columns is None else prompt_columns
     reads_output = np.array([not predicate.reads <= prompt for _, predicate in parsed], dtype=bool)
-    reasons = {} if is_one_sided(target[train]) else _weak(scores) | _restating(scores, reads_output)
+    reasons = {} if is_one_sided(target[train]) else dict(_uninformative(scores, reads_output))
     reasons |= _rarity_outliers(matrix[train])
     alive = [index for index in range(len(parsed)) if index not in reasons]
     reasons |= _near_duplicates(matrix[train], scores, [text for text, _ in parsed], alive)
@@ -163,22 +155,15 @@ def _evaluate_distinct(
     return parsed, matrix, refusals
 
 
-def _weak(scores: Sequence[PredicateScore]) -> dict[int, str]:
-    return {
-        index: f"weak: AUC {score.auc:.3f}, average precision {score.ap_lift:+.3f} above base rate"
-        for index, score in enumerate(scores)
-        if abs(score.auc - 0.5) < WEAK_AUC and abs(score.ap_lift) < WEAK_LIFT
-    }
-
-
-def _restating(
+def _uninformative(
     scores: Sequence[PredicateScore], reads_output: Bool[np.ndarray, " predicate"]
-) -> dict[int, str]:
-    return {
-        index: f"restates the label: reads the output with AUC {score.auc:.3f}"
-        for index, score in enumerate(scores)
-        if reads_output[index] and max(score.auc, 1 - score.auc) >= RESTATES
-    }
+) -> Iterator[tuple[int, str]]:
+    """What says nothing of the label, and what restates it."""
+    for index, score in enumerate(scores):
+        if abs(score.auc - 0.5) < WEAK_AUC and abs(score.ap_lift) < WEAK_LIFT:
+            yield index, f"weak: AUC {score.auc:.3f}, average precision {score.ap_lift:+.3f} above base rate"
+        elif reads_output[index] and max(score.auc, 1 - score.auc) >= RESTATES:
+            yield index, f"restates the label: reads the output with AUC {score.auc:.3f}"
 
 
 def _rarity_outliers(matrix: Bool[np.ndarray, "record predicate"]) -> dict[int, str]:
@@ -194,20 +179,16 @@ def _rarity_outliers(matrix: Bool[np.ndarray, "record predicate"]) -> dict[int, 
     }
 
 
-def _correlations(matrix: Bool[np.ndarray, "record predicate"]) -> Float[np.ndarray, "predicate predicate"]:
-    """φ coefficients of non-constant 0/1 columns."""
-    centred = matrix - matrix.mean(axis=0)
-    norms = np.linalg.norm(centred, axis=0)
-    return (centred.T @ centred) / np.outer(norms, norms)
-
-
 def _near_duplicates(
     matrix: Bool[np.ndarray, "record predicate"],
     scores: Sequence[PredicateScore],
     texts: Sequence[str],
     alive: Sequence[int],
 ) -> dict[int, str]:
-    correlation = np.abs(_correlations(matrix[:, list(alive)]))
+    columns = matrix[:, list(alive)]
+    centred = columns - columns.mean(axis=0)
+    norms = np.linalg.norm(centred, axis=0)
+    correlation = np.abs((centred.T @ centred) / np.outer(norms, norms))  # φ of 0/1 columns.
     strength = [abs(scores[index].auc - 0.5) for index in alive]
     kept: list[int] = []
     reasons = {}
@@ -216,6 +197,7 @@ def _near_duplicates(
         if twin is None:
             kept.append(place)
             continue
-        strength_of_tie = correlation[place, twin]
-        reasons[alive[place]] = f"near-duplicate: |φ| {strength_of_tie:.3f} with {texts[alive[twin]]}"
+        reasons[alive[place]] = (
+            f"near-duplicate: |φ| {correlation[place, twin]:.3f} with {texts[alive[twin]]}"
+        )
     return reasons

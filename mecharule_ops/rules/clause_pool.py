@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped, UInt64
+from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.rules.algebra import Clause, Condition
 from mecharule_ops.rules.matthews import mcc_of_counts, pack, packed_counts
@@ -65,7 +65,11 @@ def measure(
     hits, fired = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for chunk in _chunks(clauses):
         bits = np.bitwise_and.reduce(columns[_padded(chunk)], axis=1)
-        new = [index for index, row in enumerate(bits) if _is_new(row, seen)]
+        new = []
+        for index, row in enumerate(bits):
+            if (digest := blake2b(row.tobytes(), digest_size=16).digest()) not in seen:
+                seen.add(digest)
+                new.append(index)
         kept += [chunk[index] for index in new]
         chunk_hits, chunk_fired = packed_counts(bits[new], goal)
         hits.append(chunk_hits)
@@ -98,26 +102,6 @@ def shap_weights(
     return np.concatenate(weights)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LiteralPool:
-    """Distinct literals with the records on which each holds."""
-
-    literals: tuple[int, ...]
-    """2·j + 1 or 2·j, positive ones first."""
-    bits: UInt64[np.ndarray, "literal word"]
-    """Aligned with `literals`."""
-    records: int
-
-    def fires(self, clause: Sequence[int]) -> UInt64[np.ndarray, " word"]:
-        """Where every literal of the clause holds; the clause names places in this pool and is not empty."""
-        return np.bitwise_and.reduce(self.bits[list(clause)], axis=0)
-
-    def union(self, clauses: Sequence[Sequence[int]]) -> UInt64[np.ndarray, " word"]:
-        """Where any of the clauses holds."""
-        nowhere = np.zeros(self.bits.shape[1], np.uint64)
-        return np.bitwise_or.reduce([nowhere, *map(self.fires, clauses)])
-
-
 def varied(
     matrix: Bool[np.ndarray, "record predicate"], least_share: float = LEAST_SHARE
 ) -> Int[np.ndarray, " kept"]:
@@ -132,16 +116,13 @@ def varied(
 
 def literal_pool(
     matrix: Bool[np.ndarray, "record predicate"], least_share: float = LEAST_SHARE
-) -> LiteralPool:
-    """The distinct literals over the predicates that vary enough."""
+) -> Int[np.ndarray, " literal"]:
+    """The distinct literals over the predicates that vary enough, 2·j + 1 or 2·j, positive ones first."""
     places = varied(matrix, least_share)
     columns = matrix[:, places].T
-    both = np.concatenate([columns, ~columns])
     literals = np.concatenate([2 * places + 1, 2 * places])
-    bits = pack(both)
-    _, first = np.unique(bits, axis=0, return_index=True)
-    kept = np.sort(first)
-    return LiteralPool(literals=tuple(literals[kept].tolist()), bits=bits[kept], records=len(matrix))
+    _, first = np.unique(pack(np.concatenate([columns, ~columns])), axis=0, return_index=True)
+    return literals[np.sort(first)]
 
 
 def _literal_rows(matrix: Bool[np.ndarray, "record predicate"]) -> Bool[np.ndarray, "literal record"]:
@@ -159,11 +140,3 @@ def _padded(chunk: Sequence[Literals]) -> Int[np.ndarray, "clause depth"]:
 def _chunks(clauses: Sequence[Literals]) -> Iterator[Sequence[Literals]]:
     for begin in range(0, len(clauses), CHUNK):
         yield clauses[begin : begin + CHUNK]
-
-
-def _is_new(row: Shaped[np.ndarray, " word"], seen: set[bytes]) -> bool:
-    digest = blake2b(row.tobytes(), digest_size=16).digest()
-    if digest in seen:
-        return False
-    seen.add(digest)
-    return True

@@ -31,7 +31,7 @@ def simplified(rule: Rule, domain: Domain) -> Rule | bool:
     kept = [clause for clause in clauses if clause is not None]
     if domain.whole is not None:
         kept = _without_clauses([one for one in (_less(c, domain) for c in kept) if one is not None], domain)
-        kept = [_plainer(clause, domain) for clause in _absorbed(kept, domain)]
+        kept = [list(dict.fromkeys(_plainer(one, domain) for one in c)) for c in _absorbed(kept, domain)]
     if any(not clause for clause in kept):
         return True
     if not kept:
@@ -154,12 +154,8 @@ def _absorbed(clauses: list[list[Literal]], domain: Domain) -> list[list[Literal
     return clauses
 
 
-def _plainer(clause: list[Literal], domain: Domain) -> list[Literal]:
-    """The clause with each comparison of two terms replaced by a plainer condition on the same inputs, if any."""
-    return list(dict.fromkeys(_in_place_of(literal, domain) for literal in clause))
-
-
-def _in_place_of(literal: Literal, domain: Domain) -> Literal:
+def _plainer(literal: Literal, domain: Domain) -> Literal:
+    """In place of a comparison of two terms a plainer condition on the same inputs, if any."""
     found, fires = comparison(literal[0]), _fires(literal, domain)
     if found is None or found.constant is not None or fires is None or literal[0] in domain.plainer:
         return literal
