@@ -44,7 +44,7 @@ from mecharule_ops.run.summing_up import versions
 from mecharule_ops.saying.rules import short
 from mecharule_ops.saying.unit_rules import shown_words, unit_rule
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.task_names import preset
+from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Basis, Intervention
 
 PAGE = ROOT / "docs" / "accounts.md"
@@ -211,7 +211,10 @@ def recovered(seed: int, records: int, predicates: int) -> bool:
 
 def measured_cost() -> Part:
     """Leads and first-order drops of all units of a basis beside the clean pass on the same 1,000 records."""
-    subject, task = load("smollm2-135m"), preset("arithmetic", "smollm2-135m")
+    subject, task = (
+        load("smollm2-135m"),
+        make_task("arithmetic", **settings_for("arithmetic", "smollm2-135m")),
+    )
     examples, ratios = task.examples(1000, np.random.default_rng(0)), {}
     for basis in (Basis.ATTN_HEAD, Basis.MLP_OUT):
         began = time.process_time()

@@ -18,7 +18,7 @@ from setting import DEFAULT, SMOLLM2, Case, Figure, seconds, setting
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.rules.ruleshap import learn_rule
-from mecharule_ops.tasks.task_names import preset
+from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Basis, Intervention, Neuron
 
 MASSIVE = {"m10.507", "m0.308", "m13.247"}
@@ -78,7 +78,7 @@ def rules() -> Iterator[Figure]:
     names = [f"x >= {index}" for index in range(100)]
     taken = seconds(lambda: learn_rule(PredicateColumns(texts=tuple(names), matrix=matrix), target, seed=0))
     yield Figure("RuleSHAP, 10,000 records × 100 predicates", taken, "s", "≤ 10 s")
-    task = preset("arithmetic", "arith-tiny")
+    task = make_task("arithmetic", **settings_for("arithmetic", "arith-tiny"))
     columns = {name: generator.integers(0, 300, 10_000) for name in ("a", "b")}
     texts = [text for text in task.seed_predicates() if "op" not in text and "expected" not in text][:100]
     right = columns["a"] + columns["b"] < 300

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 import tomllib
@@ -14,7 +15,6 @@ from typing import Any
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ClaimNotSupported, UsageError, did_you_mean
 from mecharule_ops.plain_text import typed_path
-from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
 from mecharule_ops.tasks.row_files import SUFFIXES, is_table
@@ -33,8 +33,11 @@ PRESETS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     for model, settings in models.items()
 }
 """Settings that suit a model, by task and model, or another name."""
-_TASKS = ("arithmetic", "hans", "jailbreak", "program")
-"""Those that have a class of their own."""
+_TASKS = {
+    **{"arithmetic": "arithmetic:Arithmetic", "hans": "hans:Hans"},
+    **{"jailbreak": "jailbreak:Jailbreak", "program": "known_program:KnownProgram"},
+}
+"""Where those lie that have a class of their own."""
 BUNDLED: Mapping[str, str] = {
     "arithmetic": "the exact result of two numbers",
     "hans": "does a premise entail a hypothesis made of its words",
@@ -54,11 +57,6 @@ _SLIPS = (
 """What a file of one's own may raise while it is run."""
 
 
-def preset_names(task: str) -> tuple[str, ...]:
-    """The models and other names for which a task has settings."""
-    return tuple(name for of_task, name in PRESETS if of_task == task)
-
-
 def findable(name: str) -> str:
     """The name with the whole path of a user's file: a run is asked about from other folders than its own."""
     file, _, kind = name.rpartition(":")
@@ -71,9 +69,7 @@ def task_of(config: RunConfig) -> Task:
     """The task of a config: the model's preset with the config's settings on top. Raises `UsageError`."""
     name, settings = config.task, _frozen(config.task_settings)
     try:
-        if config.model in preset_names(name):
-            return preset(name, config.model, **settings)
-        return make_task(name, **settings)
+        return make_task(name, **{**settings_for(name, config.model), **settings})
     except (TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise UsageError(f"expected settings of the types {name} has, got {settings}: {reason}") from error
@@ -90,16 +86,6 @@ def make_task(name: str, **settings: Any) -> Task:
     if unknown := sorted(set(settings) - known):
         raise UsageError(f"expected settings of: {', '.join(sorted(known))}; got {', '.join(unknown)}")
     return kind(**given, **settings)
-
-
-def preset(task: str, model_name: str, **settings: Any) -> Task:
-    """The task with the settings that suit a model, and `settings` on top. Raises `UsageError` likewise."""
-    if task not in _TASKS and not preset_names(task):
-        return make_task(task)
-    if (task, model_name) not in PRESETS:
-        known = ", ".join(preset_names(task))
-        raise UsageError(f"expected a preset of {task}: {known}; got {model_name!r}")
-    return make_task(task, **{**PRESETS[task, model_name], **settings})
 
 
 def settings_for(task: str, model: str | None) -> Mapping[str, Any]:
@@ -121,28 +107,13 @@ def task_from(description: Mapping[str, Value]) -> Task:
     return task
 
 
-def _own_class(name: str) -> type[Arithmetic] | type[TextTask]:
+def _own_class(name: str) -> Any:
     """The class of one of `_TASKS`, imported when it is asked: a run has one task. Raises `KeyError` for another."""
-    match name:
-        case "arithmetic":
-            return Arithmetic
-        case "hans":
-            from mecharule_ops.tasks.hans import Hans
-
-            return Hans
-        case "jailbreak":
-            from mecharule_ops.tasks.jailbreak import Jailbreak
-
-            return Jailbreak
-        case "program":
-            from mecharule_ops.tasks.known_program import KnownProgram
-
-            return KnownProgram
-        case _:
-            raise KeyError(name)
+    module, _, kind = _TASKS[name].partition(":")
+    return getattr(importlib.import_module(f"mecharule_ops.tasks.{module}"), kind)
 
 
-def _class_of(name: str) -> type[Arithmetic] | type[TextTask]:
+def _class_of(name: str) -> Any:
     """The class of a task's name. Raises `UsageError` when there is none."""
     if name in _TASKS:
         return _own_class(name)

@@ -25,7 +25,7 @@ from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.replacement.table_files import arrays_of
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.task_names import preset
+from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 RULES = ("digit(a, 0) >= 5", "op == '-'")
@@ -50,7 +50,7 @@ class Setting:
 def setting(request: pytest.FixtureRequest) -> Setting:
     """The bundled model with 48 answers, on channels and on heads."""
     basis, phase = request.param
-    subject, task = load("arith-tiny"), preset("arithmetic", "arith-tiny")
+    subject, task = load("arith-tiny"), make_task("arithmetic", **settings_for("arithmetic", "arith-tiny"))
     records = observe(task, subject, task.examples(48, np.random.default_rng(5))).records
     table = replacement_table(subject, records, Intervention(basis=basis, phase=phase))
     return Setting(subject=subject, task=task, records=records, table=table)

@@ -10,14 +10,14 @@ import pytest
 from mecharule_ops.confidence import flips_needed
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.tasks.task_names import preset, preset_names, task_from
+from mecharule_ops.tasks.task_names import PRESETS, make_task, settings_for, task_from
 
 
 def test_every_prompt_of_a_task_reads_back_as_its_example() -> None:
     """Whole prompts with few-shot lines, symbols and spaces give the example they came from."""
     symbols = {"+": "plus", "-": "−", "*": "×", "/": "/"}
     for task in (
-        preset("arithmetic", "mixed"),
+        make_task("arithmetic", **settings_for("arithmetic", "mixed")),
         Arithmetic(operators=("+", "-", "*"), high=12, symbols=symbols),
     ):
         for example in task.examples(200, np.random.default_rng(0)):
@@ -27,7 +27,7 @@ def test_every_prompt_of_a_task_reads_back_as_its_example() -> None:
 @pytest.mark.parametrize("text", ["120-7=", "120 - 7 =", " 120-7", "120- 7  = "])
 def test_spaces_and_the_last_sign_may_be_left_out(text: str) -> None:
     """A person types less than the model reads."""
-    task = preset("arithmetic", "arith-tiny")
+    task = make_task("arithmetic", **settings_for("arithmetic", "arith-tiny"))
     assert task.read(text) == task.example("-", 120, 7)
 
 
@@ -38,14 +38,14 @@ def test_spaces_and_the_last_sign_may_be_left_out(text: str) -> None:
 def test_what_is_no_question_of_the_task_is_refused_with_what_one_looks_like(text: str, said: str) -> None:
     """Other text, an operand out of range, an operator that the task lacks."""
     with pytest.raises(UsageError, match=said) as caught:
-        preset("arithmetic", "arith-tiny").read(text)
+        make_task("arithmetic", **settings_for("arithmetic", "arith-tiny")).read(text)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", preset_names("arithmetic"))
+@pytest.mark.parametrize("name", [model for task, model in PRESETS if task == "arithmetic"])
 def test_a_task_comes_back_from_its_description(name: str) -> None:
     """What a certificate holds is enough to make the task again."""
-    task = preset("arithmetic", name)
+    task = make_task("arithmetic", **settings_for("arithmetic", name))
     again = task_from(task.describe())
     assert again.describe() == task.describe()
     drawn = [one.examples(50, np.random.default_rng(3)) for one in (task, again)]
@@ -108,7 +108,7 @@ def test_flips_needed_is_the_first_count_whose_lower_bound_reaches_tau() -> None
 
 def test_prompts_of_another_task_are_not_read() -> None:
     """The prefix belongs to the task: with another one the whole text is no question."""
-    task = preset("arithmetic", "mixed")
+    task = make_task("arithmetic", **settings_for("arithmetic", "mixed"))
     other = replace(task, prefix="")
     prompt = task.example("+", 1, 2).prompt
     with pytest.raises(UsageError):

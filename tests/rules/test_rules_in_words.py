@@ -20,7 +20,7 @@ from mecharule_ops.rules.simplified import simplified
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.arithmetic_words import ARITHMETIC_WORDS
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, Domain, Wording, table_words
-from mecharule_ops.tasks.task_names import make_task, preset
+from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Columns
 
 SUMS = Arithmetic(operators=("+",), low=0, high=23)
@@ -203,7 +203,7 @@ def test_what_is_out_of_reach_is_not_said(text: str, words: str) -> None:
 
 def test_a_comparison_gives_way_to_what_it_means() -> None:
     """Of sums up to 99, as SmolLM2 is asked them."""
-    sums = preset("arithmetic", "smollm2-135m")
+    sums = make_task("arithmetic", **settings_for("arithmetic", "smollm2-135m"))
     assert rule_in_words("a < expected", sums) == "b is not 0"
     assert rule_in_words("digit(a, 0) == digit(expected, 0)", sums) == "b's units digit is 0"
     assert rule_in_words("a < expected and b >= 5 or b == 3 and a < 200", sums) == "b is 3, or b is 5 or more"

@@ -9,7 +9,7 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic, result
-from mecharule_ops.tasks.task_names import make_task, preset, preset_names
+from mecharule_ops.tasks.task_names import PRESETS, make_task, settings_for
 from mecharule_ops.types import BehaviourRecord
 
 ALL = Arithmetic(operators=("+", "-", "*", "/"), low=0, high=299)
@@ -192,10 +192,10 @@ def test_parse_never_leaves_64_bits_and_right_answers_parse():
         assert ALL.label(example, f" {expected}")
 
 
-@pytest.mark.parametrize("name", preset_names("arithmetic"))
+@pytest.mark.parametrize("name", [model for task, model in PRESETS if task == "arithmetic"])
 def test_seed_predicates_of_every_preset_parse_and_most_split_the_data(name):
     """Seeds fit the columns; on 600 records four in five prompt predicates take both values."""
-    task = preset("arithmetic", name)
+    task = make_task("arithmetic", **settings_for("arithmetic", name))
     records = [_record(task, example, " 5\n") for example in task.examples(600, np.random.default_rng(0))]
     columns = task.columns(records)
     seeds = [parse_predicate(text, schema_of(columns)) for text in task.seed_predicates()]
@@ -246,27 +246,23 @@ def test_unknown_names_list_the_known_ones():
         match=r"arithmetic, .*greater-than, a table \(\.csv, .*\), or FILE\.py:CLASS; got 'poetry'",
     ):
         make_task("poetry")
-    with pytest.raises(UsageError, match="got 'poetry'"):
-        preset("poetry", "paper")
-    with pytest.raises(UsageError, match=r"smollm2-135m.*got 'nope'"):
-        preset("arithmetic", "nope")
+    assert settings_for("arithmetic", "nope") == settings_for("poetry", "paper") == {}
     with pytest.raises(UsageError, match=r"got 3 \+ 400"):
         Arithmetic().example("+", 3, 400)
 
 
 def test_presets_and_description():
     """The issue's presets, and a description that changes with every setting."""
-    smollm = preset("arithmetic", "smollm2-135m")
+    presets = settings_for("arithmetic", "smollm2-135m")
+    smollm = make_task("arithmetic", **presets)
     assert smollm.describe()["prefix"] == "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
-    assert preset("arithmetic", "arith-tiny").describe()["operators"] == "+ -"
-    assert preset("arithmetic", "paper").describe()["high"] == 299
-    variants = [
-        smollm,
-        preset("arithmetic", "smollm2-135m", high=19),
-        preset("arithmetic", "smollm2-135m", prefix=""),
-        preset("arithmetic", "smollm2-135m", template="{a}{op}{b}="),
-        preset("arithmetic", "smollm2-135m", max_new_tokens=5),
-        preset("arithmetic", "smollm2-135m", symbols={"+": "plus"}),
-        preset("arithmetic", "smollm2-135m", stop=(";",)),
-    ]
+    assert (
+        make_task("arithmetic", **settings_for("arithmetic", "arith-tiny")).describe()["operators"] == "+ -"
+    )
+    assert make_task("arithmetic", **settings_for("arithmetic", "paper")).describe()["high"] == 299
+    others = (
+        *({"high": 19}, {"prefix": ""}, {"template": "{a}{op}{b}="}, {"max_new_tokens": 5}),
+        *({"symbols": {"+": "plus"}}, {"stop": (";",)}),
+    )
+    variants = [smollm, *(make_task("arithmetic", **{**presets, **other}) for other in others)]
     assert len({tuple(task.describe().items()) for task in variants}) == len(variants)

@@ -12,7 +12,7 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.hans import CONSTRUCTIONS, HEURISTICS, Hans, generate
-from mecharule_ops.tasks.task_names import preset, task_from
+from mecharule_ops.tasks.task_names import make_task, settings_for, task_from
 from mecharule_ops.types import BehaviourRecord, Example, Phase
 
 HEADER = ("gold_label", "sentence1", "sentence2", "pairID", "heuristic", "subcase", "template")
@@ -146,7 +146,7 @@ def test_seed_predicates_fit_the_columns_and_read_the_prompt() -> None:
 
 def test_interventions_cover_the_whole_sequence_and_descriptions_come_back() -> None:
     """The paper's phase, and a certificate's description is enough to make the task again."""
-    task = preset("hans", "smollm2-135m")
+    task = make_task("hans", **settings_for("hans", "smollm2-135m"))
     assert task.phase is Phase.WHOLE
     assert task_from(task.describe()) == task
     assert task.read(task.examples(5, np.random.default_rng(0))[3].prompt).id >= 0

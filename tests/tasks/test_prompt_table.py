@@ -23,7 +23,7 @@ from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
 from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, warnings_of
-from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, preset_names, task_from, task_of
+from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_from, task_of
 from mecharule_ops.types import BehaviourRecord, Phase, Value
 
 ROWS: list[Mapping[str, Value]] = [
@@ -318,7 +318,6 @@ def test_the_example_sets_are_what_their_script_writes(name: str) -> None:
 
 def test_a_preset_suits_an_example_set_to_a_model() -> None:
     """SmolLM2 reads two lines before an agreement; settings of one's own win; other models have none."""
-    assert preset_names("agreement") == ("smollm2-135m",)
     suited = task_of(make_config(task="agreement", model="smollm2-135m"))
     own = task_of(make_config(task="agreement", model="smollm2-135m", task_settings={"prefix": "x\n"}))
     other = task_of(make_config(task="agreement", model="arith-tiny"))
