@@ -67,8 +67,9 @@ def read_headers(parts: Sequence[Path]) -> list[GGUFReader]:
             raise ModelUnavailable(f"expected a GGUF file, got {part} ({error}); copy it again") from error
         number_inside, count = (int(_field(reader, f"split.{key}", 0)) for key in ("no", "count"))
         if count > 1 and (number_inside, count) != (number, len(parts)):
+            whole = "a whole model" if len(parts) == 1 else f"part {number + 1} of {len(parts)}"
             raise ModelUnavailable(
-                f"expected {_whole(parts, number)} in {part}, got part {number_inside + 1} of {count}; put all parts "
+                f"expected {whole} in {part}, got part {number_inside + 1} of {count}; put all parts "
                 f"into one folder, named …-00001-of-{count:05}.gguf and so on"
             )
         readers.append(reader)
@@ -78,10 +79,6 @@ def read_headers(parts: Sequence[Path]) -> list[GGUFReader]:
             "but the first; name the first part, with the others beside it"
         )
     return readers
-
-
-def _whole(parts: Sequence[Path], number: int) -> str:
-    return "a whole model" if len(parts) == 1 else f"part {number + 1} of {len(parts)}"
 
 
 def _field(reader: GGUFReader, name: str, default: Any) -> Any:
@@ -151,7 +148,10 @@ def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Pat
     fit_tokenizer(tokenizer, lambda name: _field(readers[0], f"tokenizer.ggml.{name}", None))
     tokenizer.save_pretrained(built)
     again = AutoModelForCausalLM.from_pretrained(built, dtype=torch.float32).eval()
-    if not _same_logits(plain, again):
+    ids = torch.arange(1, 33)[None]
+    with torch.no_grad():
+        same = torch.allclose(plain(ids).logits, again(ids).logits, rtol=0, atol=0, equal_nan=True)
+    if not same:
         raise ModelUnavailable(
             f"expected {source} to write the same once converted, it differs; fetch it again"
         )
@@ -218,11 +218,3 @@ def fit_tokenizer(tokenizer: PreTrainedTokenizerBase, told: Callable[[str], Any]
         backend.model.ignore_merges = True
         if told("add_bos_token") is None and tokenizer.bos_token is not None:
             tokenizer.add_bos_token = True
-
-
-def _same_logits(left: PreTrainedModel, right: PreTrainedModel) -> bool:
-    import torch
-
-    ids = torch.arange(1, 33)[None]
-    with torch.no_grad():
-        return torch.allclose(left(ids).logits, right(ids).logits, rtol=0, atol=0, equal_nan=True)

@@ -12,15 +12,11 @@ if TYPE_CHECKING:
 
 def free_bytes(*devices: torch.device) -> int:
     """Free memory of the device, of several that of the one with least."""
-    return min(map(_free, devices))
+    import torch
 
-
-def _free(device: torch.device) -> int:
-    if device.type == "cuda":
-        import torch
-
-        return torch.cuda.mem_get_info(device)[0]
-    return free_memory()
+    return min(
+        torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory() for device in devices
+    )
 
 
 def free_memory() -> int:

@@ -61,9 +61,14 @@ def load_weights(directory: Path, where: Placement) -> PreTrainedModel:
         cards = _cards(directory, where) if where.blocks else {"": where.device}
         asked["device_map"] = cards
         files = weight_files(directory)
-        model, report = _from_files(directory, files, dtype, asked) if files else _pickled(directory, asked)
+        loaded: Any = (
+            _from_files(directory, files, dtype, asked)
+            if files
+            else AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, **asked)
+        )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelUnavailable(unreadable("weights", directory, error)) from error
+    model, report = loaded
     stem = wiring_for(model.config.model_type).layers.rpartition(".")[2]
     inside = re.compile(rf"(^|\.){stem}\.\d")
     foreign = {
@@ -145,9 +150,3 @@ def _waiting(file: Path, dtype: torch.dtype, stem: str, stays: bool) -> dict[str
         turned = widened or stored.get_dtype() != _STORED[dtype]
         found[name] = _Waiting(read.get_slice(name) if turned or not stays else stored, dtype)
     return found
-
-
-def _pickled(directory: Path, asked: dict[str, Any]) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """(model, report) as transformers makes them."""
-    loaded: Any = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, **asked)
-    return loaded

@@ -19,7 +19,7 @@ from mecharule_ops.rules.algebra import lookup_in
 from mecharule_ops.rules.anchoring import check_split
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.free_form_trees import free_form_trees
-from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
+from mecharule_ops.rules.interval import chance_test, mcc_interval
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import short_rule
 from mecharule_ops.types import Columns, FlipsWhere
@@ -113,9 +113,12 @@ def _family_rule(
         return replace(bare, status=FamilyStatus[short.status.name])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))
     held_out = mcc_interval(fires, target.flips[target.test])
+    status = FamilyStatus.TOO_FEW_HELD_OUT if held_out is None else FamilyStatus.NO_BETTER
+    if held_out is not None and held_out.above_chance:
+        status = FamilyStatus.SHOWN
     return replace(
         bare,
-        status=_shown(held_out),
+        status=status,
         learned=short.text,
         train=short.train,
         held_out=held_out,
@@ -124,13 +127,6 @@ def _family_rule(
         prompt_only=family is Family.INPUT,
         where=FlipsWhere.of(fires, target.flips[target.test]),
     )
-
-
-def _shown(held_out: MccInterval | None) -> FamilyStatus:
-    """Whether a learned rule may be shown as far as its interval goes."""
-    if held_out is None:
-        return FamilyStatus.TOO_FEW_HELD_OUT
-    return FamilyStatus.SHOWN if held_out.above_chance else FamilyStatus.NO_BETTER
 
 
 def _check(families: Mapping[Family, FamilyColumns], records: int) -> None:

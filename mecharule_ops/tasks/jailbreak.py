@@ -117,11 +117,16 @@ class Jailbreak(TextTask):
 
     def rows(self) -> Sequence[Row]:
         """Every request and attempt. Raises `UsageError` when the requests cannot be read."""
-        found = read_requests(requests_file(self.requests))
         return tuple(
-            self._row(number, attempt, request)
-            for number, request in enumerate(found)
+            {
+                "number": number,
+                "attempt": attempt,
+                _TEXT: request,
+                "augmented": augmented(request, self.sigma, draws),
+            }
+            for number, request in enumerate(read_requests(requests_file(self.requests)))
             for attempt in range(self.attempts)
+            for draws in [np.random.default_rng([self.seed, number, attempt])]
         )
 
     def question(self, row: Row) -> str:
@@ -186,11 +191,6 @@ class Jailbreak(TextTask):
     @cached_property
     def _grader(self) -> Grader:
         return make_grader(self.grader, self.judge)
-
-    def _row(self, number: int, attempt: int, request: str) -> Row:
-        generator = np.random.default_rng([self.seed, number, attempt])
-        text = augmented(request, self.sigma, generator)
-        return {"number": number, "attempt": attempt, _TEXT: request, "augmented": text}
 
 
 def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | None) -> Task:

@@ -51,20 +51,22 @@ class KnownProgram(TextTask):
         answer = ColumnWords(noun="the right answer", whole=all(isinstance(one, int) for one in answers))
         return Wording(columns={**OF_EVERY_TASK, **tokens, "answer": answer})
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         """Every input of the program, for it has no others."""
-        return self._domain
-
-    @cached_property
-    def _domain(self) -> Domain:
         whole = {name: np.array(values) for name, values in self._columns_of_rows.items()}
         spans = {name: (int(x.min()), int(x.max())) for name, x in whole.items() if x.dtype.kind == "i"}
         return Domain(whole=whole, ranges=spans)
 
     def rows(self) -> Sequence[Row]:
         """Every input, in the order of the alphabet."""
-        return [self._row(tokens) for tokens in self._program.inputs()]
+        return [
+            {
+                **{f"t{place}": _value(token) for place, token in enumerate(tokens, 1)},
+                "answer": _value(self._program.answer(tokens) or ""),
+            }
+            for tokens in self._program.inputs()
+        ]
 
     def question(self, row: Row) -> str:
         """The tokens with spaces between them."""
@@ -73,11 +75,6 @@ class KnownProgram(TextTask):
     def success(self, row: Row, completion: str) -> bool:
         """Whether the model's token is the answer."""
         return completion.strip() == f"={row['answer']}"
-
-    def _row(self, tokens: Sequence[str]) -> Row:
-        answer = self._program.answer(tokens)
-        cells: dict[str, Value] = {f"t{place}": _value(token) for place, token in enumerate(tokens, 1)}
-        return {**cells, "answer": "" if answer is None else _value(answer)}
 
 
 def _value(token: str) -> Value:

@@ -85,8 +85,10 @@ class TextTask(ABC):
         return ()
 
     def seed_predicates(self) -> tuple[str, ...]:
-        """Lengths, and every value of a text column that holds a few values only."""
-        texts = [f"words(prompt) >= {cut}" for cut in self._length_cuts]
+        """Quartiles of the questions' lengths, and every value of a text column that holds a few values only."""
+        lengths = [len(self.question(row).split()) for row in self._items]
+        cuts = sorted({int(cut) for cut in np.quantile(lengths, (0.25, 0.5, 0.75), method="nearest")})
+        texts = [f"words(prompt) >= {cut}" for cut in cuts]
         for name, values in self._columns_of_rows.items():
             distinct = sorted(set(values), key=str)
             if isinstance(distinct[0], bool):
@@ -256,12 +258,6 @@ class TextTask(ABC):
             raise UsageError(
                 f"expected a column {error} in the items of {self.name}, they have none"
             ) from error
-
-    @cached_property
-    def _length_cuts(self) -> tuple[int, ...]:
-        """Distinct quartiles of the questions' numbers of words."""
-        lengths = [len(self.question(row).split()) for row in self._items]
-        return tuple(sorted({int(cut) for cut in np.quantile(lengths, (0.25, 0.5, 0.75), method="nearest")}))
 
 
 def content_of(items: Sequence[Row]) -> str:

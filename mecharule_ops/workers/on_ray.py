@@ -114,11 +114,15 @@ def started(count: int, processors: int | None = None) -> RayCrew:
     if count < 1:
         raise UsageError(f"expected 1 or more workers, got {count}")
     check_installed()
-    threads = max(1, (processors or _processors()) // count)
+    import torch
+
+    threads = max(1, (processors or torch.get_num_threads()) // count)
     os.environ.update(_LOOPBACK)
     # A Ray of one machine asks for a token by itself; this one is written nowhere.
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    folder = tempfile.mkdtemp(prefix="mecharule-", dir=_short(tempfile.gettempdir()))
+    # The names of its sockets end about 70 characters further, and the system takes at most 107.
+    parent = tempfile.gettempdir()
+    folder = tempfile.mkdtemp(prefix="mecharule-", dir=parent if len(parent) <= 24 else "/tmp")
     try:
         ours = _init(here=True, num_cpus=count * threads, include_dashboard=False, _temp_dir=folder)
     except Exception as error:
@@ -212,18 +216,6 @@ def _init(*, here: bool, **settings: Any) -> bool:
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = outward
     return True
-
-
-def _short(folder: str) -> str:
-    """A folder whose sockets have names that the system takes: they end about 70 characters further, at most at 107."""
-    return folder if len(folder) <= 24 else "/tmp"
-
-
-def _processors() -> int:
-    """Threads that this process computes with."""
-    import torch
-
-    return torch.get_num_threads()
 
 
 def _first_line(error: BaseException) -> str:
