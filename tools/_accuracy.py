@@ -14,8 +14,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.numbers import k_of_n, plural
-from mecharule_ops.tasks.answer_columns import FOIL, TARGET
-from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.prompt_table import FOIL, TARGET, PromptTable
 from mecharule_ops.tasks.table_check import FEW, SHOWN, too_few
 from mecharule_ops.tasks.text import Row
 from mecharule_ops.types import BehaviourRecord, Example, Regime, Share

@@ -26,7 +26,7 @@ from mecharule_ops.run.opening import begun
 from mecharule_ops.run.settled import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.answer_columns import ANSWERS
+from mecharule_ops.tasks.prompt_table import ANSWERS
 from mecharule_ops.tasks.row_files import Cell, check_once, check_value
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.types import Basis, Value

@@ -15,22 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from string import Formatter
+from typing import ClassVar, cast
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
-from mecharule_ops.tasks.answer_columns import (
-    ANSWER,
-    ANSWERS,
-    FOIL,
-    OR,
-    TARGET,
-    check_answers,
-    columns_named,
-    graded_by,
-    joined,
-    single_cells,
-)
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
 from mecharule_ops.tasks.column_types import freely_typed, typed
 from mecharule_ops.tasks.row_files import FORMATS, Cell, is_index, raw_rows
@@ -42,6 +31,9 @@ EXAMPLE_SETS = ("ioi", "agreement", "greater-than")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
 _SETS = Path(__file__).with_name("example_sets")
 PROMPT = "prompt"
+ANSWER, ANSWERS, TARGET, FOIL = "answer", "answers", "target", "foil"
+OR = "|"
+"""Between the entries of `answers`; none holds it."""
 _LONGEST = 64
 """Most tokens that are generated unless a setting says so."""
 Write = Callable[[str], Sequence[tuple[int, str]]]
@@ -111,7 +103,7 @@ class PromptTable(TextTask):
     @cached_property
     def graded_by(self) -> str:
         """The column that says what is right: `answer`, `answers` or `target`. Raises `UsageError`."""
-        return graded_by(self._names, self.path)
+        return _graded_by(self._names, self.path)
 
     @property
     def solution_columns(self) -> frozenset[str]:
@@ -121,7 +113,7 @@ class PromptTable(TextTask):
     @property
     def shown_columns(self) -> tuple[str, ...]:
         """The columns that the prompt is made of. Raises `UsageError` for a template that does not read."""
-        return columns_named(self.template) if self.template else (PROMPT,)
+        return _columns_named(self.template) if self.template else (PROMPT,)
 
     def rows(self) -> Sequence[Row]:
         """The table's rows, its columns typed; a list of answers is one text. Raises `UsageError`."""
@@ -202,15 +194,15 @@ class PromptTable(TextTask):
         columns = {name: self._column(name) for name in names}
         rows = tuple({name: columns[name][place] for name in names} for place in range(len(self._raw)))
         for number, row in enumerate(rows, 1):
-            check_answers(number, row, self.graded_by, where)
+            _check_answers(number, row, self.graded_by, where)
         return rows
 
     def _column(self, name: str) -> list[Value]:
         """A column with its type: as it stands where a prompt or a comparison shows it, else as it may be meant."""
         cells = [row[name] for row in self._raw]
         if name == self.graded_by == ANSWERS:
-            return joined(cells, self.path)
-        values = single_cells(name, cells, self.path)
+            return _joined(cells, self.path)
+        values = _single_cells(name, cells, self.path)
         return (typed if name in {*self.shown_columns, *self.solution_columns} else freely_typed)(values)
 
     @cached_property
@@ -223,3 +215,69 @@ class PromptTable(TextTask):
                 f"({found}); put the old ones back, or begin a new run"
             )
         return items
+
+
+def _graded_by(names: Sequence[str], where: Path) -> str:
+    """The one of `answer`, `answers` and `target` that a table has. Raises `UsageError` for none, or several."""
+    found = [name for name in (ANSWER, ANSWERS, TARGET) if name in names]
+    if not found or (found == [TARGET] and FOIL not in names):
+        raise UsageError(
+            f"expected a column answer, answers, or target and foil in {where}, got {', '.join(names)}; rename one"
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"expected one of answer, answers, and target with foil in {where}, got {' and '.join(found)}; drop one"
+        )
+    return found[0]
+
+
+def _columns_named(template: str) -> tuple[str, ...]:
+    """The columns in a template's braces. Raises `UsageError` for none, and for braces that hold something else."""
+    try:
+        parts = [part for part in Formatter().parse(template) if part[1] is not None]
+    except ValueError as error:
+        raise UsageError(
+            f"expected columns in braces in the prompt template, got {template!r}: {error}"
+        ) from error
+    names = tuple(dict.fromkeys(str(name) for _, name, _, _ in parts))
+    if not names or any(form or how or not name or set(name) & set(".[") for _, name, form, how in parts):
+        raise UsageError(
+            f"expected columns in braces, such as {{question}}, in the prompt template, got {template!r}"
+        )
+    return names
+
+
+def _single_cells(name: str, cells: Sequence[Cell], where: Path) -> Sequence[Value]:
+    """The cells of a column that holds no list. Raises `UsageError` where it does."""
+    for number, cell in enumerate(cells, 1):
+        if isinstance(cell, list):
+            raise UsageError(
+                f"expected a text or a number in row {number}, column {name!r} of {where}, got a list; only answers "
+                "may be one"
+            )
+    return cast(Sequence[Value], cells)
+
+
+def _joined(cells: Sequence[Cell], where: Path) -> list[Value]:
+    """Each row's answers as one text; a text has them with `|` between already. Raises `UsageError` for none."""
+    texts: list[Value] = []
+    for number, cell in enumerate(cells, 1):
+        answers = [str(each) for each in cell] if isinstance(cell, list) else str(cell).split(OR)
+        if not answers or any(OR in answer for answer in answers):
+            raise UsageError(
+                f"expected one answer or more, without {OR} in any, in row {number} of {where}, got {cell!r}"
+            )
+        texts.append(OR.join(answers))
+    return texts
+
+
+def _check_answers(number: int, row: Row, how: str, where: Path) -> None:
+    """Raises `UsageError` for an answer that is empty, and for a foil that begins with its target."""
+    texts = str(row[how]).split(OR) if how == ANSWERS else [str(row[how])]
+    if not all(text.strip() for text in texts):
+        raise UsageError(f"expected an answer in row {number}, column {how!r} of {where}, got an empty one")
+    if how == TARGET and begins(str(row[FOIL]), str(row[TARGET])):
+        raise UsageError(
+            f"expected a foil that does not begin with its target in row {number} of {where}, got {row[FOIL]!r} and "
+            f"{row[TARGET]!r}"
+        )
