@@ -130,7 +130,10 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
             raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
         return directory
     if name.startswith(KNOWN):
-        return _known(name)
+        programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir() if each.is_dir())
+        if name.removeprefix(KNOWN) not in programs:
+            raise UsageError(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
+        return KNOWN_DIRECTORY / name.removeprefix(KNOWN)
     path = typed_path(name)
     if path.is_file() and path.suffix == ".gguf":
         return from_gguf(path)
@@ -145,13 +148,6 @@ def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
         f"expected a model of: {', '.join(_SIZES)}, a model directory or a hub id such as "
         f"{HUB_IDS['smollm2-135m']}; got {name!r}{did_you_mean(name, _SIZES)}; see `mecharule models list`"
     )
-
-
-def _known(name: str) -> Path:
-    programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir() if each.is_dir())
-    if name.removeprefix(KNOWN) not in programs:
-        raise UsageError(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
-    return KNOWN_DIRECTORY / name.removeprefix(KNOWN)
 
 
 def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:

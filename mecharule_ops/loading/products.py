@@ -29,7 +29,8 @@ def linear(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     """`hidden @ weight.T + bias`, differentiable by `hidden` only, backward and forward."""
     if not _suits(weight):
         return nn.functional.linear(hidden, weight, bias)
-    if (torch.is_grad_enabled() and hidden.requires_grad) or _carries_derivative(hidden):
+    forward_mode = forward_ad._current_level >= 0 and forward_ad.unpack_dual(hidden).tangent is not None
+    if forward_mode or (torch.is_grad_enabled() and hidden.requires_grad):
         return cast(Tensor, _Product.apply(hidden, weight, bias))
     return _product(hidden, weight, bias)
 
@@ -52,11 +53,6 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor:
         return _product(tangents[0].contiguous(), ctx.weight, None)
-
-
-def _carries_derivative(hidden: Tensor) -> bool:
-    """Whether a forward-mode derivative comes with it."""
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(hidden).tangent is not None
 
 
 def _product(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -18,7 +18,7 @@ from mecharule_ops.types import Columns
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 _COMMON = 5
-"""Most common values of a column that are tried for equality."""
+"""Most common values of a column, each there more than once, that are tried for equality."""
 _CATEGORIES = 12
 """A text column with at most this many values is a category, otherwise free text."""
 _WORDS = 12
@@ -75,8 +75,9 @@ def _best_cut(values: np.ndarray, labels: Bool[np.ndarray, " record"]) -> float:
 
 
 def _integer_candidates(name: str, values: np.ndarray) -> Iterator[str]:
-    for value in _common(values):
-        yield f"{name} == {value}"
+    distinct, counts = np.unique(values, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:_COMMON]
+    yield from (f"{name} == {distinct[place].item()}" for place in most if counts[place] > 1)
     yield from (f"divisible({name}, {divisor})" for divisor in _DIVISORS)
     places = len(str(int(np.abs(values).max(initial=0))))
     for place in range(min(places, 3)):
@@ -85,13 +86,6 @@ def _integer_candidates(name: str, values: np.ndarray) -> Iterator[str]:
     yield from (f"n_digits({name}) >= {count}" for count in range(2, places + 1))
     yield f"digit_sum({name}) >= {9 * places // 2}"
     yield f"{name} < 0"
-
-
-def _common(values: np.ndarray) -> list[int | str]:
-    """The most common values that occur more than once; ties in ascending order."""
-    distinct, counts = np.unique(values, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:_COMMON]
-    return [distinct[place].item() for place in order if counts[place] > 1]
 
 
 def _pair_candidates(

@@ -78,12 +78,12 @@ class ShortRule:
 
 def phrased(rule: Rule) -> Rule:
     """The same rule with each negated comparison turned round."""
-    return Rule(tuple(Clause(tuple(map(_turned, clause.conditions))) for clause in rule.clauses))
 
+    def turned(condition: Condition) -> Condition:
+        other = None if condition.value else complement(condition.predicate)
+        return condition if other is None else Condition(other, True)
 
-def _turned(condition: Condition) -> Condition:
-    other = None if condition.value else complement(condition.predicate)
-    return condition if other is None else Condition(other, True)
+    return Rule(tuple(Clause(tuple(map(turned, clause.conditions))) for clause in rule.clauses))
 
 
 def short_rule(given: PredicateColumns, target: Bool[np.ndarray, " record"], seed: int) -> ShortRule:

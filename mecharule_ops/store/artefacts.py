@@ -58,7 +58,10 @@ def unpack(packed: PackedArtefact) -> object:
         raise StoreError(
             "expected an artefact as it was written, its bytes are damaged; restore it from a copy"
         )
-    members = {"": packed.body} if packed.form == "json" else _members(packed.body)
+    members = {"": packed.body}
+    if packed.form != "json":
+        with zipfile.ZipFile(io.BytesIO(packed.body)) as archive:
+            members = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
     if _hash(members) != packed.sha256:
         raise StoreError(
             "expected an artefact as it was written, its content has changed; restore it from a copy"
@@ -79,11 +82,6 @@ def _pack_arrays(form: str, arrays: Mapping[str, np.ndarray]) -> PackedArtefact:
             archive.writestr(entry, npy)
     body = buffer.getvalue()
     return PackedArtefact(form=form, sha256=_hash(members), crc=zlib.crc32(body), body=body)
-
-
-def _members(body: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(body)) as archive:
-        return {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
 
 
 def _hash(members: Mapping[str, bytes]) -> str:

@@ -199,8 +199,9 @@ def connect_existing(path: Path, *, read_only: bool, whole: bool = True) -> sqli
     try:
         with store_errors(path):
             _check_version(path, connection)
-            if whole:
-                _check_structure(path, connection)
+            # Whether every page is where it belongs, and every row in its indexes.
+            if whole and (found := connection.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+                raise StoreError(_damaged(path, found))
             if not read_only:
                 _prepare(connection)
     except StoreError:
@@ -241,13 +242,6 @@ def check_magic(path: Path) -> None:
         raise StoreError(
             f"expected a MechaRule run file, {path} starts like something else; it may be damaged"
         )
-
-
-def _check_structure(path: Path, connection: sqlite3.Connection) -> None:
-    """Every page is where it belongs, every row in its indexes."""
-    ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
-    if found != "ok":
-        raise StoreError(_damaged(path, found))
 
 
 def _check_version(path: Path, connection: sqlite3.Connection) -> None:

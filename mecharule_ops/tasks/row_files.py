@@ -111,7 +111,10 @@ def _read(path: Path) -> Iterable[Mapping[str, Cell]]:
     if path.is_dir():
         return _saved_dataset(path)
     if path.suffix == ".parquet":
-        return _parquet(path)
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(path) as file:
+            return _of_arrow(file.read(), path)
     if path.suffix in (".jsonl", ".json"):
         return _json(path)
     return _separated(path)
@@ -187,13 +190,6 @@ def _object(row: object, number: int) -> Mapping[str, Cell]:
     if not isinstance(row, dict):
         raise ValueError(f"expected one JSON object of texts and numbers a line, line {number} holds another")
     return row
-
-
-def _parquet(path: Path) -> Sequence[Mapping[str, Cell]]:
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        return _of_arrow(file.read(), path)
 
 
 def _of_arrow(table: pyarrow.Table, path: Path) -> list[Mapping[str, Cell]]:

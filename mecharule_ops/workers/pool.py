@@ -122,9 +122,6 @@ class Workers:
     def _take(self, worker: Worker, assignment: Assignment) -> None:
         self._taking[self.crew.take(worker, assignment)] = worker, assignment.key
 
-    def _ready(self, key: str) -> list[Worker]:
-        return [worker for worker, keys in self._taken.items() if key in keys]
-
     def _took(self, ticket: Ticket, result: object) -> None:
         """Enter that a worker holds an assignment. One without room for it is let go, others fail the run."""
         worker, key = self._taking.pop(ticket)
@@ -202,7 +199,7 @@ class _Assigned:
     def _deal(self, dealer: Dealer) -> None:
         """Give every worker a part, and a second one to come to while more wait than there are workers."""
         key = self.assignment.key
-        ready = self.workers._ready(key)
+        ready = [worker for worker, keys in self.workers._taken.items() if key in keys]
         for deep in (1, 2):
             for worker in ready:
                 if deep == 2 and dealer.waiting <= len(ready):
