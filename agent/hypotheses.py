@@ -116,8 +116,10 @@ def investigate(
             f"{counts.elsewhere.flips} of {counts.elsewhere.n}"
         )
     claims = [_registered(path, unit, one, tell) for one in screened]
-    decided = call("decide", {"run": path, "claims": ",".join(claims), "yes": True}, tell)
-    return _told(findings, unit, screened, decided)
+    decided = call(
+        "decide", {"run": path, "claims": ",".join(claim for claim, _ in claims), "yes": True}, tell
+    )
+    return _told(findings, unit, screened, decided, [fact for _, seen in claims for fact in seen])
 
 
 def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
@@ -186,13 +188,17 @@ def _proposed(run: Run) -> Iterator[str]:
             yield f"not ({text})"
 
 
-def _registered(run: str, unit: Neuron, one: Screened, tell: Tell) -> str:
+def _registered(run: str, unit: Neuron, one: Screened, tell: Tell) -> tuple[str, list[Fact]]:
+    """Its id, and that held-out flips were read for it before, where they were: then its verdict is no prediction."""
     given = {"run": run, "neuron": str(unit), "where": one.condition, "threshold": THRESHOLD}
-    entered: Any = call("register", given, tell).facts[0].value
-    return str(entered["claim"])
+    facts = call("register", given, tell).facts
+    entered: Any = facts[0].value
+    return str(entered["claim"]), [one for one in facts if one.key.endswith(".looked_at_before_by")]
 
 
-def _told(findings: Findings, unit: Neuron, screened: Sequence[Screened], decided: ToolResult) -> ToolResult:
+def _told(
+    findings: Findings, unit: Neuron, screened: Sequence[Screened], decided: ToolResult, seen: Sequence[Fact]
+) -> ToolResult:
     """The verdict first, then each claim's counts, then how many looks these records have had."""
     claims: list[Any] = [one.value for one in decided.facts if one.key.endswith(".verdict")]
     shown = [
@@ -208,5 +214,5 @@ def _told(findings: Findings, unit: Neuron, screened: Sequence[Screened], decide
     )
     value = [one.condition for one in shown]
     first = fact(head, f"run:{findings.run}", unit=unit, key=f"unit.{unit}.claims.shown", value=value)
-    facts: list[Fact] = [first, *decided.facts]
+    facts: list[Fact] = [first, *seen, *decided.facts]
     return of_facts(facts, exit_code=0 if shown else 4)

@@ -94,7 +94,7 @@ class RunConfig(BaseModel):
     refinements: int = Field(40, ge=0, le=1000)
     """Predicates proposed from each unit's own train flips before its rule is learned; 0 is the paper's fixed Φ."""
     controls: int = Field(RANDOM_UNITS, ge=0, le=100_000)
-    """Units drawn from the whole basis beside which found units are shown, which takes 19, and ranked."""
+    """Units drawn from the whole basis beside which found ones are shown (60 or more of a large one), and ranked."""
     controls_for: int = Field(12, ge=0, le=10_000)
     """How many τ-agonists a regime are ranked among random units and get a certificate, the shown first."""
     anchor_for: int = Field(64, ge=0, le=100_000)

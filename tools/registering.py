@@ -11,11 +11,11 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, findings_of
 from mecharule_ops.run.registered_claims import claims_decided, claims_of, entered
-from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at
-from mecharule_ops.saying.claims import counts_words, figures_words
+from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at, touches
+from mecharule_ops.saying.claims import MORE_OFTEN, counts_words, figures_words
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.looks import looks_words
-from mecharule_ops.store.ledger import Claim, Hypothesis, Ledger
+from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState, Ledger
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Neuron, Regime
 from tools._accounts import Asked
@@ -44,7 +44,9 @@ def register(run: Run, given: RegisterArguments, tell: Tell) -> ToolResult:
             value={"claim": entry.id, "state": entry.state, **encode(entry.prediction)},
         )
     ]
-    looked = [look["by"] for look in looks_at(run, unit, asked.regime) if look["condition"] == condition]
+    looked = [
+        look["by"] for look in looks_at(run, unit, asked.regime) if touches(look["condition"], condition)
+    ]
     if entry.outcome is not None:
         facts.append(_verdict(run, entry))
     elif looked:
@@ -70,9 +72,9 @@ def decide_price(run: Run, given: DecideArguments) -> int:
 def decide(run: Run, given: DecideArguments, tell: Tell) -> ToolResult:
     """The verdicts of registered claims of one unit and direction, which share an error of .05.
 
-    All of that unit that are open share it, also those that are not decided now: choosing one costs what all cost.
-    Those that were decided before are read back and count in no family. Raises `UsageError` for what is no registered
-    claim, or claims of several units.
+    All of that unit that are registered share it, those of before and those that are not decided now too: choosing one
+    costs what all cost, and so does entering one after another. Those that were decided before are read back. Raises
+    `UsageError` for what is no registered claim, or claims of several units.
     """
     entries = _entries(run, given)
     unit, regime = _about(run, entries)
@@ -92,7 +94,7 @@ def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Claim]) -> dic
     if not claims:
         return {}
     ledger = _ledger(run)
-    family = sum(entry.outcome is None for _, entry in claims_of(run, unit, regime))
+    family = len(claims_of(run, unit, regime))
     places = drawn(run, regime, Part.HELD_OUT)
     flips = run.flips([(unit,)], places, regime)[0]
     holds = np.array([fires(run, claim.rule)[places] for claim in claims])
@@ -129,8 +131,12 @@ def _verdict(run: Run, entry: Hypothesis) -> Fact:
     figures = figures_words(
         "difference", outcome.value, outcome.low, outcome.high, claim.threshold, outcome.p
     )
+    more = outcome.p is not None and outcome.p <= ALPHA and outcome.value > 0
+    told = (
+        f"{entry.state} ({MORE_OFTEN})" if more and entry.state == HypothesisState.UNDECIDED else entry.state
+    )
     return fact(
-        f"{counts[:1].upper()}{counts[1:]}: {entry.state}, {figures} [h:{entry.id}]",
+        f"{counts[:1].upper()}{counts[1:]}: {told}, {figures} [h:{entry.id}]",
         f"run:{run.id}",
         unit=claim.unit,
         key=f"claim.{entry.id}.verdict",

@@ -6,7 +6,7 @@ whoever reads a verdict on them should know how often they were read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -14,12 +14,13 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.confidence import difference_interval, lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.controls import holm
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import percent
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, regime_for
-from mecharule_ops.run.tabulating import Part, columns_of, count_look, drawn, fires, forwards_missing
+from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, drawn, fires, forwards_missing
 from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.types import FlipCount, Neuron, Regime
@@ -51,13 +52,15 @@ def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> ToolResult:
     for unit in units:
         facts += _of_unit(run, unit, part, cells, flips[unit], given.where)
     if given.paired:
-        facts += [
-            _paired(run, part, pair, (flips[pair[0]], flips[pair[1]])) for pair in combinations(units, 2)
-        ]
+        facts += _paired(
+            run, part, [(pair, [flips[unit] for unit in pair]) for pair in combinations(units, 2)]
+        )
     if part is Part.HELD_OUT:
-        looked = condition_of(run, given.where) if given.where else given.by or "all"
+        among = "" if given.among is None else AMONG + condition_of(run, given.among)
+        told = (None if given.where is None else condition_of(run, given.where), given.by)
         for unit in units:
-            count_look(run, str(unit), regime, looked, "tabulate")
+            for looked in [each for each in told if each] or ["all"]:
+                count_look(run, str(unit), regime, f"{looked}{among}", "tabulate")
             facts.append(fact(looks_words(run, str(unit), regime), f"run:{run.id}", unit=unit))
     return of_facts(facts)
 
@@ -128,7 +131,9 @@ def _of_unit(
         at = "" if name == "all" else f" where {name}"
         low, high = lower_bound(count.flips, count.n, ALPHA / 2), upper_bound(count.flips, count.n, ALPHA / 2)
         said = f"{unit} flips {count.flips} of the {count.n} {part} records{at}"
-        if count.n:
+        if not count.n:
+            said = f"There is no {part} record{at}, so nothing of {unit} is told there"
+        else:
             said += f" ({percent(count.flip_rate)}, {percent(low)} to {percent(high)})"
         value = {"flips": count.flips, "n": count.n, "low": low, "high": high}
         yield fact(said, source, unit=unit, key=f"{key}.{name}", value=value)
@@ -148,23 +153,21 @@ def _of_unit(
 
 
 def _paired(
-    run: Run,
-    part: Part,
-    pair: tuple[Neuron, Neuron],
-    flips: tuple[Bool[np.ndarray, " record"], Bool[np.ndarray, " record"]],
-) -> Fact:
-    """Two units on the same records, with McNemar's exact test."""
-    first, second = flips
-    both, one, other = int((first & second).sum()), int((first & ~second).sum()), int((second & ~first).sum())
-    p = mcnemar_p(one, other)
-    apart = (
-        f"{pair[0] if one > other else pair[1]} flips more"
-        if p <= ALPHA
-        else "these do not tell which flips more"
-    )
-    said = (
-        f"Of the same {len(first)} {part} records both flip {both}, {pair[0]} alone {one} and {pair[1]} alone {other}: "
-        f"{apart} (exact paired test p = {p:.2g})"
-    )
-    value = {"n": len(first), "both": both, "first_only": one, "second_only": other, "p": p}
-    return fact(said, f"run:{run.id}", key=f"units.{pair[0]}.{pair[1]}.{part}.paired", value=value)
+    run: Run, part: Part, pairs: Sequence[tuple[tuple[Neuron, ...], Sequence[Bool[np.ndarray, " record"]]]]
+) -> Iterator[Fact]:
+    """Each two units on the same records, with McNemar's exact test, Holm over the pairs."""
+    alone = [(int((first & ~second).sum()), int((second & ~first).sum())) for _, (first, second) in pairs]
+    over = f", corrected for {len(pairs)} pairs" if len(pairs) > 1 else ""
+    for (pair, (first, second)), (one, other), p in zip(
+        pairs, alone, holm([mcnemar_p(*each) for each in alone]), strict=True
+    ):
+        both = int((first & second).sum())
+        more = pair[0] if one > other else pair[1]
+        apart = f"{more} flips more" if p <= ALPHA else "these do not tell which flips more"
+        yield fact(
+            f"Of the same {len(first)} {part} records both flip {both}, {pair[0]} alone {one} and {pair[1]} alone "
+            f"{other}: {apart} (exact paired test p = {p:.2g}{over})",
+            f"run:{run.id}",
+            key=f"units.{pair[0]}.{pair[1]}.{part}.paired",
+            value={"n": len(first), "both": both, "first_only": one, "second_only": other, "p": p},
+        )

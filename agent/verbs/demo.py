@@ -14,7 +14,6 @@ SETTINGS: tuple[tuple[str, object], ...] = (
     ("regimes", [1]),
     ("records", 600),
     ("slice_size", 48),
-    ("controls", 19),
     ("controls_for", 4),
     ("anchor_for", 6),
     ("accounts_for", 1),

@@ -15,7 +15,7 @@ from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import Neuron, Regime
 
 PREDICTION_HOLDS = 0.70
-"""Held-out MCC from which a unit's first-order prediction is supported; registered in the ledger beforehand."""
+"""Held-out MCC that a unit's first-order prediction is registered to reach, in the ledger beforehand."""
 MOVES, SEEN = 0.5, 0.1
 """First order is called blind to a unit whose ablation moves the lead by `MOVES` logits or more in the median, of which
 the first-order drop has less than this share."""
@@ -58,6 +58,13 @@ class PredictionScore:
     """Those of them on which it did change: over `records` the base rate. None in runs that did not keep it."""
     threshold: float | None = None
     """What train fitted, in logits; None where nothing is fitted. An infinite one always says the same."""
+
+    @property
+    def verdict(self) -> str:
+        """`supported`, `refuted` where the whole interval lies on a side of the registered MCC, else `undecided`."""
+        if self.held_out is None or self.held_out.low < PREDICTION_HOLDS <= self.held_out.high:
+            return "undecided"
+        return "supported" if self.held_out.low >= PREDICTION_HOLDS else "refuted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,30 +3,40 @@
 Every τ-agonist of a search, the audit's included, is ablated on the same held-out records of D_b as random units, drawn
 from all units of the basis whatever the search made of them.
 
-q        upper 95 % point of the m random rates: the ⌈.95 · (m + 1)⌉-th smallest, so that m is 19 or more; with fewer
-         nothing can be shown. It is one record at least: a rate below that cannot be told from 0.
+q        upper 1 - α bound of the rate that 5 % of the basis reach: the least r, of every rate and count c, at which
+         T = ⌊N / 20⌋ units besides the tested one, were their rates r, would show so few with more than c flips, found
+         or drawn, in at most α of draws. That chance is of the T split between found and others as is worst; of those
+         drawn it is that of Binomial(T, share drawn · P(more than c at r)), which is at least the exact one as far as
+         one below its mean (Hoeffding 1956, theorem 4). It is one record at least: less cannot be told from 0. Too
+         small a draw leaves no q, and nothing is shown.
 p        of a unit: exact one-sided binomial tail of its flips against q.
-Holm     (1979) over the m_f units found, by p, then lower bound, then name: the i-th, from 1, has the level
-         α / (m_f - i + 1). Its lower bound is Clopper–Pearson's at that level, or that of the unit before it where this
-         is lower: so the order by bound is the order by evidence.
+Holm     (1979) over the m_f units found, at α.
+bound    Clopper–Pearson's at α / m_f, so that those of all units found hold together at 1 - α.
 
-shown       ●  the bound lies above q, and so do all before it; only these have a rank
-suggestive  ◐  the rate lies above q, the bound does not
+A unit that more than 5 % of the basis match is so shown where q is too low, or where it flips by luck. Each happens in
+at most α of searches, if units flip by themselves and c were fixed; c is the best of all, and hard records make units
+flip together. What both come to is simulated in `tests/findings/test_evidence.py`: at most 5 % of tables.
+
+shown       ●  p ≤ α after Holm; only these have a rank, by their bound
+suggestive  ◐  its rate lies above q, and it is not shown
 open        ○  neither
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
 import scipy
 
+from mecharule_ops.codec import ADDED
 from mecharule_ops.confidence import lower_bound
+from mecharule_ops.findings.controls import holm
 from mecharule_ops.types import FlipCount, Neuron
 
 
@@ -41,6 +51,14 @@ class Certainty(StrEnum):
     def glyph(self) -> str:
         """Its mark, the same everywhere."""
         return {Certainty.SHOWN: "●", Certainty.SUGGESTIVE: "◐", Certainty.OPEN: "○"}[self]
+
+
+MANY = 10**6
+"""Units of a basis whose size a run did not keep: more than any has, which only asks for more random units."""
+
+
+STEPS = 256
+"""Steps of the rates that a unit is compared at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +76,63 @@ class HeldOut:
     records: int
     found: tuple[HeldOutFlips, ...]
     random: tuple[int, ...]
-    """Flips of each random unit."""
+    """Flips of each random unit, drawn from all of the basis."""
+    units: int = field(default=MANY, metadata=ADDED)
+    """Units of the basis."""
+    again: tuple[Neuron, ...] = field(default=(), metadata=ADDED)
+    """Random units that are found ones too."""
 
-    def random_rate(self, alpha: float) -> float | None:
-        """The rate q; None where there are too few random units, or no record."""
-        units = len(self.random) + 1
-        place = math.ceil((1 - Fraction(alpha).limit_denominator(10**6)) * units)
-        if place >= units or not self.records:
+    def rate_of_random(self, alpha: float) -> float | None:
+        """The rate q; None where too few random units were drawn to say one, or there is no record."""
+        if not self.records:
             return None
-        return max(1, sorted(self.random)[place - 1]) / self.records
+        n, top = self.records, int(self.units * alpha)
+        others, left = self._others, self.units - len(self.found)
+        among = np.arange(min(max(0, len(self.found) - 1), top) + 1)  # Of the T others the found ones.
+        rate = np.linspace(0, 1, STEPS + 1)[:, None]
+        least = 1.0
+        for most in range(n):
+            known, seen = self._exceed(most)
+            more = scipy.special.bdtrc(most, n, rate)
+            drawn = more * min(1.0, others.total() / max(1, left))
+            few = scipy.special.bdtr(np.minimum(seen, top - among), top - among, drawn)
+            few = np.where((seen > 0) & (seen > (top - among) * drawn - 1), 1.0, few)
+            chance = (scipy.special.bdtr(np.minimum(max(0, known - 1), among), among, more) * few).max(1)
+            able = np.flatnonzero(chance > alpha)
+            least = min(least, rate[min(able[-1] + 1, STEPS), 0])
+        return None if least >= 1 else max(least, 1 / n)
+
+    @property
+    def _others(self) -> Counter[int]:
+        """How many random units that are not found flip so many records."""
+        flips = {unit.neuron: unit.flips for unit in self.found}
+        return Counter(self.random) - Counter(flips[unit] for unit in self.again)
+
+    def _exceed(self, flips: int) -> tuple[int, int]:
+        """Found units, and other random units, that flip more."""
+        known = sum(each.flips > flips for each in self.found)
+        return known, sum(times for each, times in self._others.items() if each > flips)
 
     def tells(self, alpha: float) -> bool:
         """Whether anything could be shown: enough random units, which a basis of fewer than 20 units does not have."""
-        return self.random_rate(alpha) is not None
+        return self.rate_of_random(alpha) is not None
+
+
+def needed(units: int, alpha: float, found: int = 0) -> int:
+    """Random units of a basis that leave less than α for so many to be missed as reach q with those found."""
+    return math.floor(units * (1 - alpha ** (1 / max(1, int(units * alpha) - found)))) + 1
+
+
+def to_draw(controls: int, most: int, records: int, units: int, found: int, alpha: float) -> int:
+    """Random units of a basis to draw: `controls` on `most` records, as many more on fewer as cost the same.
+
+    And enough to tell all that are found from the others, were they all strong, with α to spare. What was found follows
+    from the records that chose, never from held-out ones.
+    """
+    if controls < needed(units, alpha) or not records:
+        return controls
+    beside = needed(units, alpha / 5, found - 1) if found <= int(units * alpha) else 0
+    return max(controls * most // records, beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +141,7 @@ class Evidence:
 
     flips: FlipCount
     lower: float
-    """Lower bound of its flip rate, Holm over the units that its search found."""
+    """Lower bound of its flip rate, which holds for all units that its search found at once."""
     certainty: Certainty
     rank: int | None
     """Among the shown units of its search, from 1; None where it is not shown."""
@@ -88,21 +150,24 @@ class Evidence:
 @lru_cache(maxsize=64)
 def evidence_of(held_out: HeldOut, alpha: float) -> Mapping[Neuron, Evidence]:
     """The evidence of each unit found: the shown ones by their bound, then the others in the order of their names."""
-    n, q = held_out.records, held_out.random_rate(alpha)
-    by_p = sorted(held_out.found, key=lambda each: (_tail(each.flips, n, q), -each.flips, each.neuron))
+    n, q = held_out.records, held_out.rate_of_random(alpha)
+    level = alpha / max(1, len(held_out.found))
+    by_p = sorted(held_out.found, key=lambda each: (-each.flips, each.neuron))
+    corrected = holm([_tail(each.flips, n, q) for each in by_p])
     said: list[tuple[Neuron, Evidence]] = []
-    lower, is_shown = 1.0, q is not None
-    for place, unit in enumerate(by_p):
-        lower = min(lower, lower_bound(unit.flips, n, alpha / (len(by_p) - place)))
-        is_shown = is_shown and q is not None and lower > q
-        above = q is not None and unit.flips > q * n
+    for place, (unit, p) in enumerate(zip(by_p, corrected, strict=True), 1):
+        is_shown, above = p < alpha, q is not None and unit.flips > q * n
         certainty = Certainty.SHOWN if is_shown else Certainty.SUGGESTIVE if above else Certainty.OPEN
-        flips = FlipCount(flips=unit.flips, n=n)
-        rank = place + 1 if is_shown else None
-        said.append((unit.neuron, Evidence(flips=flips, lower=lower, certainty=certainty, rank=rank)))
+        told = Evidence(
+            flips=FlipCount(flips=unit.flips, n=n),
+            lower=lower_bound(unit.flips, n, level),
+            certainty=certainty,
+            rank=place if is_shown else None,
+        )
+        said.append((unit.neuron, told))
     return dict(sorted(said, key=lambda each: (each[1].rank or math.inf, each[0])))
 
 
 def _tail(flips: int, n: int, q: float | None) -> float:
     """P(X ≥ flips) of X ~ Binomial(n, q); 1 where there is no q."""
-    return 1.0 if q is None or flips == 0 else float(scipy.special.betainc(flips, n - flips + 1, q))
+    return 1.0 if q is None or flips == 0 else float(scipy.special.bdtrc(flips - 1, n, q))

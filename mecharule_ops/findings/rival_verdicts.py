@@ -1,10 +1,12 @@
 """Verdicts on what one unit's flips go with, from held-out records, and how they share an error.
 
-A claim is *supported* where the difference of its two flip rates reaches its threshold and Fisher's exact p, corrected
-by Holm over the family, is at most its share; *refuted* where the interval of the difference ends below the threshold;
-else *undecided*. No rival can err both ways: one that is not so may be supported, one that is so refuted. The parts
-of `Shares` add up to its α, so that the chance of any error is at most α, but for Newcombe's interval, which holds its
-level nearly and not exactly. Cost: no model calls. Axes: rival, record.
+A claim is *supported* where the interval of the difference of its two flip rates begins at its threshold or above and
+Fisher's exact p, corrected by Holm over the family, is at most its share; *refuted* where the interval ends below the
+threshold; else *undecided*, though it may flip *more often*, which Fisher's p alone says. No rival can err both ways:
+one that is not so may be supported, one that is so refuted. The parts of `Shares` add up to its α, so that the chance
+of any error is at most α, but for Newcombe's interval, which holds its level nearly and not exactly.
+
+Cost: no model calls. Axes: rival, record.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ class Shares:
 
     alpha: float
     family: int
-    """Claims that are registered of the unit before any held-out flip is read."""
+    """Claims registered of the unit, decided ones too. Decided together they err with their share at most; of k decided
+    one after another the j-th is tested at its share over j, which comes to 1 + ½ + … + 1/k of it at most."""
 
     @property
     def support(self) -> float:

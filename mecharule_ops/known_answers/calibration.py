@@ -49,7 +49,7 @@ RARE = 0.01
 """Share of the inputs below which a unit's rule has too few of one kind to be learned from."""
 CLAUSES = 8
 """Of a rule that can still be called short, as many as RuleSHAP combines."""
-SETTINGS: Mapping[str, object] = {"records": 2000, "chains_for": 2, "accounts_for": 0, "controls": 19}
+SETTINGS: Mapping[str, object] = {"records": 2000, "chains_for": 2, "accounts_for": 0}
 """All inputs; accounts and controls say nothing that the oracle could be asked."""
 CASES = (
     Case(program="hist", basis=Basis.MLP_HIDDEN),

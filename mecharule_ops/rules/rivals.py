@@ -31,11 +31,11 @@ class RivalDifference:
     mcc: float
 
     def state(self, threshold: float, corrected: float, alpha: float) -> str:
-        """`supported`, `refuted` or `undecided`; the interval refutes, threshold and corrected p support.
+        """`supported` where the whole interval, and p, reach the threshold; `refuted` where it ends below; `undecided`.
 
-        What is refuted is the amount: an interval that ends below the threshold may lie above 0.
+        What is decided is the amount: an interval that ends below the threshold may lie above 0.
         """
-        if self.value >= threshold and corrected <= alpha:
+        if self.low >= threshold and corrected <= alpha:
             return "supported"
         return "refuted" if self.high < threshold else "undecided"
 

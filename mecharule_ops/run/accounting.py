@@ -188,7 +188,12 @@ def _prediction_outcome(score: PredictionScore, prediction: object) -> TestOutco
     """The held-out score and how many answers changed; no value where too few records of one side leave no interval."""
     found = score.held_out
     return TestOutcome(
-        value=None if found is None else found.mcc, n=score.records, positives=score.happened or 0
+        value=None if found is None else found.mcc,
+        n=score.records,
+        positives=score.happened or 0,
+        state=score.verdict,
+        low=None if found is None else found.low,
+        high=None if found is None else found.high,
     )
 
 

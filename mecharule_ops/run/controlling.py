@@ -17,7 +17,7 @@ from jaxtyping import Int
 
 from mecharule_ops.events import UnitJudged
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
-from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
+from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips, to_draw
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.run.driver import count
 from mecharule_ops.run.live_run import Run
@@ -34,14 +34,15 @@ OF_LAYER = 8
 def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], None]) -> HeldOut:
     """The flips of every τ-agonist of a search on the control records, beside those of random units of the basis.
 
-    Cost: each of these units on at most `RECORDS` records. Raises `AblationStopped`.
+    Cost: each of these units on at most `RECORDS` records; where these are fewer, more random units are drawn. Raises
+    `AblationStopped`.
     """
     records = control_records(run, found.regime)
     units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist]
     layers, width = range(run.subject.n_layers), run.subject.width(found.basis)
-    drawn = (
-        random_units(found.basis, layers, width, run.config.controls, seed=run.config.seed) if units else ()
-    )
+    size, alpha = len(layers) * width, run.config.alpha
+    most = to_draw(run.config.controls, RECORDS, len(records), size, len(units), alpha) if units else 0
+    drawn = random_units(found.basis, layers, width, most, seed=run.config.seed)
     asked = list(dict.fromkeys([*units, *drawn]))
     main = run.intervention(found.basis)
     counted = flips_on(run, found.regime, main, [(unit,) for unit in asked], (records.tolist(), ()), progress)
@@ -50,6 +51,8 @@ def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], No
         records=len(records),
         found=tuple(HeldOutFlips(neuron=unit, flips=flips[unit]) for unit in units),
         random=tuple(flips[unit] for unit in drawn),
+        units=size,
+        again=tuple(unit for unit in drawn if unit in set(units)),
     )
 
 

@@ -6,24 +6,24 @@ held-out ones decide; a draw of fewer records is a prefix of a draw of more.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.contents import ObservedRecords
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store.keys import CLEAN_LEADS, LOOKS, HeldOutLook
+from mecharule_ops.store.keys import LOOKS, HeldOutLook
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Columns, Regime
 
-LEAST_LEAD = "least_lead"
-"""The column of the clean run's least lead."""
-COMPETITORS = 1
+AMONG = " among "
+"""Between the condition of a look and the one whose records alone were looked at."""
 _COLUMNS: WeakKeyDictionary[Run, tuple[ObservedRecords, Columns]] = WeakKeyDictionary()
 """Of each open run its columns, which every predicate reads."""
 
@@ -71,6 +71,11 @@ def looks_at(run: Run, unit: str, regime: Regime) -> list[HeldOutLook]:
     ]
 
 
+def touches(look: str, condition: str) -> bool:
+    """Whether a look showed flips for a condition: for itself, for a column that it reads, or for it among others."""
+    return look in (condition, *re.findall(r"\w+", condition)) or look.startswith(f"{condition}{AMONG}")
+
+
 def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
     """Where a predicate, or a printed rule, holds on the observed records. Raises `UsageError`."""
     columns = columns_of(run)
@@ -79,46 +84,9 @@ def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
 
 
 def columns_of(run: Run) -> Columns:
-    """The task's columns, and the least lead where it was measured; made once for the records observed so far."""
+    """The task's columns; made once for the records observed so far."""
     observed, columns = _COLUMNS.get(run, (None, {}))
     if observed is not run.observed:
         columns = run.observed.columns
-        columns = {**columns, LEAST_LEAD: measure_leads(run)} if has_leads(run) else columns
         _COLUMNS[run] = run.observed, columns
     return columns
-
-
-def has_leads(run: Run) -> bool:
-    """Whether the clean leads of all observed records are in the run file."""
-    found = run.store.find(CLEAN_LEADS)
-    return found is not None and len(found) == len(run.observed.records)
-
-
-def measure_leads(run: Run) -> Float[np.ndarray, " record"]:
-    """The least lead of every record's clean completion, of a success up to where it is settled, kept in the run file.
-
-    A file from before keeps those of all tokens. Cost: a clean forward a record.
-    """
-    if has_leads(run):
-        return run.store.get(CLEAN_LEADS)
-    leads = _least_leads(run)
-    if run.store.writable:
-        run.store.put(CLEAN_LEADS, leads)
-        _COLUMNS.pop(run, None)
-    return leads
-
-
-def _least_leads(run: Run) -> Float[np.ndarray, " record"]:
-    from mecharule_ops.engine.settling import until_settled
-    from mecharule_ops.mechanism.columns import extreme
-    from mecharule_ops.mechanism.forced import Forcing
-    from mecharule_ops.mechanism.leads import LeadHead, Leads
-
-    records = until_settled(run.subject, run.task, run.observed.records)
-    forcing, head = Forcing(run.subject, records, run.task.phase), LeadHead(run.subject, COMPETITORS)
-    leads = Leads.empty(forcing.completions, COMPETITORS)
-    for batch in forcing.batches():
-        fed = forcing.feed(batch)
-        at = fed.predicted
-        leads.enter(batch, at, head.compare(fed.final[at.row, at.column], at.generated))
-    return np.asarray(extreme(np.fmin, leads.lead[:, :, 0]).astype(float))

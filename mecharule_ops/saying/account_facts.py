@@ -122,12 +122,11 @@ def registered_sentence(account: Account, run: str) -> Fact | None:
     score = account.first_order
     if score is None or score.held_out is None or account.nothing_above:
         return None
-    verdict = "borne out" if score.held_out.mcc >= PREDICTION_HOLDS else "refuted"
     what = "flip" if account.becomes_right is None else "change"
     said = (
-        f"The registered prediction that the gradient of the unablated run tells which answers {what} was {verdict}: "
-        f"MCC {short(score.held_out.mcc)} on the {score.records:,} held-out answers of its account, "
-        f"{short(PREDICTION_HOLDS)} was needed"
+        f"The registered prediction that the gradient of the unablated run tells which answers {what} is "
+        f"{score.verdict}: MCC {score.held_out} on the {score.records:,} held-out answers of its account, "
+        f"{short(PREDICTION_HOLDS)} was registered"
     )
     return fact(said, f"run:{run}", unit=account.neuron, part=SAID_SURE)
 
@@ -162,8 +161,7 @@ def prediction_sentence(account: Account, run: str) -> Fact:
         f"{beside_words(scored, account.predictions)}"
     )
     if not account.nothing_above:
-        held = "so it is supported" if scored.held_out.mcc >= PREDICTION_HOLDS else "so it is refuted"
-        said += f"; registered beforehand to reach {PREDICTION_HOLDS:.2f}, {held}"
+        said += f"; registered beforehand to reach {PREDICTION_HOLDS:.2f}, that is {scored.verdict}"
     right = account.becomes_right
     if right is not None and right.held_out is not None:
         said += f"; that the new answer is right, {beside_words(right, account.beside_right)}"

@@ -13,6 +13,10 @@ def counts_words(unit: str, words: str, counts: Sequence[int]) -> str:
     )
 
 
+MORE_OFTEN = "it flips more often there, by how much is open"
+"""Of a claim that is undecided though its p alone tells the two rates apart."""
+
+
 def figures_words(
     what: str, value: float, low: float | None, high: float | None, threshold: float, p: float | None
 ) -> str:

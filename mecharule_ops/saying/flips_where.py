@@ -23,7 +23,8 @@ def when_words(rule: FamilyRule | AnchoredRule | None) -> str:
     """`Mostly when adding b to a carries into the tens: 84 of 98, against 8 of 24`; empty where there is none to say.
 
     Of held-out answers. *Mostly* where more than half of all flips are where the rule holds and it flips more than half
-    there; else *more often*, or *less often*. Empty without a shown rule, and where a run kept no words or no counts.
+    there, more than elsewhere; else *more often*, or *less often*. Empty without a shown rule, and where a run kept no
+    words or no counts.
     """
     if rule is None or rule.where is None or not rule.words or not _is_shown(rule):
         return ""
@@ -77,7 +78,7 @@ def _is_shown(rule: FamilyRule | AnchoredRule) -> bool:
 
 def _how_often(where: FlipsWhere) -> str:
     held, other = where.holds, where.elsewhere
-    if 2 * held.flips > held.n and held.flips > other.flips:
-        return "Mostly"
     more = held.flips * max(other.n, 1) > other.flips * max(held.n, 1)
+    if more and 2 * held.flips > held.n and held.flips > other.flips:
+        return "Mostly"
     return "More often" if more else "Less often"

@@ -404,8 +404,9 @@ def limits(run: Run, findings: Findings) -> Iterator[Stated]:
     yield (
         "limits.shown",
         findings.alpha,
-        "A unit is shown where the exact lower bound of its rate on held-out records, corrected over the units that "
-        "its search found (Holm), lies above the upper 95 % point of random units; selectivity is tested on held-out "
+        "A unit is shown where it flips more of the held-out records than 95 % of all units do: by a bound from "
+        "random units, and an exact binomial test, Holm over the units that its search found; "
+        "selectivity is tested on held-out "
         "records by all permutations of the split, corrected over the units (Holm); that a unit is not selective is "
         "said by Newcombe's interval, which holds its level nearly",
     )

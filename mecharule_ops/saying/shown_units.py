@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from mecharule_ops.codec import encode
-from mecharule_ops.findings.evidence import Certainty
+from mecharule_ops.findings.evidence import Certainty, needed
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import percent, plural
 
 NOT_TOLD_APART = "not told apart from chance"
 NOT_MEASURED = "not measured"
 SHOWN_KEY = (
-    "● shown: on answers kept aside, which chose no unit, the lower bound of what the unit flips (exact, Holm over the "
-    "units that its search found) lies above the upper 95 % point of random units; ◐ suggestive: its rate does, its "
-    "bound does not; ○ open: neither."
+    "● shown: on answers kept aside, which chose no unit, it flips more than 95 % of all units of its kind do, beyond "
+    "chance (exact binomial, Holm over the units that its search found; what 95 % flip less than is bounded by random "
+    "units); ◐ suggestive: it flips more of them, not beyond chance; ○ open: neither. A bound holds for all units "
+    "found at once."
 )
 
 
@@ -38,13 +39,19 @@ def kept_aside(unit: Unit) -> str:
 
 
 def random_rate_words(findings: Findings, search: SearchOutcome) -> str:
-    """`95 % of random heads flip 1 of 8 or fewer`; empty where too few were drawn."""
-    rate = None if search.held_out is None else search.held_out.random_rate(findings.alpha)
-    if search.held_out is None or rate is None:
+    """`95 % of all heads flip less than 18 % of such answers (95 %, by 99 drawn at random)`; their most if too few.
+
+    Empty where none was drawn.
+    """
+    held_out = search.held_out
+    if held_out is None or not held_out.random:
         return ""
-    records = search.held_out.records
-    most = f"{round(rate * records):,} of {records:,} or fewer"
-    return f"{100 * (1 - findings.alpha):g} % of random {_noun(search)}s flip {most}"
+    rate, noun, drawn = held_out.rate_of_random(findings.alpha), _noun(search), len(held_out.random)
+    if rate is None:
+        flip = f"the random {noun} flips" if drawn == 1 else f"each of {drawn} random {noun}s flips"
+        return f"{flip} {max(held_out.random):,} of {held_out.records:,} or fewer"
+    sure, by = f"{100 * (1 - findings.alpha):g} %", f"by {drawn:,} drawn at random"
+    return f"{sure} of all {noun}s flip less than {percent(rate)} of such answers ({sure}, {by})"
 
 
 def rank_words(unit: Unit) -> str:
@@ -71,9 +78,9 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
         return f"Whether {unit.neuron} flips more than random {_noun(search)}s was {NOT_MEASURED}: {measures(findings)}"
     flips = evidence.flips
     counts = f"flips {flips.flips:,} of {plural(flips.n, 'answer')} kept aside"
-    if why := unshowable(findings, search):
-        return f"{unit.neuron} {counts}; {why}"
     beside = random_rate_words(findings, search)
+    if why := unshowable(findings, search):
+        return f"{unit.neuron} {counts}; {f'{beside}; ' if beside else ''}{why}"
     if unit.is_shown:
         found = plural(len(search.held_out.found), _noun(search))
         return (
@@ -89,13 +96,12 @@ def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:
     held_out = unit.search.held_out
     if unit.evidence is None or held_out is None:
         return None
-    rate = held_out.random_rate(findings.alpha)
     return {
         **encode(unit.evidence),
         "found": len(held_out.found),
         "random_units": len(held_out.random),
-        "random_flips_at_most": None if rate is None else round(rate * held_out.records),
-        "random_units_needed": 19,
+        "random_rate_at_most": held_out.rate_of_random(findings.alpha),
+        "random_units_needed": needed(held_out.units, findings.alpha),
     }
 
 
@@ -104,7 +110,7 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
     held_out = search.held_out
     if held_out is None:
         return f"nothing is shown, since answers kept aside were not asked: {measures(findings)}"
-    if held_out.random_rate(findings.alpha) is not None or not held_out.found:
+    if held_out.tells(findings.alpha) or not held_out.found:
         return ""
     if not held_out.records:
         return "nothing can be shown, since no answer was kept aside: bring more rows"
@@ -112,8 +118,8 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
     if search.basis_units is not None and search.basis_units <= 19:
         every = plural(search.basis_units, noun)
         return f"with {every} in all nothing can be shown, which takes 20: the counts stand alone"
-    drawn = plural(len(held_out.random), f"random {noun}")
-    return f"with {drawn} nothing can be shown, which takes 19 or more: {measures(findings)}"
+    drawn, least = plural(len(held_out.random), f"random {noun}"), needed(held_out.units, findings.alpha)
+    return f"with {drawn} nothing can be shown, which takes {least} or more: {measures(findings)}"
 
 
 def measures(findings: Findings) -> str:

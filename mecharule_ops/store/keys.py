@@ -112,8 +112,6 @@ HYPOTHESES = Artefact[list[Any]]("ledger")
 """Registered predictions with their tests, encoded."""
 LOOKS = Artefact[list[HeldOutLook]]("held-out-looks")
 """In order."""
-CLEAN_LEADS = Artefact[np.ndarray]("clean-leads")
-"""The least lead of each record's clean completion, in logits."""
 
 GATES = Artefact[list[Any]]("gates")
 """All gates that were learned on the run, encoded, in order."""

@@ -21,10 +21,10 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Regime
 
 CLAIM_TEST = (
-    "share of held-out records flipped where the condition holds, less that elsewhere; supported from the threshold "
-    "on where Fisher's exact p, Holm over the unit's claims decided together, is at most the share of support in "
-    "their error; refuted where the difference's interval, whose upper ends err in as much together, ends below the "
-    "threshold"
+    "share of held-out records flipped where the condition holds, less that elsewhere; supported where its "
+    "interval begins at the threshold or above and Fisher's exact p, Holm over the unit's claims, is at most the share "
+    "of support in their error; refuted where that interval, whose upper ends err in as much together, ends below the "
+    "threshold; else undecided"
 )
 LEAST_CLASS = 5
 """Held-out records that each side needs where the value decides; with fewer the test is underpowered."""

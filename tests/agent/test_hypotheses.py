@@ -13,6 +13,7 @@ from mecharule_ops.errors import BudgetSpent, ModelUnavailable, UsageError
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.run.tabulating import Part, drawn
 from mecharule_ops.store.ledger import Claim, Ledger
+from tools.registry import call
 
 
 def _unit(path: Path) -> str:
@@ -92,3 +93,11 @@ def test_a_model_that_fails_decides_nothing_and_is_a_fault(copied_run: Path, tmp
     with pytest.raises(ModelUnavailable, match="refused the key"):
         investigated(str(copied_run), "when does it flip?", llm=f"mock:{script}")
     assert not _entries(copied_run)
+
+
+def test_a_claim_that_was_looked_at_before_is_said_to_be_no_prediction(copied_run: Path) -> None:
+    unit = _unit(copied_run)
+    looked = {"run": str(copied_run), "units": unit, "where": "op == '-'", "records": "held-out", "yes": True}
+    call("tabulate", looked)
+    result = investigate(str(copied_run), f"does {unit} flip more where op == '-'?")
+    assert "so what is decided on them is no prediction" in result.text

@@ -248,15 +248,25 @@ def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> N
     assert "the gradient does not see" not in prediction_sentence(seen, "b00d").sentence
 
 
-@pytest.mark.parametrize(("mcc", "verdict"), [(0.69, "refuted"), (0.7, "supported")])
-def test_what_was_registered_of_first_order_and_what_came_out_is_said(mcc: float, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("mcc", "low", "high", "verdict"),
+    [
+        (0.48, 0.2, 0.72, "undecided"),
+        (0.9, 0.69, 0.99, "undecided"),
+        (0.5, 0.3, 0.69, "refuted"),
+        (0.9, 0.7, 1.0, "supported"),
+    ],
+)
+def test_what_was_registered_of_first_order_and_what_came_out_is_said(
+    mcc: float, low: float, high: float, verdict: str
+) -> None:
     """As the ledger says it; of a unit with nothing above it, where first order is arithmetic, it is not."""
     seen = account_of(saturated(bias=5.0))
-    interval = MccInterval(mcc=mcc, low=0.1, high=0.9, n=90, positives=30)
+    interval = MccInterval(mcc=mcc, low=low, high=high, n=90, positives=30)
     score = PredictionScore(
         kind=PredictionKind.STEADY, predicted=30, held_out=interval, records=90, happened=30
     )
-    for above, said in ((False, f"; registered beforehand to reach 0.70, so it is {verdict}"), (True, "")):
+    for above, said in ((False, f"; registered beforehand to reach 0.70, that is {verdict}"), (True, "")):
         made = replace(seen, predictions=(score,), nothing_above=above)
         sentence = prediction_sentence(made, "b00d").sentence
         assert said in sentence

@@ -28,7 +28,7 @@ BUNDLED: Mapping[str, object] = {
     "exhaustive_up_to": 300,
     "slice_size": 32,
     "proposals": 1,
-    "controls": 19,
+    "controls": 256,
     "controls_for": 3,
     "anchor_for": 3,
     "accounts_for": 1,

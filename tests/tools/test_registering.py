@@ -103,6 +103,32 @@ def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, unit:
     assert chosen["outcome"]["p"] == pytest.approx(min(1.0, len(texts) * p * 2))
 
 
+def test_claims_entered_after_a_verdict_pay_for_those_decided_before(copied_run: Path, unit: str) -> None:
+    """One after another is no way around the correction either."""
+    ps = []
+    for place, text in enumerate(("a > 50", "b > 50", "op == '-'"), 1):
+        id = str(_entered(copied_run, unit, text)["claim"])
+        (decided,) = _verdicts(call("decide", {"run": str(copied_run), "claims": id, "yes": True}))
+        with opened(copied_run, read_only=True) as run:
+            regime = next(one for one in run.regimes if one.value == decided["regime"])
+            places = drawn(run, regime, Part.HELD_OUT)
+            flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
+            ps.append(
+                (decided["outcome"]["p"], 2 * place * difference(fires(run, text)[places], flips, 0.05).p)
+            )
+    assert [told for told, _ in ps] == pytest.approx([min(1.0, p) for _, p in ps])
+
+
+@pytest.mark.parametrize(
+    "given", [{"among": "a > 50", "where": "op == '-'"}, {"by": "op"}, {"where": "a > 50", "by": "op"}]
+)
+def test_a_condition_looked_at_as_a_column_or_among_some_is_said_to_be(
+    copied_run: Path, unit: str, given: dict[str, str]
+) -> None:
+    call("tabulate", {"run": str(copied_run), "units": unit, "records": "held-out", "yes": True, **given})
+    assert _entered(copied_run, unit, "op == '-'")["looked_at_before_by"] == ["tabulate"]
+
+
 def test_one_claim_at_two_thresholds_is_decided_once(copied_run: Path, unit: str) -> None:
     """As the first of them."""
     ids = [

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.findings.controls import holm
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.run.tabulating import Part, drawn, fires, looks_at
@@ -74,6 +75,39 @@ def test_two_units_are_paired_on_the_same_records(copied_run: Path, units: tuple
     )
     changed = told["first_only"] + told["second_only"]
     assert told["p"] == pytest.approx(binomtest(told["first_only"], changed, 0.5).pvalue if changed else 1.0)
+
+
+def test_pairs_share_one_error_and_an_empty_cell_says_so(copied_run: Path, units: tuple[str, str]) -> None:
+    with opened(str(copied_run)) as run:
+        third = str(findings_of(run).units()[2].neuron)
+    names = [*units, third]
+    alone = [
+        _given(copied_run, f"{one},{other}", paired=True)[f"units.{one}.{other}.train.paired"]["p"]
+        for one, other in ((names[0], names[1]), (names[0], names[2]), (names[1], names[2]))
+    ]
+    told = call("tabulate", {"run": str(copied_run), "units": ",".join(names), "paired": True, "yes": True})
+    together = [one.value["p"] for one in told.facts if one.key.endswith(".paired")]  # type: ignore[index,call-overload]
+    assert together == pytest.approx(holm(alone))
+    assert "corrected for 3 pairs" in told.text
+    empty = call("tabulate", {"run": str(copied_run), "units": units[0], "where": "a > 5000", "yes": True})
+    assert "There is no train record where a > 5000" in empty.text
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"where": "a > b", "among": "a > 20"}, ["a > b among a > 20"]),
+        ({"where": "a > b", "by": "op"}, ["a > b", "op"]),
+        ({"among": "a > 20"}, ["all among a > 20"]),
+    ],
+)
+def test_a_look_is_of_all_that_it_showed(
+    copied_run: Path, units: tuple[str, str], given: dict[str, str], read: list[str]
+) -> None:
+    _given(copied_run, units[0], records="held-out", **given)
+    with opened(str(copied_run)) as run:
+        regime = findings_of(run).searches[0].regime
+        assert [look["condition"] for look in looks_at(run, units[0], regime)] == read
 
 
 def test_a_look_at_held_out_records_is_counted_and_train_is_free(
