@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mecharule_ops.events import Event
 
 INTERRUPTED = 130
-RESUMED = ("run", "fork", "resume", "demo")
+RESUMED = ("run", "resume", "demo")
 """Verbs whose run `resume` continues."""
 
 
@@ -117,14 +117,14 @@ def _screens() -> int:
 def _run(asked: verbs.RunOptions, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
-    config = runner.config_from(**asked.chosen)
+    base = None if asked.source is None else runner.config_of(asked.source)
+    config = runner.config_from(base=base, **asked.chosen)
     if asked.dry_run:
         return _print(options, runner.plan(config))
     approve = runner.approval(asked.yes or asked.budget is not None, sys.stdin.isatty())
     wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
-    return _work(
-        options, lambda show: runner.start(config, show, approve, llm_budget=asked.llm_budget, wanted=wanted)
-    )
+    more: Any = {"llm_budget": asked.llm_budget, "wanted": wanted, "source": asked.source}
+    return _work(options, lambda show: runner.start(config, show, approve, **more))
 
 
 def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
@@ -142,17 +142,6 @@ def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
             wanted=wanted,
         ),
     )
-
-
-def _fork(asked: verbs.ForkOptions, options: argparse.Namespace) -> int:
-    from agent.verbs import runner
-
-    config = runner.config_from(base=runner.config_of(asked.run), **asked.chosen)
-    if asked.dry_run:
-        return _print(options, runner.plan(config))
-    approve = runner.approval(asked.yes, sys.stdin.isatty())
-    wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
-    return _work(options, lambda show: runner.fork(asked.run, config, show, approve, wanted))
 
 
 def _demo(asked: verbs.DemoOptions, options: argparse.Namespace) -> int:
@@ -267,7 +256,6 @@ def _coloured(text: str) -> str:
 HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
     "run": _run,
     "resume": _resume,
-    "fork": _fork,
     "demo": _demo,
     "investigate": _investigate,
     "ask": _ask,

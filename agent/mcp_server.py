@@ -1,24 +1,18 @@
 """The tools of `agent.toolbox` for somebody else's agent, by the Model Context Protocol over stdio.
 
-Beside them stand `run`, which starts a job, `runs`, which says how far jobs are, and `check_prose`, the check of an
-answer's figures against the facts that the tools gave in this session. A call that ablates needs `seconds`, the most it
+Beside them stand `run`, here also without an earlier run, and `check_prose`, the check of an answer's figures against
+the facts that the tools gave in this session. A call that ablates needs `seconds`, the most it
 may take; without, or above it, the price is the result. A job goes on when the session ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import re
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
@@ -33,7 +27,8 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.numbers import plural
 from tools.arguments import Arguments
-from tools.registry import TOOLS, Tell, call, typed
+from tools.registry import TOOLS, Tell, typed
+from tools.runs import start_job
 
 try:
     from mcp.server import MCPServer
@@ -65,48 +60,19 @@ class ProseArguments(Arguments):
 
 _OWN: Mapping[str, tuple[type[Arguments], bool]] = {
     "run": (RunOptions, True),
-    "runs": (TOOLS["runs"].arguments, False),
     "check_prose": (ProseArguments, False),
 }
 """What a client is offered beside the toolbox, and whether it runs the model."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A run that a process of its own makes, which tells its events and what it is doing in two files."""
-
-    process: subprocess.Popen[bytes]
-    folder: Path
-
-    def begun(self) -> str:
-        """The run's id, as soon as its file is there. Raises `UsageError` where it does not begin."""
-        has_ended = False
-        while "\n" not in (said := (self.folder / "events").read_text("utf-8")) and not has_ended:
-            time.sleep(0.05)
-            has_ended = self.process.poll() is not None
-        first = json.loads(said.partition("\n")[0] or "{}")
-        if "run" not in first:
-            raise UsageError(first.get("error") or f"the run did not begin: {self.state}")
-        return str(first["run"])
-
-    @property
-    def state(self) -> str:
-        """How far it is, with what it said last."""
-        code = self.process.poll()
-        last = (self.folder / "narration").read_text("utf-8").strip().rpartition("\n")[2]
-        return f"{'at work' if code is None else f'ended with exit code {code}'}: {last}"
-
-
 class Server(MCPServer):
-    """The tools for one client, one call at a time: what it was told, and the jobs that it started."""
+    """The tools for one client, one call at a time, and what it was told."""
 
     def __init__(self, tell: Tell) -> None:
         super().__init__("mecharule", instructions=SAID_ONCE, log_level="ERROR")
         self._tell, self._one_at_a_time = tell, asyncio.Lock()
         self._told: list[AnyMessage] = []
-        self._jobs: dict[str, Job] = {}
-        self._files = tempfile.TemporaryDirectory()
-        self._own = {"run": self._run, "runs": self._runs, "check_prose": self._check_prose}
+        self._own = {"run": self._run, "check_prose": self._check_prose}
 
     async def list_tools(self) -> list[Listed]:
         """Every tool, the same list at every time."""
@@ -125,8 +91,7 @@ class Server(MCPServer):
 
     def _of_toolbox(self, name: str, given: dict[str, Any], seconds: float | None) -> str:
         run = str(given.pop("run", "last"))
-        if not re.fullmatch(r"\w+", run):
-            raise UsageError(f"expected the id of a run, got {run!r}; `runs` lists them")
+        _check_id(run)
         toolbox = Toolbox(run, self._tell)
         allowed(toolbox.quote(name, given), seconds)
         fault, facts = toolbox.result(name, given)
@@ -141,33 +106,29 @@ class Server(MCPServer):
             raise UsageError(f"expected arguments of run that a client may give, got {', '.join(stray)}")
         if re.search(r"\.py:\w+$", str(given.get("task", ""))):
             raise UsageError("expected a task's name or a table; a person starts what runs a file's code")
-        config = runner.config_from(**typed("run", RunOptions, given).chosen)
+        asked = typed("run", RunOptions, given)
+        if asked.source is not None:
+            _check_id(asked.source)
+        base = None if asked.source is None else runner.config_of(asked.source)
+        config = runner.config_from(base=base, **asked.chosen)
         allowed(_quote_of_run(config), seconds)
-        folder = Path(tempfile.mkdtemp(dir=self._files.name))
-        (folder / "settings").write_text(config.model_dump_json(), "utf-8")
-        words = ["run", config.task, "--model", config.model, "--config", str(folder / "settings")]
-        words += ["--yes", "--output", "jsonl", "--display", "plain"]
-        with (folder / "events").open("wb") as events, (folder / "narration").open("wb") as narration:
-            process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).parents[1] / "app.py"), *words],
-                stdin=subprocess.DEVNULL,
-                stdout=events,
-                stderr=narration,
-                start_new_session=True,
-            )
-        job = Job(process=process, folder=folder)
-        self._jobs[run := job.begun()] = job
-        return f"run {run} is at work; `runs` says how far it is"
-
-    def _runs(self, given: dict[str, Any], seconds: float | None) -> str:
-        jobs = [f"job of this session: run {run}, {job.state}" for run, job in self._jobs.items()]
-        return "\n".join([*jobs, call("runs", given, self._tell).text])
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as settings:
+            settings.write(config.model_dump_json())
+            settings.flush()
+            source = ["--from", asked.source] if asked.source else []
+            run = start_job(["run", config.task, "--model", config.model, "--config", settings.name, *source])
+        return f"run {run} is at work; `runs` says how far it is, with `stop` it ends"
 
     def _check_prose(self, given: dict[str, Any], seconds: float | None) -> str:
         asked = typed("check_prose", ProseArguments, given)
         checked = check(asked.text, cited_of(self._told), asked.question)
         faults = sum(bool(one.fault) for one in checked)
         return f"{marked(asked.text, checked)}\n\n{plural(faults, 'sentence')} of {len(checked)} marked"
+
+
+def _check_id(run: str) -> None:
+    if not re.fullmatch(r"\w+", run):
+        raise UsageError(f"expected the id of a run, got {run!r}; `runs` lists them")
 
 
 def listed() -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from mecharule_ops.errors import MechaRuleError, UsageError
 from tools.arguments import Arguments
 from tools.registry import TOOLS, Tell, ToolResult, call
 
-NOT_OFFERED = frozenset(("export", "runs", "models", "data", "doctor", "selftest", "tasks", "decide"))
+NOT_OFFERED = frozenset(("export", "gates", "models", "data", "doctor", "selftest", "tasks", "decide"))
 """Of a machine, of files, or a person's to decide."""
 _OF_PEOPLE = frozenset(
     (
@@ -40,9 +40,14 @@ _OF_PEOPLE = frozenset(
         "dtype",
     )
 )
-_NAMES: Mapping[str, tuple[str, ...]] = {"compare": ("first", "second"), "verify": ("what", "more")}
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "compare": ("first", "second"),
+    "verify": ("what", "more"),
+    "runs": ("stop",),
+    "run": ("task",),
+}
 """Arguments that may be the path of any file for a person, and are ids for a model."""
-_ID = re.compile(r"last|[0-9a-f]{4,}|layer \d+|[mna]\d+\.h?\d+")
+_ID = re.compile(r"last|[0-9a-f]{4,}|layer \d+|[mna]\d+\.h?\d+|[a-z][a-z-]*")
 LONGEST = 6000
 """Characters of a result that a model reads; what is cut is said."""
 _WRAPPED = 80
@@ -97,7 +102,9 @@ class Toolbox:
             raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
         for value in (each for key in _NAMES.get(name, ()) for each in _several(given.get(key))):
             if not _ID.fullmatch(str(value)):
-                raise UsageError(f"expected a run, unit, layer or certificate by its name, got {value!r}")
+                raise UsageError(
+                    f"expected a run, unit, layer, task or certificate by its name, got {value!r}"
+                )
         arguments = TOOLS[name].arguments
         return call(name, arguments.about(self._run, given), self._tell)
 

@@ -77,6 +77,8 @@ class RunConfig(BaseModel):
     """Matched pairs for EAP-IG."""
     ig_steps: int = Field(5, ge=1, le=1000)
     """Interpolation steps of EAP-IG."""
+    layer: int | None = Field(None, ge=0)
+    """Of every basis this layer alone is searched; None is all."""
     cap: int = Field(100_000, ge=1)
     """Units kept by attribution, M."""
     attribution: Literal["read", "always"] = "read"
@@ -85,8 +87,8 @@ class RunConfig(BaseModel):
     """How slices are split and drawn: `rule-random` bounds rates on all of D⁺ and D⁻; the paper's `rule-spectral`,
     which `parity` takes, covers them by k-center; the others are those of experiment E1."""
     splitter: int = Field(1, ge=1, le=20)
-    """Which splitter rule: 1 is the best, K the K-th that splits otherwise; `fork --set splitter=2` asks again by it.
-    The paper analyses the five best on arithmetic."""
+    """Which splitter rule: 1 is the best, K the K-th that splits otherwise; `run --from RUN --set splitter=2` asks
+    again by it. The paper analyses the five best on arithmetic."""
     proposer: str = "offline"
     """`offline`, `mock:FILE`, or a language model such as `anthropic/NAME` or `openai/NAME`."""
     proposals: int = Field(2, ge=0, le=20)

@@ -274,14 +274,17 @@ class SlicesArguments(OfRunArguments):
     regime: RegimeLabel = None
 
 
-class LocaliseArguments(PricedArguments, TableArguments):
-    """search a layer, or all, once more on the run's slices, in groups of another size; the report stays as it is"""
+class RunArguments(PricedArguments, OfRunArguments):
+    """search again with other settings than this run's: a job, whose id it gives at once; no ablation is repeated"""
 
-    basis: str | None = Field(None, description="one of the run's bases (default: its first)")
-    regime: RegimeLabel = None
-    layer: int | None = Field(None, ge=0, description="one layer only")
-    largest: int | None = Field(
-        None, ge=1, description="units of the largest group asked (default: the run's)"
+    task: str | None = Field(None, description="another task's name, or a table of prompts and answers")
+    basis: str | None = Field(None, description="bases with commas")
+    regime: Literal["1", "0", "both"] | None = Field(None, description="1 for 1→0 flips, 0 for 0→1")
+    baseline: BaselineName | None = Field(None, description="what a unit is set to")
+    tau: float | None = Field(None, gt=0, lt=1, description="strength threshold")
+    layer: int | None = Field(None, ge=0, description="one layer alone")
+    search: Literal["guided", "cha", "exhaustive"] | None = Field(
+        None, description="what first order predicts first, groups opened by halves, or each unit"
     )
 
 
@@ -325,9 +328,12 @@ class GatesArguments(PricedArguments, OfRunArguments):
 
 
 class RunsArguments(Arguments):
-    """list the runs, newest first"""
+    """list the runs, newest first, with how far those are that are being made; --stop ends one"""
 
     limit: int = Field(20, ge=1, description="runs shown")
+    stop: str | None = Field(
+        None, title="ID", description="end the making of this run; what it found is kept"
+    )
 
 
 class ShowArguments(TableArguments):

@@ -1,24 +1,143 @@
-"""The list of runs. No model is named here, so that listing loads no numerical package."""
+"""Runs: their list and how far they are, one made with other settings as a job, one stopped.
+
+No model is named at the top, so that listing loads no numerical package.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from mecharule_ops.errors import UsageError
+from mecharule_ops.events import AgonistFound, NodeTested, Price, StageStarted
 from mecharule_ops.report.document import Table
-from mecharule_ops.store.run_directory import RunSummary, list_runs, runs_directory
+from mecharule_ops.saying.fact import fact
+from mecharule_ops.store.run_directory import RunSummary, find_run, list_runs, runs_directory
+from mecharule_ops.store.run_file import holder
+from mecharule_ops.store.run_log import RunLog
 from tools._tables import shown
-from tools.arguments import RunsArguments, TableArguments
-from tools.registry import Tell, ToolResult
+from tools.arguments import RunArguments, RunsArguments, TableArguments
+from tools.result import Tell, ToolResult, of_facts
+
+if TYPE_CHECKING:
+    from mecharule_ops.config import RunConfig
+    from mecharule_ops.run.live_run import Run
+
+RUNNING = "running"
+_JOBS: list[subprocess.Popen[bytes]] = []
+"""Those begun by this process and at work when last looked at."""
 
 
 def runs(given: RunsArguments, tell: Tell) -> ToolResult:
-    """A row a run, the one that ended last first, with how it ended; a damaged file is listed as corrupt."""
+    """A row a run, the one that ended last first, with how it ended or how far it is; a damaged file is corrupt."""
+    if given.stop is not None:
+        return _stopped(given.stop)
     folder = runs_directory()
-    rows = tuple(_row(run) for run in list_runs(folder))
+    rows = tuple(_row(one) for one in list_runs(folder))
     table = Table(header=("run", "when (UTC)", "task", "model", "status"), rows=rows, align="lllll")
     return shown(f"runs in {folder}", table, TableArguments(limit=given.limit), folder=str(folder))
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
     when = "" if run.when is None else datetime.fromtimestamp(run.when, UTC).strftime("%Y-%m-%d %H:%M")
-    return (run.id, when, run.task, run.model, run.status)
+    status = _how_far(run.path) if run.status == RUNNING else run.status
+    return (run.id, when, run.task, run.model, status)
+
+
+def _how_far(path: Path) -> str:
+    """`running: guided search mlp_out 1→0, 186 of at most 317 tests, 6 localized so far`."""
+    with RunLog.read(path) as log:
+        stage, price = log.latest(StageStarted), log.latest(Price)
+        told = Counter(type(event) for _, _, event in log.events())
+    most = f" of at most {price.evaluations:,}" if price else ""
+    tested = f"{told[NodeTested]:,}{most} tests, {told[AgonistFound]:,} localized so far"
+    return f"{RUNNING}: {stage.stage}, {tested}" if stage else f"{RUNNING}: at its beginning"
+
+
+def _stopped(name: str) -> ToolResult:
+    """The process that makes a run hears ^C; the run keeps what it has. Raises `UsageError` where there is none."""
+    path = find_run(name, runs_directory())
+    run = next(one for one in list_runs(path.parent) if one.path == path)
+    process = holder(path) if run.status == RUNNING else None
+    if process is None or process == os.getpid():
+        where = run.status if process is None else "made by this very program, which stops it by ^C"
+        raise UsageError(f"expected a run that another process makes, {run.id} is {where}")
+    os.kill(process, signal.SIGINT)
+    said = f"Run {run.id} is told to stop; it keeps what it found, `mecharule resume {run.id}` goes on"
+    return of_facts([fact(said, f"run:{run.id}", key="runs.stopped", value=run.id)])
+
+
+def run_price(run: Run, given: RunArguments) -> int:
+    """What its searches ask at most, though what this run has asked is not asked again."""
+    from mecharule_ops.run.outlook import outlook
+
+    return sum(search.example_forwards for search in outlook(_config(run, given)).searches)
+
+
+def run(run: Run, given: RunArguments, tell: Tell) -> ToolResult:
+    """The id of a run with other settings than this one's, which a process of its own makes."""
+    flags = [word for name, value in _asked(given).items() for word in (f"--{name}", str(value))]
+    started = start_job(["run", *([given.task] if given.task else []), "--from", str(run.store.path), *flags])
+    said = f"Run {started} is at work; `mecharule runs` says how far it is, `mecharule runs --stop {started}` ends it"
+    return of_facts([fact(said, f"run:{started}", key="run.begun", value=started)])
+
+
+def start_job(words: Sequence[str]) -> str:
+    """The id of the run that a new process makes by this command line, which goes on when this process ends.
+
+    Raises `UsageError` where it does not begin.
+    """
+    _JOBS[:] = [job for job in _JOBS if job.poll() is None]
+    command = [sys.executable, str(Path(__file__).parents[1] / "app.py"), *words]
+    command += ["--yes", "--output", "jsonl", "--display", "none"]
+    nothing = subprocess.DEVNULL
+    with tempfile.TemporaryFile() as told:
+        job = subprocess.Popen(command, stdin=nothing, stdout=told, stderr=nothing, start_new_session=True)
+        _JOBS.append(job)
+        has_ended = False
+        while not (first := _first(os.pread(told.fileno(), 1 << 16, 0))) and not has_ended:
+            time.sleep(0.05)
+            has_ended = job.poll() is not None
+    if "run" not in first:
+        raise UsageError(first.get("error") or f"the run did not begin, exit code {job.returncode}")
+    return first["run"]
+
+
+def _first(told: bytes) -> dict[str, str]:
+    """Of the lines of a run the first that names it, or says why there is none."""
+    lines = map(json.loads, told.split(b"\n")[:-1])
+    return next((one for one in lines if one.keys() & {"run", "error"}), {})
+
+
+def _asked(given: RunArguments) -> dict[str, Any]:
+    """The settings by the names of the command line's options."""
+    return given.model_dump(exclude={"run", "task", "estimate", "yes"}, exclude_none=True)
+
+
+def _config(run: Run, given: RunArguments) -> RunConfig:
+    """The settings of such a run. Raises `UsageError`."""
+    from mecharule_ops.config import make_config
+
+    if given.task and re.search(r"\.py:\w+$", given.task):
+        raise UsageError("expected a task's name or a table; a person starts what runs a file's code")
+    asked = _asked(given)
+    settings: dict[str, object] = run.config.model_dump(mode="json")
+    if given.task not in (None, run.config.task):
+        settings |= {"task": given.task, "task_settings": {}}
+    if "basis" in asked:
+        settings["bases"] = str(asked.pop("basis")).split(",")
+    if "regime" in asked:
+        settings["regimes"] = [1, 0] if asked["regime"] == "both" else [int(asked["regime"])]
+        del asked["regime"]
+    return make_config(**settings | asked)

@@ -38,7 +38,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("pairs", "register", "decide", "gates"),
     ),
     "look through a run": ("runs", "resume", "compare", "export"),
-    "work step by step": ("score", "extract", "slices", "candidates", "localise", "fork"),
+    "work step by step": ("score", "extract", "slices", "candidates"),
     "tasks, models, machine": ("models", "data", "doctor", "selftest", "spec", "mcp"),
 }
 """Every verb once, as `--help all` lists them; `--help` alone shows the first group."""
@@ -46,6 +46,8 @@ GONE: Mapping[str, str] = {
     "account": "`mecharule explain RUN UNIT --parts drive` measures when a unit flips",
     "versus": "`mecharule compare RUN UNIT UNIT` sets two units beside each other",
     "layer": "`mecharule compare RUN 'layer N'` sets a layer beside its strongest unit, or beside another layer",
+    "fork": "`mecharule run --from RUN` searches again with other settings",
+    "localise": "`mecharule run --from RUN --layer N` searches a layer again, `--set largest=N` in other groups",
     "compare-prompts": "`mecharule pairs RUN UNIT --where CONDITION` ablates a unit on prompts one edit apart",
     "path": "`mecharule explain RUN UNIT --parts chain` measures how its flips come about",
     "control": "`mecharule explain RUN UNIT --parts controls` sets random units beside it",
@@ -226,7 +228,7 @@ def _settings() -> str:
 
 
 def _every() -> dict[str, type[Arguments]]:
-    return {**VERBS, **{tool.name: tool.arguments for tool in TOOLS.values()}}
+    return {**{tool.name: tool.arguments for tool in TOOLS.values()}, **VERBS}
 
 
 def spec() -> ToolResult:

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 
 from agent.consent import PURSE
 from mecharule_ops.bases import Basis
+from mecharule_ops.errors import UsageError
 from tools.arguments import Arguments
 
 
@@ -70,7 +71,7 @@ class _OnWorkers(_Verb):
 
 
 class _Settings(_Verb):
-    """What `run` and `fork` can both be told; the names are those that `config_from` takes."""
+    """Settings by the names that `config_from` takes."""
 
     bases: str | None = Field(None, alias="basis", description=f"{', '.join(Basis)}, or several with commas")
     phase: str | None = None
@@ -85,6 +86,8 @@ class _Settings(_Verb):
     """examples on which the behaviour is observed (default 2000)"""
     search: Literal["guided", "cha", "exhaustive"] | None = None
     """guided: what first order predicts first (default); cha: groups opened by halves; exhaustive: each unit"""
+    layer: int | None = None
+    """of every basis this layer alone is searched"""
     exhaustive_up_to: int | None = None
     """ablate every unit too where a basis has at most N"""
     settings: KeyValue = Field([], alias="set", title="KEY=VALUE")
@@ -100,20 +103,14 @@ class _Settings(_Verb):
     dry_run: bool = False
     """print what would run and what it costs, then stop"""
 
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """The settings among what was said; the rest is of one command and kept by no config."""
-        of_a_run = {"task", "model", "budget", "proposer", "suppress_only", "parity", "seed"} | set(
-            _Prompting.model_fields
-        )
-        return self.model_dump(include={*_Settings.model_fields, *of_a_run} - {"yes", "dry_run"})
-
 
 class _Subject(_Verb):
-    task: str
+    task: str | None = None
     """a task's name, such as arithmetic, a table of prompts and answers, such as prompts.jsonl, or FILE.py:CLASS"""
-    model: str
+    model: str | None = None
     """arith-tiny, smollm2-135m, a local directory or a hub id"""
+    source: RunName | None = Field(None, alias="from", title="RUN")
+    """search again with other settings than this run's; no stored ablation is repeated"""
 
 
 class _Proposing(_Verb):
@@ -149,9 +146,16 @@ HIDDEN = (
 
 
 class RunOptions(_Proposing, _OnWorkers, _Prompting, _Settings, _Subject):
-    """analyse a task on a model, from behaviour to anchored rules"""
+    """analyse a task on a model, from behaviour to anchored rules; or again, --from RUN, with other settings"""
 
     positional: ClassVar[tuple[str, ...]] = ("task",)
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The settings among what was said; the rest is of one command and kept by no config. Raises `UsageError`."""
+        if self.source is None and None in (self.task, self.model):
+            raise UsageError("expected a task and --model NAME, or --from RUN; see `mecharule run --help`")
+        return self.model_dump(exclude={"yes", "dry_run", "llm_budget", "workers", "ray", "source"})
 
 
 class _Resumed(_Verb):
@@ -167,13 +171,6 @@ class ResumeOptions(_OnWorkers, _Resumed):
     """continue a run that was stopped or killed; no stored ablation is repeated"""
 
     positional: ClassVar[tuple[str, ...]] = ("run",)
-
-
-class ForkOptions(_OnWorkers, _Settings):
-    """search again under other settings; no stored ablation is repeated"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName
 
 
 class DemoOptions(Arguments):
@@ -219,7 +216,6 @@ class McpOptions(Arguments):
 VERBS: Mapping[str, type[Arguments]] = {
     "run": RunOptions,
     "resume": ResumeOptions,
-    "fork": ForkOptions,
     "demo": DemoOptions,
     "investigate": InvestigateOptions,
     "ask": AskOptions,

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import begun, check_fork
-from mecharule_ops.run.outlook import Outlook, outlook
+from mecharule_ops.run.opening import begun, observed_otherwise
+from mecharule_ops.run.outlook import Outlook, check_layer, outlook
 from mecharule_ops.run.settled import settled, writing
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
@@ -65,6 +66,8 @@ def config_from(
     `few_shot` names a file whose lines stand before every prompt; in `prompt_template` a typed `\\n` ends a line.
     """
     chosen: dict[str, object] = base.model_dump(mode="json") if base else {}
+    if base is not None and flags.get("task") not in (None, base.task):
+        del chosen["task_settings"]
     chosen |= _read(file) if file else {}
     task_settings = chosen.get("task_settings", {})
     for key, value in (*settings, *prompt_settings(few_shot, prompt_template)):
@@ -191,22 +194,47 @@ def start(
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
     wanted: Wanted = ALONE,
+    source: str | None = None,
 ) -> ToolResult:
     """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind.
 
     `llm_budget` bounds the tokens of the language model that proposes predicates; `wanted` workers answer ablations.
+    What the run `source` observed and ablated is taken over, where the settings leave it as it is.
     """
     _check_workers(config, wanted, show)
     task_of(config).describe()
-    place(read_shape(resolve(config.model)), this_machine(), config.device, config.dtype)
+    shape = read_shape(resolve(config.model))
+    check_layer(config, shape)
+    place(shape, this_machine(), config.device, config.dtype)
     config = settled(config)
     _choice(config)
     judge = _judge(config)
     _check_asked(approve)
-    with hired(wanted) as workers, begun(config, agreed=approve is agreed) as store:
+    with (
+        _earlier(source, config, show) as earlier,
+        hired(wanted) as workers,
+        begun(config, agreed=approve is agreed, earlier=earlier) as store,
+    ):
         run = Run(store, should_stop, judge)
         run.workers = workers
         return _finish(run, show, approve, llm_budget)
+
+
+@contextmanager
+def _earlier(source: str | None, config: RunConfig, show: Show) -> Iterator[RunStore | None]:
+    """The run from which is taken over; None where none is named, or where another observation is asked for."""
+    if source is None:
+        yield None
+        return
+    with RunStore.open(find_run(source, runs_directory()), read_only=True) as store:
+        other = observed_otherwise(Run(store).config, config)
+        if other:
+            show(
+                Notice(
+                    text=f"run {store.path.stem} had another {', '.join(other)}: all is observed and asked anew"
+                )
+            )
+        yield None if other else store
 
 
 def resume(
@@ -268,22 +296,6 @@ def config_of(run: str) -> RunConfig:
     """The settings of a stored run."""
     with RunStore.open(find_run(run, runs_directory()), read_only=True) as store:
         return Run(store).config
-
-
-def fork(earlier: str, config: RunConfig, show: Show, approve: Approve, wanted: Wanted = ALONE) -> ToolResult:
-    """A new run under other settings that asks the model only what the earlier one has not. Raises `UsageError`."""
-    path = find_run(earlier, runs_directory())
-    check_fork(config_of(earlier), config)
-    _check_asked(approve)
-    _check_workers(config, wanted, show)
-    with (
-        RunStore.open(path, read_only=True) as source,
-        hired(wanted) as workers,
-        begun(config, agreed=approve is agreed, earlier=source) as store,
-    ):
-        run = Run(store, judge=_judge(config))
-        run.workers = workers
-        return _finish(run, show, approve)
 
 
 def _check_workers(config: RunConfig, wanted: Wanted, show: Show) -> None:

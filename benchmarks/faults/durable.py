@@ -29,7 +29,7 @@ from .struck import HUNG_AFTER, Attempt, Mecharule, Mode, Moment
 NEVER = Moment()
 Case = tuple[str, list[str]]
 """What was done, and what was wrong then, a line each."""
-RUN, FORK, INVESTIGATE = "run", "fork", "investigate"
+RUN, FROM, INVESTIGATE = "run", "from", "investigate"
 QUIET = ("--display", "none")
 READERS = 4
 ENDED = (0, ClaimNotSupported.exit_code)
@@ -48,7 +48,7 @@ class Bench:
         chosen = [word for setting in given for word in ("--set", setting)]
         self._commands = {
             RUN: (RUN, "arithmetic", "-m", str(QUICK["model"]), *chosen, "--yes", *QUIET),
-            FORK: (FORK, finished.stem, "--tau", "0.35", "--yes", *QUIET),
+            FROM: (RUN, "--from", finished.stem, "--tau", "0.35", "--yes", *QUIET),
             INVESTIGATE: (INVESTIGATE, finished.stem, "does a1.h0 flip more where carry(a, b)?", *QUIET),
         }
 
@@ -111,7 +111,7 @@ class Bench:
 def kills(bench: Bench, chance: random.Random, count: int) -> Iterator[Case]:
     """kill −9 at random moments, half of them killed again while they go on."""
     for number in range(count):
-        verb = (RUN, FORK, INVESTIGATE)[number % 3]
+        verb = (RUN, FROM, INVESTIGATE)[number % 3]
         moments = [bench.kill(verb, chance) for _ in range(1 + number // 3 % 2)]
         yield f"kill −9 of {verb}", bench.struck(verb, moments)
 
@@ -119,7 +119,7 @@ def kills(bench: Bench, chance: random.Random, count: int) -> Iterator[Case]:
 def disks(bench: Bench, chance: random.Random, count: int) -> Iterator[Case]:
     """From its n-th write, or sync, on every one fails, more often early; then there is room again."""
     for number in range(count):
-        verb, mode = (RUN, FORK)[number // 2 % 2], FAILS[number % 2]
+        verb, mode = (RUN, FROM)[number // 2 % 2], FAILS[number % 2]
         calls = bench.alone(verb, mode)[0].calls
         at = 1 + int(calls * ((number + chance.random()) / count) ** 2)
         yield SAID[mode], bench.struck(verb, [Moment(mode=mode, at=at)])

@@ -75,7 +75,7 @@ def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]
     if not view.keeps_members:
         raise ClaimNotSupported(
             f"expected a run whose groups say which units they hold, {run.id} was made before they did; "
-            f"`mecharule fork {run.id}` makes its search again"
+            f"start a new run, as `mecharule show {run.id} --section settings` says"
         )
     settled = view.settled(neuron.channel)
     return () if settled is None else path_to(view, settled)

@@ -239,8 +239,8 @@ class RunContents:
         """The units that attribution hands to the search."""
         scores, cap = self.attribution(basis, regime), self.config.cap
         if scores is None:
-            return unranked(basis, self.sizes(basis, regime), cap=cap)
-        return top_candidates(basis, scores, cap=cap)
+            return unranked(basis, self.sizes(basis, regime), cap=cap, layer=self.config.layer)
+        return top_candidates(basis, scores, cap=cap, layer=self.config.layer)
 
     def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
         """What first order predicted of each layer's candidates; empty where it was not asked."""

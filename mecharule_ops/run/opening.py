@@ -1,8 +1,8 @@
-"""How a run is begun, forked and opened, and how a unit of it is named.
+"""How a run is begun, also from another, and opened, and how a unit of it is named.
 
-A run is opened for reading by default, for writing only where an ablation or a certificate is added. A fork searches
-again under other settings: records, vocabulary, replacement values and every ablation outcome are taken over, splitter,
-slices and search follow anew. So another τ asks the model only what no earlier search has asked.
+A run is opened for reading by default, for writing only where an ablation or a certificate is added. One made from
+another searches again under other settings: records, vocabulary, replacement values and every ablation outcome are
+taken over, splitter, slices and search follow anew. So another τ asks the model only what no search has asked before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OBSERVED = (
     "proposals",
     "dtype",
 )
-"""Settings that decide what is taken over, so a fork cannot change them."""
+"""Settings of what is taken over: a run that has others takes nothing over."""
 
 COMPACT = frozenset({"associated", "unrelated"})
 """The two slices that a search tests on, as certificates name them."""
@@ -61,7 +61,7 @@ def opened(
 def begun(config: RunConfig, *, agreed: bool = False, earlier: RunStore | None = None) -> RunStore:
     """The file of a new run in the runs directory, held for writing.
 
-    From its first moment it holds that every price was `agreed` to, if so, and what a fork takes over from an `earlier`
+    From its first moment it holds that every price was `agreed` to, if so, and what it takes over from an `earlier`
     run. So wherever it is cut it can go on, unasked.
     """
 
@@ -79,15 +79,13 @@ def begun(config: RunConfig, *, agreed: bool = False, earlier: RunStore | None =
     return RunStore.create(run_path(run, folder), settings, fill=fill)
 
 
-def check_fork(earlier: RunConfig, config: RunConfig) -> None:
-    """Raises `UsageError` when the settings differ in what the earlier run observed, or in nothing."""
-    changed = [name for name in OBSERVED if getattr(config, name) != getattr(earlier, name)]
-    if changed:
-        raise UsageError(
-            f"expected a fork to keep {', '.join(changed)}: it reuses what the run observed; start a new run instead"
-        )
+def observed_otherwise(earlier: RunConfig, config: RunConfig) -> list[str]:
+    """The settings of what was observed that differ. Raises `UsageError` when nothing differs at all."""
     if config == earlier:
-        raise UsageError("expected a fork to change a setting, got none; name one, such as --tau .3")
+        raise UsageError(
+            "expected another setting than those of the earlier run, got none; name one, such as --tau .3"
+        )
+    return [name for name in OBSERVED if getattr(config, name) != getattr(earlier, name)]
 
 
 def take_over(store: RunStore, earlier: RunStore) -> None:

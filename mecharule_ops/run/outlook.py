@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from mecharule_ops.candidates import unranked
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, UsageError
@@ -75,6 +76,7 @@ def outlook(config: RunConfig) -> Outlook:
     shape = read_shape(on_this_machine(config.model))
     for basis in config.bases:
         shape.width(basis)
+    check_layer(config, shape)
     searches = tuple(
         _search(config, shape, basis, Regime(label), task.max_new_tokens)
         for basis, label in product(config.bases, config.regimes)
@@ -105,7 +107,7 @@ def _search(
     # How many tokens are in reach is not known before the model wrote them: first order may be asked, or may not.
     cheapest = PredictionPrice.of(examples, 0, units)
     asked = {guided and each.competitors > 0 for each in (cheapest, dearest)}
-    candidates = _every_unit(shape, basis, units)
+    candidates = _every_unit(shape, basis, units, config.layer)
     bounds = [
         least_and_most(config, candidates, plan_of(config, settings, _silent(candidates) if one else ()))
         for one in asked
@@ -124,8 +126,18 @@ def _search(
     )
 
 
-def _every_unit(shape: ModelShape, basis: Basis, units: int) -> Candidates:
-    """So many units of the basis, over all layers alike; which ones attribution would keep is not known."""
+def check_layer(config: RunConfig, shape: ModelShape) -> None:
+    """Raises `UsageError` for a layer that the model does not have."""
+    if config.layer is not None and config.layer >= shape.n_layers:
+        raise UsageError(
+            f"expected one of {shape.n_layers} layers, which count from 0, got layer {config.layer}"
+        )
+
+
+def _every_unit(shape: ModelShape, basis: Basis, units: int, layer: int | None) -> Candidates:
+    """So many units of the basis, over all layers alike, or of one; which attribution would keep is not known."""
+    if layer is not None:
+        return unranked(basis, (shape.n_layers, shape.width(basis)), cap=units, layer=layer)
     channels = np.array_split(np.arange(units), shape.n_layers)
     return Candidates(
         basis=basis,

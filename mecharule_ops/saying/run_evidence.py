@@ -440,7 +440,7 @@ def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
         said = measures(findings)
         yield "next.controls", said, f"Whether a unit flips more than random units: {said}"
     if any(search.exhaustive is None for search in findings.searches):
-        command = f"mecharule fork {id} --tau {findings.tau / 2:g}"
+        command = f"mecharule run --from {id} --tau {findings.tau / 2:g}"
         said = f"Weaker units would be looked for at a lower τ, here {findings.tau:g}: `{command}`"
         yield "next.tau", command, said
     if found:

@@ -190,7 +190,7 @@ def settings(run: Run, findings: Findings) -> Iterator[Stated]:
             f"Searched: {regime.arrow}, units whose ablation turns {before} answers {after}"
             if searched
             else f"Not searched in this run: {regime.arrow}, so it says nothing about units whose ablation does that; "
-            f"`mecharule fork {findings.run} --set regimes={regime.value}` asks",
+            f"`mecharule run --from {findings.run} --set regimes={regime.value}` asks",
         )
     yield (
         "settings.seed",

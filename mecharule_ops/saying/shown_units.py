@@ -124,7 +124,7 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
 
 def measures(findings: Findings) -> str:
     """The command that ablates what a run did not on answers kept aside; what it did ablate is reused."""
-    return f"`mecharule fork {findings.run} --set controls=199` measures it"
+    return f"`mecharule run --from {findings.run} --set controls=199` measures it"
 
 
 def reached_words(findings: Findings, search: SearchOutcome, units: int, more: str = "") -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mecharule_ops.types import Basis, Regime
 
-CHA, GUIDED, EXHAUSTIVE, AGAIN = "cha", "guided", "exhaustive", "again"
-"""The search of a run, the same by predictions, every unit singly, a later search on a stored run."""
+CHA, GUIDED, EXHAUSTIVE = "cha", "guided", "exhaustive"
+"""The search of a run, the same by predictions, every unit singly."""
 OF_A_RUN = (GUIDED, CHA)
 """What finds a run's agonists, as against what checks them."""
 

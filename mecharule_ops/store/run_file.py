@@ -144,6 +144,11 @@ def is_held(path: Path) -> bool:
     return False
 
 
+def holder(path: Path) -> int | None:
+    """The process that writes this run; None where none does."""
+    return int(_lock_path(path).read_text("ascii")) if is_held(path) else None
+
+
 def _lock_path(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 

@@ -208,7 +208,9 @@ def test_a_model_compares_runs_of_the_folder_alone(copied_run: Path) -> None:
     box = Toolbox(str(copied_run))
     for path in (str(copied_run), "../b00d", "/etc/passwd"):
         for given in ({"first": "b00d", "second": path}, {"first": path, "second": "b00d"}):
-            with pytest.raises(UsageError, match="expected a run, unit, layer or certificate by its name"):
+            with pytest.raises(
+                UsageError, match="expected a run, unit, layer, task or certificate by its name"
+            ):
                 box.call("compare", given)
 
 
@@ -219,7 +221,7 @@ def test_a_model_names_runs_units_and_certificates_and_no_file(copied_run: Path,
         first, second = (str(unit.neuron) for unit in findings_of(run).units()[:2])
     assert box.call("compare", {"first": first, "second": second, "yes": True}).facts
     for name, given in (("compare", {"first": "/etc/passwd"}), ("verify", {"what": str(copied_run)})):
-        with pytest.raises(UsageError, match="expected a run, unit, layer or certificate by its name"):
+        with pytest.raises(UsageError, match="expected a run, unit, layer, task or certificate by its name"):
             box.call(name, given)
     said, facts = box.result("gates", {"export": str(tmp_path / "out"), "neuron": first})
     assert "expected arguments of gates that a model may give, got export" in said

@@ -152,9 +152,10 @@ def test_a_run_is_a_job_that_has_its_id_at_once(tmp_path: Path) -> None:
         assert not failed
         (run,) = (path.stem for path in tmp_path.glob("*.mecharule"))
         assert run in begun
-        while "at work" in (told := (await ask("runs"))[0]):
+        while "running" in (told := (await ask("runs"))[0]):
             await asyncio.sleep(0.2)
-        assert f"run {run}, ended with exit code 0" in told
+        assert f"run {run}" in told
+        assert "status finished" in told
         assert "arith-tiny" in (await ask("show", run=run))[0]
 
     conversation(tmp_path, talk)

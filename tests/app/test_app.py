@@ -204,6 +204,7 @@ def test_a_mistyped_verb_is_answered_with_the_nearest(commands: Commands) -> Non
         (("show", "last", "more"), ("expected nothing more, got 'more'",)),
         (("show", "--table", "units", "--section", "cost"), ("--table or --section, got both",)),
         (("flip", "last", "m1.14"), ("expected --prompt (a question of the task", "got none")),
+        (("run", "-m", "arith-tiny"), ("expected a task and --model NAME, or --from RUN",)),
         (("show", "nothing"), ("got 'nothing'", "`mecharule runs`")),
         (("tasks", "check", "table.xls"), ("got 'table.xls'", ".csv, .tsv", "`mecharule tasks`")),
     ],
@@ -234,7 +235,7 @@ def test_help_of_run_shows_what_is_set_every_day_and_after_all_every_setting(com
 
 def test_help_lists_every_verb_once(commands: Commands) -> None:
     listed = [verb for group in GROUPS.values() for verb in group]
-    assert sorted(listed) == sorted([*VERBS, *(tool.name for tool in TOOLS.values())])
+    assert sorted(listed) == sorted({*VERBS, *TOOLS})
     shown = commands.main("--help", "all").out
     assert all(f"\n  {verb}" in shown for verb in listed)
     short = commands.main("--help").out

@@ -92,14 +92,14 @@ def test_a_certificate_under_anothers_id_is_refused(quick_run: Path, tmp_path: P
             store.certificate(cited.id)
 
 
-@pytest.mark.parametrize("verb", ["run", "fork"])
+@pytest.mark.parametrize("verb", ["run", "from"])
 @pytest.mark.parametrize("cut", range(3))
 def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
     quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, cut: int
 ) -> None:
     """Cut at its first or second write, or before any stage: no run is there, or one that asks for no yes.
 
-    A fork that is there has all that the earlier run ablated.
+    One made from another has all that the earlier run ablated.
     """
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
     earlier = Path(shutil.copy(quick_run, tmp_path / "aaaa.mecharule"))
@@ -119,7 +119,7 @@ def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
     config, show = make_config(**{**QUICK, "tau": 0.35}), print
     began = {
         "run": lambda: runner.start(config, show, runner.agreed),
-        "fork": lambda: runner.fork("aaaa", config, show, runner.agreed),
+        "from": lambda: runner.start(config, show, runner.agreed, source="aaaa"),
     }
     with monkeypatch.context() as patch:
         patch.setattr(RunStore, "put", striking(RunStore.put))

@@ -40,7 +40,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("extract", {"run": "RUN"}),
     ("slices", {"run": "RUN"}),
     ("candidates", {"run": "RUN"}),
-    ("localise", {"run": "RUN", "layer": 1, "yes": True}),
+    ("run", {"run": "RUN", "layer": 1, "estimate": True}),
     ("anchor", {**OF_UNIT, "yes": True}),
     ("explain", {**OF_UNIT, "yes": True}),
     ("gates", {**OF_UNIT, "estimate": True}),

@@ -121,6 +121,6 @@ def test_a_run_of_before_groups_kept_their_members_is_refused_in_a_line(
     monkeypatch.setattr(SearchView, "keeps_members", False)
     with (
         opened(copied_run, read_only=True) as run,
-        pytest.raises(ClaimNotSupported, match="mecharule fork b00d"),
+        pytest.raises(ClaimNotSupported, match="start a new run"),
     ):
         settled_by(run, PRUNED, Regime.BASELINE_POSITIVE)

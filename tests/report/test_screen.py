@@ -91,7 +91,7 @@ def test_what_is_not_shown_has_no_line_and_no_question() -> None:
 def test_a_run_that_kept_no_held_out_flips_says_what_measures_them() -> None:
     text = " ".join(render_screen(run_of(dataclasses.replace(POSITIVE, held_out=None))).split())
     assert "No unit is shown: 3 heads reached 20 % on a half of 64 answers, nothing is shown, since" in text
-    assert "`mecharule fork 0c1f --set controls=199` measures it" in text
+    assert "`mecharule run --from 0c1f --set controls=199` measures it" in text
 
 
 @pytest.mark.parametrize("findings", [FINDINGS, run_of(MANY), run_of(NEGATIVE)])

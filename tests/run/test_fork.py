@@ -1,7 +1,8 @@
-"""A fork searches again on what an earlier run observed: same findings as a run of its own, and nothing asked twice."""
+"""`run --from RUN` searches again on what that observed: findings as of a run of its own, and nothing asked twice."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.run.journal import Journal
-from mecharule_ops.run.opening import OBSERVED, check_fork, take_over
+from mecharule_ops.run.opening import OBSERVED, observed_otherwise, take_over
 from mecharule_ops.run.preparation import prepare
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Regime
@@ -58,17 +59,16 @@ def test_only_what_does_not_depend_on_the_search_is_taken_over(earlier: Path, tm
         assert fork.records == source.records
 
 
-def test_a_fork_may_not_change_what_was_observed() -> None:
-    """Each such setting is refused by name; so is a fork that changes nothing."""
+def test_nothing_is_taken_over_where_something_else_is_observed() -> None:
+    """Each such setting is named; a run that changes nothing is refused."""
     config = make_config(**QUICK)
     changes = {"records": 170, "seed": 5, "test_share": 0.4, "proposals": 1, "model": "smollm2-135m"}
     for name, value in changes.items():
-        with pytest.raises(UsageError, match=f"keep {name}"):
-            check_fork(config, config.model_copy(update={name: value}))
+        assert observed_otherwise(config, config.model_copy(update={name: value})) == [name]
     assert changes.keys() < set(OBSERVED)
     with pytest.raises(UsageError, match="got none"):
-        check_fork(config, config)
-    check_fork(config, config.model_copy(update={"tau": 0.3}))
+        observed_otherwise(config, config)
+    assert observed_otherwise(config, config.model_copy(update={"tau": 0.3})) == []
 
 
 @pytest.fixture
@@ -77,19 +77,62 @@ def commands(child: Child, earlier: Path) -> Commands:
 
 
 @pytest.mark.slow
-def test_the_command_forks_and_names_what_cannot_change(commands: Commands, earlier: Path) -> None:
-    """A new run file that knows where it came from; the earlier one is untouched."""
+def test_the_command_takes_over_what_was_observed_alike(commands: Commands, earlier: Path) -> None:
+    """A new run file that knows where it came from; with other records it observes anew. The earlier is untouched."""
     before = earlier.read_bytes()
-    refused = commands.main("fork", "aaaa", "--records", "400", "--yes")
-    assert refused.code == 2
-    assert "keep records" in refused.err
-    done = commands.main("fork", "aaaa", "--tau", ".35", "--yes", "--display", "none")
-    assert done.code == 0, done.err
-    (path,) = set(earlier.parent.glob("*.mecharule")) - {earlier}
-    with RunStore.open(path, read_only=True) as store:
-        assert store.config["forked_from"] == "aaaa"
-        assert store.has("findings")
+    same = commands.main("run", "--from", "aaaa", "--yes")
+    assert same.code == 2
+    assert "another setting" in same.err
+    for setting, notice, source in (
+        (("--tau", ".35"), "", "aaaa"),
+        (("--records", "170"), "run aaaa had another records: all is observed and asked anew", None),
+    ):
+        known = set(earlier.parent.glob("*.mecharule"))
+        done = commands.main("run", "--from", "aaaa", *setting, "--yes", "--display", "plain")
+        assert done.code == 0, done.err
+        assert notice in done.err
+        (path,) = set(earlier.parent.glob("*.mecharule")) - known
+        with RunStore.open(path, read_only=True) as store:
+            assert store.config.get("forked_from") == source
+            assert store.has("findings")
     assert earlier.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_one_layer_is_searched_alone(commands: Commands, earlier: Path) -> None:
+    """As a job that a tool starts: its id at once, then how far it is; its units are all of that layer."""
+    refused = commands.main("run", "--from", "aaaa", "--layer", "9", "--yes")
+    assert (refused.code, "expected one of 2 layers" in refused.err) == (2, True)
+    asked = {"run": "aaaa", "search": "exhaustive"}
+    prices = [
+        commands.tool("run", **asked, **more, estimate=True).data["price"] for more in ({"layer": 1}, {})
+    ]
+    assert 0 < prices[0]["example_forwards"] < prices[1]["example_forwards"]
+    begun = commands.tool("run", **asked, layer=1, yes=True).data["run.begun"]
+    while (row := _row(commands, begun))["status"].startswith("running"):
+        assert "localized so far" in row["status"] or "beginning" in row["status"]
+        time.sleep(0.2)
+    with opened(earlier.parent / f"{begun}.mecharule", read_only=True) as run:
+        whole = [search.whole_layers for search in run.findings.searches]
+        assert {layer.layer for layers in whole for layer in layers} == {1}
+        assert {one.neuron.layer for search in run.findings.searches for one in search.agonists} <= {1}
+    with pytest.raises(UsageError, match=f"expected a run that another process makes, {begun} is"):
+        commands.tool("runs", stop=begun)
+
+
+@pytest.mark.slow
+def test_a_job_is_stopped_and_keeps_what_it_has(commands: Commands) -> None:
+    begun = commands.tool("run", run="aaaa", basis="mlp_hidden", search="exhaustive", yes=True).data[
+        "run.begun"
+    ]
+    assert "keeps what it found" in commands.tool("runs", stop=begun).text
+    while _row(commands, begun)["status"].startswith("running"):
+        time.sleep(0.1)
+    assert _row(commands, begun)["status"] == "interrupted"
+
+
+def _row(commands: Commands, run: str) -> dict[str, str]:
+    return next(row for row in commands.tool("runs").data["rows"] if row["run"] == run)
 
 
 def test_forks_split_by_the_next_best_rules(earlier: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_run_keeps_what_the_answers_take_and_the_rows_hash(model: str, table: 
 def test_a_table_goes_through_every_stage_and_verifies(
     commands: Commands, model: str, table: Path, runs: Path
 ) -> None:
-    """The plan shows the path; certificates match; a finished run stays; a fork works; a lost file is one line."""
+    """The plan shows the path; certificates match; another is made from it; a lost file is one line."""
     planned = commands.main("run", str(table), "-m", model, "--dry-run")
     assert planned.code == 0, planned.err
     assert str(table) in planned.out
@@ -102,7 +102,7 @@ def test_a_table_goes_through_every_stage_and_verifies(
     assert (told["before"], told["after"], told["flipped"]) == (*_completions(runs, "zq?"), None)
     assert "is none of the prompts of" in own.data["facts"][0]["said"]
     assert commands.main("show", "last", "--table", "certificates", "--json").data["rows_in_all"] == evidence
-    forked = commands.main("fork", "last", "--tau", "0.4", "--yes", "--display", "plain")
+    forked = commands.main("run", "--from", "last", "--tau", "0.4", "--yes", "--display", "plain")
     assert forked.code == 0, forked.err
     away = shutil.move(table, runs / "gone.jsonl")
     lost = commands.main("verify", "last", "--all")

@@ -140,29 +140,3 @@ def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(
     assert call("verify", {"what": certificate.id}).exit_code == 0
     assert "nothing" in call("explain", asked | {"estimate": True}).text
     assert _data("explain", **asked)[f"unit.{unit}.controls.counts"] == counts
-
-
-def test_a_search_of_single_units_finds_what_brute_force_knows_and_leaves_the_report(
-    copied_run: Path,
-) -> None:
-    """Every unit of layer 1 alone: the localized ones of brute force there; stored outcomes are not paid again."""
-    with opened(copied_run, read_only=True) as run:
-        known, before = run.findings.searches[0].exhaustive, run.store.get(Artefact("findings"))
-        assert known is not None
-        strong = {str(u.neuron) for u in known.units if u.neuron.layer == 1 and u.estimate.strength >= 0.2}
-    given = {"run": "last", "layer": 1, "largest": 1, "yes": True, "limit": 200}
-    assert "at most" in call("localise", given | {"estimate": True}).text
-    found = call("localise", given).data
-    assert {row["unit"] for row in found["rows"] if row["status"] == "τ-agonist"} == strong
-    assert (found["groups"], found["new_groups"]) == (128, 0)
-    with opened(copied_run, read_only=True) as run:
-        assert run.store.get(Artefact("findings")) == before
-
-
-@pytest.mark.parametrize(
-    ("given", "words"), [({"basis": "mlp_hidden"}, "a basis of run"), ({"layer": 9}, "with candidates")]
-)
-def test_a_search_of_what_the_run_has_not_is_refused(given: dict[str, object], words: str) -> None:
-    """Each in one sentence that says what there is."""
-    with pytest.raises(UsageError, match=words):
-        call("localise", {"run": "last", **given})

@@ -1,4 +1,4 @@
-"""`why-not` follows the search that the run made: every basis, both regimes, after a fork and a later search."""
+"""`why-not` follows the search that the run made: every basis, both regimes, also of a run made from another."""
 
 from __future__ import annotations
 
@@ -103,15 +103,3 @@ def test_so_it_does_in_a_fork_with_other_settings(
 ) -> None:
     """The fork's own settings, not those of the run it came from."""
     _check(forked, place, monkeypatch)
-
-
-def test_a_later_search_with_smaller_groups_changes_nothing(
-    both: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`localise` asks groups of another size on the same run; the run's own search is still the one told."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(both.parent))
-    call(
-        "localise",
-        {"run": "b07h", "basis": "mlp_out", "regime": "0", "layer": 0, "largest": 2, "yes": True},
-    )
-    _check(both, (Basis.MLP_OUT, Regime.BASELINE_NEGATIVE), monkeypatch)
