@@ -17,6 +17,8 @@ from mecharule_ops.events import (
     AgonistFound,
     CertificateWritten,
     Event,
+    HypothesisDecided,
+    HypothesisRegistered,
     LlmMessage,
     NodeTested,
     Notice,
@@ -165,6 +167,12 @@ class Session:
             self.show(event)
 
     # Called on the screen's thread --------------------------------------------------------------------
+
+    def learn(self, told: Iterable[Event]) -> None:
+        """Take up the claims that the file of a run at rest tells, whoever registered or decided them."""
+        for event in told:
+            if isinstance(event, HypothesisRegistered | HypothesisDecided):
+                self.state = self.state.apply(event)
 
     def answer(self, yes: bool) -> None:
         """Answer the price."""

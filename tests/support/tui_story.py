@@ -106,7 +106,7 @@ def layer_events(regime: int, layer: int) -> Iterator[Event]:
     )
 
 
-def ledger_events() -> Iterator[Event]:
+def ledger_events(ids: str = "") -> Iterator[Event]:
     """Three hypotheses: one holds, one with a hostile statement does not, one is still open."""
     plan: tuple[tuple[str, str, str, str, float | None], ...] = (
         ("3b1d0001", "m1.17", "It borrows from large operands.", "b >= 100", 0.81),
@@ -115,7 +115,7 @@ def ledger_events() -> Iterator[Event]:
     )
     for name, unit, statement, condition, value in plan:
         yield HypothesisRegistered(
-            hypothesis=name,
+            hypothesis=ids + name,
             subject=unit,
             statement=statement,
             condition=condition,
@@ -125,7 +125,7 @@ def ledger_events() -> Iterator[Event]:
         if value is not None:
             state = "supported" if value >= 0.7 else "refuted"
             yield HypothesisDecided(
-                hypothesis=name, subject=unit, state=state, value=value, n=148, positives=31
+                hypothesis=ids + name, subject=unit, state=state, value=value, n=148, positives=31
             )
 
 
@@ -225,6 +225,10 @@ class FakeBackend(Backend):
         self.concealed = False
         self.inquiries: list[str] = []
         """Questions that were investigated."""
+        self.registers: tuple[Event, ...] = ()
+        """What an investigation tells the run's file."""
+        self.later: list[Event] = []
+        """What was told to the run's file after the run."""
 
     def warm(self) -> None:
         pass
@@ -248,7 +252,7 @@ class FakeBackend(Backend):
     def events(self, run: str) -> list[Event]:
         if run == "gone":
             raise StoreError("expected a run file, there is none")
-        return story(run)
+        return [*story(run), *self.later]
 
     def read(self, run: str, session: Session) -> None:
         session.replay(self.events(run))
@@ -281,6 +285,7 @@ class FakeBackend(Backend):
         if "flip" not in question:
             raise UsageError(f"expected a question about when a unit flips; got {question!r}")
         self.inquiries.append(question)
+        self.later += self.registers
         tell("price: nothing, it is stored")
         return ToolResult(text="Shown on held-out records: m1.17 flips more often where a < b.")
 

@@ -17,7 +17,7 @@ from findings_fixture import FINDINGS
 from textual.messages import ExitApp
 from textual.widgets import Input
 from tui_driving import Driver, drive
-from tui_story import HOSTILE, RULE, FakeBackend, big_search, story
+from tui_story import HOSTILE, RULE, FakeBackend, big_search, ledger_events, story
 
 from agent.consent import Priced
 from mecharule_ops.events import HypothesisRegistered
@@ -420,6 +420,27 @@ def test_the_ledger_shows_predictions_and_what_came_out(tmp_path: Path) -> None:
     rows = list(csv.reader((tmp_path / "out" / "ledger.csv").open()))
     assert [row[1] for row in rows[1:]] == ["✓ SUPPORTED", "✗ REFUTED", "◌ OPEN"]
     assert rows[2][-1] == plain(HOSTILE)
+
+
+def test_the_ledger_has_what_was_registered_after_the_run_ended(tmp_path: Path) -> None:
+    """By `i` in the app, and by another process meanwhile."""
+    backend = FakeBackend(tmp_path)
+    claim, verdict, *_ = ledger_events("ab")
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        backend.registers = (claim,)
+        await user.press("i")
+        await user.sees("Shown on held-out records")
+        await user.press("escape", "h")
+        await user.sees("4 hypotheses: 2 open, 1 supported, 1 refuted")
+        await user.press("escape")
+        backend.later.append(verdict)
+        await user.press("h")
+        await user.sees("4 hypotheses: 1 open, 2 supported, 1 refuted")
+
+    drive(backend, script)
 
 
 def test_the_ledger_grows_while_the_work_goes_on_and_replay_has_the_ledger_of_its_moment(

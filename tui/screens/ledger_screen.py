@@ -50,7 +50,7 @@ def ledger_sentence(state: RunState) -> str:
     """`3 hypotheses: 1 open, 2 refuted`."""
     counts = Counter(entry.state for entry in state.hypotheses.values())
     if not counts:
-        return "no hypothesis is registered; refining rules registers them, each before its test"
+        return "no hypothesis is registered; i on the screen of a run registers claims, each before its test"
     parts = [f"{counts[name]} {name}" for name in PREDICTION_LOOKS if counts[name]]
     total = counts.total()
     return f"{total} {'hypothesis' if total == 1 else 'hypotheses'}: {', '.join(parts)}"
