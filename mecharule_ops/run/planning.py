@@ -292,7 +292,8 @@ def least_and_most(
 ) -> tuple[Rehearsed, Rehearsed]:
     """The cost where nothing flips, by the searches themselves, and a bound of it whatever flips; at most the budget.
 
-    Units that are tested alone are a group each. A tree over N units has 2N − 1 nodes; its forwards have a limit.
+    Units that are tested alone are a group each. A tree over N units has 2N − 1 nodes; its forwards have a limit. Where
+    all units are tested alone in the end, a group that flips may be spared: the least is these and the whole layers.
     """
     units, whole, settings = candidates.total, len(candidates.layers), plan.settings
     grouped = plan.kind is SearchKind.CHA and settings.largest != 1
@@ -304,6 +305,9 @@ def least_and_most(
             config, units
         )
     least = rehearsed(config, candidates, plan, nothing)
+    if units <= config.exhaustive_up_to:
+        alone = units + sum(len(layer.channels) > 1 for layer in candidates.layers)
+        least = _smaller(least, Rehearsed(groups=alone, example_forwards=least.example_forwards))
     most = Rehearsed(groups=groups + whole, example_forwards=(tests + whole) * settings.full_test)
     if config.budget is None:
         return least, most

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from bundled_run import new_run
 
+from mecharule_ops.cha.prediction import LayerPrediction
+from mecharule_ops.cha.under_test import GroupQuery
 from mecharule_ops.events import Event, Price, StageFinished
 from mecharule_ops.run.analyse import analyse
 from mecharule_ops.run.outlook import SearchOutlook, outlook
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Regime
 
 SMALL: dict[str, Any] = {
     **{"model": "arith-tiny", "regimes": (1,), "records": 300, "slice_size": 32, "proposals": 0},
@@ -69,3 +74,34 @@ def test_each_kind_of_search_has_its_own_price() -> None:
 
     said = [outlook(make_config(**SMALL | kind)).searches[0] for kind in KINDS.values()]
     assert len({(one.least_evaluations, one.evaluations, one.example_forwards) for one in said}) == len(KINDS)
+
+
+@pytest.mark.parametrize("kind", ["grouped", "cha"])
+def test_no_search_asks_less_than_the_least_or_more_than_the_most(kind: str) -> None:
+    """Of a basis that is tested alone in the end, whatever units flip which answers: 30 plants, without a model."""
+    from mecharule_ops.config import make_config
+    from mecharule_ops.run.outlook import _every_unit
+    from mecharule_ops.run.planning import Rehearsed, least_and_most, plan_of, rehearsed, search_settings
+
+    config = make_config(**SMALL | KINDS[kind] | {"exhaustive_up_to": 100})
+    settings = search_settings(config, Regime.BASELINE_POSITIVE, 32, 32)
+    shape = SimpleNamespace(n_layers=2)
+    candidates = _every_unit(shape, Basis.MLP_OUT, 80)  # type: ignore[arg-type]
+    generator = np.random.default_rng(0)
+    for _ in range(30):
+        strength = np.where(generator.random(80) < generator.choice([0, 0.05, 0.3]), generator.random(80), 0)
+        moved = generator.random((80, 2, 32)) < strength[:, None, None]
+        believed = np.where(generator.random(80) < 0.7, strength, 0).reshape(2, 40)
+        predictions = [LayerPrediction(associated=rates, unrelated=rates, scores=rates) for rates in believed]
+        plan = plan_of(config, settings, () if kind == "cha" else predictions)
+
+        def flips(question: GroupQuery, moved: np.ndarray = moved) -> FlipEstimate:
+            chosen = moved[[40 * question.layer + channel for channel in question.channels]].any(0)
+            sides = zip(chosen, (question.associated, question.unrelated), strict=True)
+            counts = [FlipCount(flips=int(side[list(part)].sum()), n=len(part)) for side, part in sides]
+            return FlipEstimate(associated=counts[0], unrelated=counts[1])
+
+        least, most = least_and_most(config, candidates, plan)
+        paid: Rehearsed = rehearsed(config, candidates, plan, flips)
+        assert least.groups <= paid.groups <= most.groups
+        assert paid.example_forwards <= most.example_forwards
