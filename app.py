@@ -35,6 +35,9 @@ RESUMED = ("run", "resume", "demo")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; an error is one line on stderr, and JSON too where asked for."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.flags.optimize > 1 and arguments is None:
+        # transformers and XGBoost read docstrings, and help is made of them.
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "PYTHONOPTIMIZE": "1"})
     # Threads that wait by spinning make a shared machine many times slower; it must be said before torch loads.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     _open_streams()
@@ -42,11 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not given:
             return _screens()
         options = parser().parse_args(given)
-        if sys.flags.optimize > 1:
-            raise UsageError(
-                "expected Python with docstrings, which transformers and XGBoost read, got PYTHONOPTIMIZE=2 or -OO; "
-                "leave it out, or take 1"
-            )
         if options.verb not in HANDLERS:
             return _print(options, call(options.verb, told(options, _tell), _tell))
         model = verbs.VERBS[options.verb]

@@ -153,12 +153,15 @@ def test_closed_streams_are_empty_ones(home: Mapping[str, str], finished_run: Pa
 # --- Python without docstrings and asserts ----------------------------------------------------------------
 
 
-def test_help_is_whole_without_docstrings_and_work_is_refused(home: Mapping[str, str]) -> None:
-    """transformers and XGBoost cannot be imported so: exit 2 says what to leave out."""
+def test_work_and_help_are_whole_without_docstrings(home: Mapping[str, str], finished_run: Path) -> None:
+    """transformers and XGBoost cannot be imported so: the command begins anew with docstrings, whoever took them."""
     bare = {"PYTHONOPTIMIZE": "2", "PYTHONDONTWRITEBYTECODE": "1", **home}
-    for words in (("--help",), ("why", "--help")):
+    for words in (("--help",), ("why", "--help"), ("show", str(finished_run)), ("why", str(finished_run))):
         assert mecharule(*words, **bare).stdout == mecharule(*words, **home).stdout
-    one_line(mecharule("runs", code=2, **bare), "PYTHONOPTIMIZE=2")
+    command = [sys.executable, "-OO", str(ROOT / "app.py"), "show", str(finished_run)]
+    assert subprocess.run(command, env=os.environ | home, capture_output=True, text=True).stdout == (
+        mecharule("show", str(finished_run), **home).stdout
+    )
 
 
 # --- what comes from outside -------------------------------------------------------------------------------
