@@ -28,9 +28,9 @@ class Quoted:
         took = "this run timed none yet" if self.seconds is None else f"~{self.seconds:.0f} s"
         return f"{self.example_forwards} ablated completions, {took}"
 
-    def stated(self, run: str, *, at_most: bool = False) -> ToolResult:
+    def stated(self, run: str) -> ToolResult:
         """The price as a tool's result."""
-        text = f"price: {'at most ' if at_most else ''}{self.words}"
+        text = f"price: {self.words}"
         value: FactValue = {"example_forwards": self.example_forwards, "seconds": self.seconds}
         return ToolResult(text=text, facts=(fact(text, f"run:{run}", key="price", value=value),))
 

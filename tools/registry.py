@@ -18,7 +18,6 @@ from tools.arguments import Arguments
 from tools.result import Tell as Tell
 from tools.result import ToolResult as ToolResult
 from tools.result import of_facts as of_facts
-from tools.result import stated as stated
 
 _Arguments = TypeVar("_Arguments", bound=Arguments)
 

@@ -48,14 +48,3 @@ class ToolResult:
 def of_facts(facts: Sequence[Fact], *, exit_code: int = 0) -> ToolResult:
     """A result whose text is its facts, a line each, and whose data are their values."""
     return ToolResult(text=answer_text(facts), facts=tuple(facts), exit_code=exit_code)
-
-
-def stated(
-    data: Mapping[str, object],
-    facts: Sequence[Fact],
-    *,
-    asked: Sequence[Fact] = (),
-    exit_code: int = 0,
-) -> ToolResult:
-    """A result whose text is its facts, a line each; those `asked` for answer questions alone."""
-    return ToolResult(data=data, text=answer_text(facts), exit_code=exit_code, facts=(*facts, *asked))
