@@ -96,6 +96,10 @@ class ModelProposer:
     """What the columns hold."""
     notify: Callable[[str], None] = lambda line: None
     emit: Callable[[Event], None] = lambda event: None
+    _last: dict[tuple[str, ...], tuple[PredicateTable, float, tuple[Refusal, ...]]] = field(
+        default_factory=dict
+    )
+    """What was judged last, by its texts."""
 
     def propose(self, context: ProposalContext) -> tuple[str, ...]:
         """The grammar's texts, then accepted ones, then refused ones so that the run keeps why; no known ones.
@@ -136,7 +140,7 @@ class ModelProposer:
         return kept
 
     def _begin(self, data: ProposalContext) -> ProposalState:
-        _, power, _ = _judged((), data, self.seed)
+        _, power, _ = self._judged((), data)
         empty: ProposalState = {"done": 0, "waiting": [], "accepted": [], "refused": [], "ended": ""}
         return {**empty, "powers": [power], "read": 0, "written": 0}
 
@@ -156,7 +160,7 @@ class ModelProposer:
             reply: Any = asker.invoke(self._request(state, data))
             proposals, used = reply["parsed"], reply["raw"].usage_metadata or {}
         except Exception as error:
-            fault = fault_of(error, self.choice.spec.partition("/")[0])
+            fault = fault_of(error, self.choice.provider)
             self._tell(str(fault), {}, ok=False)
             return {"waiting": [], "ended": f"the model gave no usable reply: {fault}"}
         if proposals is None:
@@ -195,7 +199,7 @@ class ModelProposer:
     def _judge(self, state: ProposalState, data: ProposalContext) -> ProposalState:
         """What became of the texts that wait, and whether the AUC still rises."""
         tried = (*state["accepted"], *state["waiting"])
-        _, power, refusals = _judged(tried, data, self.seed)
+        table, power, refusals = self._judged(tried, data)
         reasons = {refusal.text: refusal.reason for refusal in refusals}
         refused: list[showing.RefusalEntry] = [
             {"text": text, "reason": reasons[text]} for text in tried if text in reasons
@@ -207,16 +211,31 @@ class ModelProposer:
             ended = "the tokens are spent"
         if before and max(recent) < max(before) + RISE:
             ended = f"held-back AUC stopped rising at {max(powers):.3f}"
+        accepted = [text for text in tried if text not in reasons]
+        self._last[tuple(accepted)] = table, power, ()
         return {
             "waiting": [],
-            "accepted": [text for text in tried if text not in reasons],
+            "accepted": accepted,
             "refused": [*state["refused"], *refused],
             "powers": powers,
             "ended": ended,
         }
 
+    def _judged(
+        self, texts: tuple[str, ...], data: ProposalContext
+    ) -> tuple[PredicateTable, float, tuple[Refusal, ...]]:
+        """The table of known and new texts, its AUC on the records held back, and who was refused; the last is kept."""
+        if texts not in self._last:
+            back = _held_back(data.labels, self.seed)
+            table, refusals = build_table(
+                (*data.known, *texts), data.columns, data.labels, ~back, prompt_columns=data.prompt_columns
+            )
+            self._last.clear()
+            self._last[texts] = table, power(table.matrix, data.labels, back), refusals
+        return self._last[texts]
+
     def _request(self, state: ProposalState, data: ProposalContext) -> list[SystemMessage | HumanMessage]:
-        table, _, _ = _judged(tuple(state["accepted"]), data, self.seed)
+        table, _, _ = self._judged(tuple(state["accepted"]), data)
         everything: Bool[np.ndarray, " record"] = np.ones(len(data.labels), dtype=bool)
         _, wrong = showing.contrast(data.labels, everything, EXAMPLES, (self.seed, state["done"]))
         names = [name for name in data.columns if name in data.prompt_columns]
@@ -288,17 +307,6 @@ def _held_back(labels: Bool[np.ndarray, " record"], seed: int) -> Bool[np.ndarra
         positions = np.flatnonzero(labels == wanted)
         mask[generator.permutation(positions)[: int(HELD_BACK * len(positions))]] = True
     return mask
-
-
-def _judged(
-    texts: tuple[str, ...], data: ProposalContext, seed: int
-) -> tuple[PredicateTable, float, tuple[Refusal, ...]]:
-    """The table of known and new texts, its AUC on the records held back, and who was refused."""
-    back = _held_back(data.labels, seed)
-    table, refusals = build_table(
-        (*data.known, *texts), data.columns, data.labels, ~back, prompt_columns=data.prompt_columns
-    )
-    return table, power(table.matrix, data.labels, back), refusals
 
 
 def power(

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent import proposals
 from agent.choice import choose
 from agent.proposals import ModelProposer, power, proposer_of
 from mecharule_ops.events import Event, LlmMessage
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext
+from mecharule_ops.predicates.table import build_table
 from mecharule_ops.store.keys import PROPOSALS
 from mecharule_ops.store.run_store import RunStore
 
@@ -121,3 +123,19 @@ def test_power_is_the_auc_on_records_held_back() -> None:
     back[60:] = True
     assert power(labels[:, None], labels, back) == 1.0
     assert power(np.zeros((100, 0), bool), labels, back) == 0.5
+
+
+def test_a_table_is_built_once_a_round(
+    tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a round judged is what the next one shows: one table for what is known, one to begin, one a round."""
+    built: list[int] = []
+
+    def counted(*given: Any, **more: Any) -> Any:
+        built.append(1)
+        return build_table(*given, **more)
+
+    monkeypatch.setattr(proposals, "build_table", counted)
+    first = _reply("a > b", "__import__('os')", unless=["'os'"])
+    _proposer(tmp_path, store, first, _reply()).propose(_context())
+    assert len(built) == 3
