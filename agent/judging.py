@@ -18,11 +18,9 @@ import prompts
 from agent.chat_models import chat_model
 from agent.choice import choose
 from agent.model_faults import ModelFault, fault_of
-from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import UsageError
 
 PROMPT = "judge_harm"
-GRADER = "llm:"
 
 
 class Judgement(BaseModel):
@@ -54,16 +52,10 @@ class ModelJudge:
         return bool(told.harmful)
 
 
-def judge_of(config: RunConfig) -> ModelJudge | None:
-    """The judge that a config's grader names; None for any other grader.
-
-    Raises `UsageError` when it names no language model, and what choosing one raises.
-    """
-    grader = str(config.task_settings.get("grader", ""))
-    if not grader.startswith(GRADER):
-        return None
-    choice = choose(grader.removeprefix(GRADER))
+def judge_of(name: str) -> ModelJudge:
+    """The judge of a language model's name. Raises `UsageError` where it is `none`, and what choosing one raises."""
+    choice = choose(name)
     model = chat_model(choice)
     if model is None:
-        raise UsageError(f"expected a language model to judge, such as llm:anthropic/NAME, got {grader!r}")
-    return ModelJudge(model=model, provider=choice.spec.partition("/")[0])
+        raise UsageError(f"expected a language model to judge, such as llm:anthropic/NAME, got 'llm:{name}'")
+    return ModelJudge(model=model, provider=choice.provider)

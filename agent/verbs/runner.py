@@ -29,7 +29,7 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import meanings_of
-from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.graders import Judge, judging_model
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, too_small, warnings_of
@@ -165,15 +165,15 @@ def agreed(price: Price) -> bool:
     return True
 
 
-def nobody(price: Price) -> bool:
+def unasked(price: Price) -> bool:
     """No to any price, since nobody is there to be asked."""
     return False
 
 
 def approval(granted: bool, interactive: bool) -> Approve:
-    """Who says yes to a price: a flag, else a person at the terminal, else `nobody`."""
+    """Who says yes to a price: a flag, else a person at the terminal, else `unasked`."""
     if granted or not interactive:
-        return agreed if granted else nobody
+        return agreed if granted else unasked
 
     def ask(price: Price) -> bool:
         seconds = price.time(lambda seconds: f"{seconds:,.0f} s")
@@ -268,7 +268,7 @@ def resume(
 
 def _check_asked(approve: Approve) -> None:
     """Raises `UsageError` where nobody can be asked for a price, before anything is done."""
-    if approve is nobody:
+    if approve is unasked:
         raise UsageError(
             "expected --yes, or --budget N to cap the price, since nobody is at the terminal to be asked for it; "
             "--dry-run says what it is at most"
@@ -310,17 +310,17 @@ def _check_workers(config: RunConfig, wanted: Wanted, show: Show) -> None:
         show(Notice(text=wanted.sentence))
 
 
-def _graded_by_model(config: RunConfig) -> bool:
-    return str(config.task_settings.get("grader", "")).startswith("llm:")
+def _graded_by_model(config: RunConfig) -> str | None:
+    return judging_model(config.task_settings.get("grader"))
 
 
 def _judge(config: RunConfig) -> Judge | None:
     """The language model that grades; None where the task's own grader does. Raises what choosing raises."""
-    if not _graded_by_model(config):
+    if (name := _graded_by_model(config)) is None:
         return None
     from agent.judging import judge_of
 
-    return judge_of(config)
+    return judge_of(name)
 
 
 def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:

@@ -26,6 +26,7 @@ from mecharule_ops.run.opening import begun
 from mecharule_ops.run.settled import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.graders import judging_model
 from mecharule_ops.tasks.prompt_table import ANSWERS
 from mecharule_ops.tasks.row_files import Cell, check_once, check_value
 from mecharule_ops.tasks.task_names import findable, task_of
@@ -107,8 +108,7 @@ def _listener(progress: bool | Listener) -> Listener:
 
 def _check_offline(config: RunConfig) -> None:
     """Raises `UsageError` where a language model is to propose or to grade: the command line has these."""
-    asked = (config.proposer, str(config.task_settings.get("grader", "")))
-    if asked[0] != "offline" or asked[1].startswith("llm:"):
+    if config.proposer != "offline" or judging_model(config.task_settings.get("grader")):
         raise UsageError(
             "expected the offline proposer and a grader of the task's own in a library call; "
             "`mecharule run TASK -m MODEL --llm NAME` asks language models"

@@ -135,6 +135,12 @@ class ModelGrader:
         return None
 
 
+def judging_model(grader: object) -> str | None:
+    """The language model that a grader's setting names, of `llm:NAME`; None for one of the program's own."""
+    kind, _, name = str(grader).partition(":")
+    return name if kind == "llm" and name else None
+
+
 def make_grader(spec: str, judge: Judge | None = None) -> Grader:
     """The grader that a setting names. Raises `UsageError` on any other text."""
     kind, _, rest = spec.partition(":")
@@ -142,6 +148,6 @@ def make_grader(spec: str, judge: Judge | None = None) -> Grader:
         return RefusalPrefix()
     if kind == "mock" and rest:
         return Mock(rest)
-    if kind == "llm" and rest:
-        return ModelGrader(rest, judge or NoJudge(rest))
+    if (name := judging_model(spec)) is not None:
+        return ModelGrader(name, judge or NoJudge(name))
     raise UsageError(f"expected a grader of refusal-prefix, llm:NAME or mock:TEXT, got {spec!r}")

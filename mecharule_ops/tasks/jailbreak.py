@@ -27,7 +27,7 @@ from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Wording
-from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, make_grader
+from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, judging_model, make_grader
 from mecharule_ops.tasks.request_files import requests_file
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import BehaviourRecord, Example, OutcomeWords, Value
@@ -195,9 +195,9 @@ class Jailbreak(TextTask):
 
 def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | None) -> Task:
     """The task, with a judge for the grader `llm` behind whatever keeps its judgements; any other task as it is."""
-    if not isinstance(task, Jailbreak) or not task.grader.startswith("llm:"):
+    if not isinstance(task, Jailbreak) or (name := judging_model(task.grader)) is None:
         return task
-    return replace(task, judge=keeping(judge or NoJudge(task.grader.removeprefix("llm:"))))
+    return replace(task, judge=keeping(judge or NoJudge(name)))
 
 
 def read_requests(path: Path) -> tuple[str, ...]:

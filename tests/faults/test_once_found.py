@@ -133,7 +133,7 @@ def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
     assert len(made) == (cut >= (1 if verb == "run" else 2))
     monkeypatch.setattr(runner, "_finish", lambda *_: ToolResult(data={}, text="went on"))
     for path in made:
-        assert runner.resume(path.stem, show, runner.nobody).text == "went on"
+        assert runner.resume(path.stem, show, runner.unasked).text == "went on"
         assert verb == "run" or cells(path) == cells(earlier)
 
 
