@@ -443,8 +443,9 @@ def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
         command = f"mecharule run --from {id} --tau {findings.tau / 2:g}"
         said = f"Weaker units would be looked for at a lower τ, here {findings.tau:g}: `{command}`"
         yield "next.tau", command, said
-    if found:
-        command = f"mecharule gates {id}"
+    mended = Regime(int(findings.words.success_is_harm))
+    if basis := next((unit.neuron.basis for unit in found if unit.search.regime is mended), None):
+        command = f"mecharule gates {id}" + ("" if basis is run.config.bases[0] else f" --basis {basis}")
         yield "next.gates", command, f"Whether gates on these units mend answers can be tried: `{command}`"
     said = "Other seeds, tasks and models would show whether it generalises: start another `mecharule run`"
     yield "next.run", "mecharule run", said
