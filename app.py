@@ -166,7 +166,7 @@ def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -
 
 def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
     from agent.chat import ask
-    from agent.consent import at_terminal
+    from agent.consent import Listener, at_terminal
     from mecharule_ops.events import Notice, QuestionAnswered
 
     def work(show: Callable[[Event], None]) -> Any:
@@ -178,16 +178,9 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
         def tell(line: str) -> None:
             show(Notice(text=line))
 
-        return ask(
-            asked.run,
-            asked.question,
-            tell,
-            llm=asked.llm,
-            earlier=() if asked.new else None,
-            show=told,
-            consent=at_terminal(tell),
-            seconds=asked.seconds,
-        )
+        earlier = () if asked.new else None
+        listener = Listener(tell=tell, show=told, consent=at_terminal(tell), earlier=earlier)
+        return ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
 
     options.display = options.display or "plain"
     return _work(options, work)

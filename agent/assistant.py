@@ -13,7 +13,7 @@ goes on where it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -29,11 +29,13 @@ from pydantic import BaseModel, Field
 
 import prompts
 from agent.choice import MOST_TOKENS
-from agent.consent import PURSE
+from agent.consent import PURSE, in_words, not_run, pays
+from agent.model_faults import ModelFault, fault_of
 from agent.prose import Checked, Cited, check, cited_in, marked
-from agent.toolbox import Quote, Toolbox, calls_of, cited_of, numbered
+from agent.toolbox import Toolbox, calls_of, cited_of, numbered
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
+from tools._ablations import Quoted
 
 PROMPT = "assistant"
 MOST_TURNS = 12
@@ -68,13 +70,14 @@ class Assistant:
     """
 
     model: BaseChatModel
+    provider: str
     toolbox: Toolbox
     sheet: str
     purse: float = PURSE
     look: bool = False
     most_tokens: int = MOST_TOKENS
     """Read and written: from there on the model answers with what it has."""
-    heard: Callable[[str], None] = field(default=lambda text: None)
+    hear: Callable[[str], None] = field(default=lambda text: None)
     """Hears the model's unchecked words as they come."""
 
     def graph(self, saver: Any = None) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -112,15 +115,7 @@ class Assistant:
             used = sum(one.usage_metadata["total_tokens"] for one in replies if one.usage_metadata)
             last = len(replies) >= MOST_TURNS - 1 or used >= self.most_tokens
             messages = [*state["messages"], *([HumanMessage(_LAST)] if last else [])]
-            reply: Any = None
-            made = -1
-            async for chunk in model.astream(messages):
-                # Some servers number no calls: a piece without an id goes on with the call before it.
-                for piece in getattr(chunk, "tool_call_chunks", ()):
-                    made += bool(piece["id"])
-                    piece["index"] = made if piece["index"] is None else piece["index"]
-                reply = chunk if reply is None else reply + chunk
-                self.heard(chunk.text)
+            reply = await self._reply(model, messages)
             message = AIMessage(
                 content=reply.content,
                 tool_calls=[] if last else reply.tool_calls,
@@ -132,33 +127,54 @@ class Assistant:
 
         return ask
 
+    async def _reply(self, model: Any, messages: Sequence[AnyMessage]) -> Any:
+        """A reply as its pieces make it. Raises `ModelFault` with what it took as far as it came."""
+        reply: Any = None
+        made = -1
+        try:
+            async for chunk in self._pieces(model, messages):
+                # Some servers number no calls: a piece without an id goes on with the call before it.
+                for piece in getattr(chunk, "tool_call_chunks", ()):
+                    made += bool(piece["id"])
+                    piece["index"] = made if piece["index"] is None else piece["index"]
+                reply = chunk if reply is None else reply + chunk
+                self.hear(chunk.text)
+            if reply is None:
+                raise ModelFault(f"{self.provider} gave no reply that reads; ask again")
+        except ModelFault as fault:
+            used: Any = reply and reply.usage_metadata
+            if used:
+                fault.read, fault.written = used["input_tokens"], used["output_tokens"]
+            raise
+        return reply
+
+    async def _pieces(self, model: Any, messages: Sequence[AnyMessage]) -> AsyncIterator[Any]:
+        """What the model streams; of its faults alone one is made that a person reads."""
+        try:
+            async for chunk in model.astream(messages):
+                yield chunk
+        except Exception as error:
+            raise fault_of(error, self.provider) from None
+
     def _consent(self, state: State) -> State:
         calls = calls_of(state["messages"][-1])
-        quotes: dict[str, Quote] = {}
+        quotes: dict[str, Quoted] = {}
         refused: dict[str, str] = {}
         for one in calls:
             try:
-                quote = self.toolbox.quote(one["name"], one["args"])
+                if (quote := self.toolbox.quote(one["name"], one["args"])) is not None:
+                    quotes[one["id"]] = quote
             except MechaRuleError as error:
                 refused[one["id"]] = f"error: {error}"
-                continue
-            if quote is not None:
-                quotes[one["id"]] = quote
-        seconds = {id: quote.seconds for id, quote in quotes.items()}
-        total = sum(each or 0.0 for each in seconds.values())
-        unknown = any(each is None for each in seconds.values())
-        if quotes and (unknown or state.get("spent", 0.0) + total >= self.purse):
-            priced = [one for one in calls if one["id"] in quotes]
+        spent, seconds = state.get("spent", 0.0), [quote.seconds for quote in quotes.values()]
+        if quotes and not pays(self.purse - spent, seconds):
+            said = [in_words(one["name"], one["args"]) for one in calls if one["id"] in quotes]
             words = "; ".join(quote.words for quote in quotes.values())
-            said = tuple(
-                " ".join([one["name"], *(f"{k}={v}" for k, v in one["args"].items())]) for one in priced
-            )
             answer = interrupt({"calls": said, "words": words})
             if answer is not True:
-                why = answer if isinstance(answer, str) else "the person declined this price"
-                refused |= {id: f"not run: {why} ({quotes[id].words})" for id in quotes}
-                total = 0.0
-        return {"refused": refused, "spent": state.get("spent", 0.0) + total}
+                refused |= {id: not_run(answer, quote.words) for id, quote in quotes.items()}
+                seconds = []
+        return {"refused": refused, "spent": spent + sum(each or 0.0 for each in seconds)}
 
     async def _check(self, state: State) -> State:
         messages = state["messages"]

@@ -18,12 +18,14 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
+from mecharule_ops.bases import UNIT_NAME
+
 NEAR = 86.0
 """Likeness of 100 from which a question is taken for a wording."""
 ALIKE = 80.0
 """Likeness from which two words are one, misspelt."""
 SUGGESTED = 3
-UNIT = re.compile(r"(?<![\w.])[mna]\d+\.h?\d+(?!\w)")
+UNIT = re.compile(rf"(?<![\w.]){UNIT_NAME}(?!\w)")
 _QUOTED = re.compile(r"[\"“”'‘’]([^\"“”]+?)[\"“”'‘’](?=\s|[?.,!]|$)")
 _SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/×÷]\s*\d+\s*=?")
 _STRONGEST = re.compile(
@@ -31,7 +33,9 @@ _STRONGEST = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(?:it|this unit|that unit|this head|this neuron)\b", re.IGNORECASE)
-_CONDITION = re.compile(r"\b(?:where|among|when there is|if|on)\s+(?P<said>.+?)\s*\??\s*$", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:where|among|when there is|when|if|on)\s+(?P<said>.+?)\s*\??\s*$", re.IGNORECASE
+)
 _BY = re.compile(r"\bby\s+(?P<column>\w+)\s*\??\s*$", re.IGNORECASE)
 _SMALL = frozenset(
     re.findall(

@@ -8,152 +8,190 @@ What answers beside the tools is imported where a model is chosen: without one a
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.canonical import UNIT, Names, Suggested, Understood, arguments_of, understand
+from agent.canonical import UNIT, Names, Suggested, arguments_of, understand
 from agent.choice import NONE, Choice, choose
-from agent.consent import PURSE, Consent, nobody
-from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
-from mecharule_ops.events import Event, QuestionAnswered
+from agent.consent import PURSE, Exchanges, Listener, Priced, in_words, not_run, pays
+from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
+from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.run.opening import findings_of, kept_open, opened
 from mecharule_ops.run.tabulating import columns_of
 from mecharule_ops.saying.answer_text import answer_text
-from mecharule_ops.saying.fact import Fact, certificate_ids
+from mecharule_ops.saying.fact import Fact, FactValue, certificate_ids, fact
 from mecharule_ops.saying.glossary import SPELLINGS
 from mecharule_ops.saying.properties import PROPERTIES
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
+from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron
 from tools._conditions import condition_of as read_condition
-from tools.registry import call
-from tools.result import Tell, ToolResult
+from tools.registry import TOOLS, call, price_of
+from tools.result import ToolResult
 
 if TYPE_CHECKING:
     from agent.talk import Answer
 
-Show = Callable[[Event], None]
+NO_LISTENER = Listener()
 FOLLOWED = 6
 """Earlier exchanges that a question can follow on."""
-OFFLINE = "none (offline)"
+FEW = 6
+"""Units that a snapshot names."""
 
 
 def ask(
     run: str,
     question: str,
-    tell: Tell = lambda line: None,
+    listener: Listener = NO_LISTENER,
     *,
     llm: str | None = None,
-    earlier: Sequence[tuple[str, str]] | None = None,
-    heard: Callable[[str], None] = lambda text: None,
-    show: Show = lambda event: None,
-    consent: Consent = nobody,
-    should_stop: Callable[[], bool] = lambda: False,
     seconds: float = PURSE,
-    first: Callable[[ToolResult], None] = lambda result: None,
     decides: bool = False,
     must: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> ToolResult:
     """The answer as text and data, by the model that flag, environment or config file choose, else offline.
 
-    `earlier` None follows on what was asked about the run before, `()` begins anew. `first` is given the offline answer
-    before a model is asked, `heard` the model's unchecked words, `show` the events, `consent` the prices above the
-    purse of `seconds`; `decides` lets the model decide claims itself. Raises what choosing a model or opening the run
-    raises; a model that fails is told about, and raised only where it `must` answer.
+    `seconds` is the purse, above which a price is put to the listener; `decides` lets the model decide claims itself.
+    Raises what choosing a model or opening the run raises; a model that fails is told about, and raised only where it
+    `must` answer. Of a run that has not finished its snapshot is the answer.
     """
     choice = choose(llm, environment)
-    with opened(run) as held:
-        before = _exchanges(held) if earlier is None else tuple(earlier)
-        path = held.store.path
     kept: list[Event] = []
 
-    def emit(event: Event) -> None:
+    def show(event: Event) -> None:
         kept.append(event)
-        show(event)
+        listener.show(event)
 
-    if choice.spec == NONE:
-        result = offline(str(path), question, before, tell)
-    else:
-        alone = None if must else _beforehand(str(path), question, before, tell)
-        first(alone or ToolResult())
-        from agent.chat_models import chat_model
-        from agent.talk import Talk
-
-        try:
-            talk = Talk(
-                model=chat_model(choice, environment),
-                choice=choice,
-                path=path,
-                tell=tell,
-                heard=heard,
-                emit=emit,
-                consent=consent,
-                should_stop=should_stop,
-                purse=seconds,
-                decides=decides,
-                look=not (choice.is_small or choice.spec.startswith("mock:")),
-            )
-            result = _told(question, talk.ask(question, before), choice)
-        except MechaRuleError as fault:
-            if alone is None:
-                raise
-            tell(f"{fault}; answered without it")
-            result = _alone(alone, choice, str(fault))
-    _keep(path, result, kept, emit, tell)
+    with kept_open():
+        with opened(run) as held:
+            if not held.finished:
+                return _under_way(held, question)
+            told = replace(listener, show=show, earlier=_exchanges(held, listener.earlier))
+            path = held.store.path
+        alone = partial(offline, str(path), question, told, seconds=seconds)
+        if choice.spec == NONE:
+            result = alone()
+        else:
+            stored = ToolResult() if must else _or_why_not(question, partial(alone, stored=True))
+            told.first(stored)
+            try:
+                result = _by_model(question, choice, environment, path, told, seconds, decides)
+            except MechaRuleError as fault:
+                if must:
+                    raise
+                told.tell(f"{fault}; answered without it")
+                result = stored if stored.text else _or_why_not(question, alone)
+                result = _alone(result, f"none ({choice.short}: {fault})", kept)
+        _keep(path, result, kept, told)
     return result
 
 
-def _beforehand(run: str, question: str, earlier: Sequence[tuple[str, str]], tell: Tell) -> ToolResult:
+def _by_model(
+    question: str,
+    choice: Choice,
+    environment: Mapping[str, str],
+    path: Path,
+    listener: Listener,
+    seconds: float,
+    decides: bool,
+) -> ToolResult:
+    """Its answer with the tools. Raises what the model raises, and `Stopped`."""
+    from agent.chat_models import chat_model
+    from agent.talk import Talk
+
+    model = chat_model(choice, environment)
+    look = not (choice.is_small or choice.provider == "mock")
+    talk = Talk(
+        model=model, choice=choice, path=path, listener=listener, purse=seconds, look=look, decides=decides
+    )
+    return _told(question, talk.ask(question), choice)
+
+
+def _or_why_not(question: str, answer: Callable[[], ToolResult]) -> ToolResult:
     """The offline answer, for a question that a model answers too: why there is none is one."""
     try:
-        return offline(run, question, earlier, tell)
+        return answer()
     except MechaRuleError as error:
         return ToolResult(text=str(error), data={"question": question, "answer": str(error)})
 
 
-def offline(run: str, question: str, earlier: Sequence[tuple[str, str]], tell: Tell) -> ToolResult:
-    """What the tool of a canonical question says, else three suggestions. Raises what the tool raises."""
+def _under_way(run: Run, question: str) -> ToolResult:
+    """How far a run is that has not finished: what it found so far, and how many of its tests are made."""
+    told = run.told
+    units = [unit for (_, unit), found in told.agonists.items() if found.is_tau_agonist]
+    done = told.cost.group_evaluations if told.cost else 0
+    most = told.price.evaluations if told.price else None
+    named = f" ({', '.join(units[:FEW])}{', …' if len(units) > FEW else ''})" if units else ""
+    of = "" if most is None else f" of at most {most:,}"
+    goes_on = (
+        "is at work" if is_held(run.store.path) else f"has not finished; `mecharule resume {run.id}` goes on"
+    )
+    said = f"Run {run.id} {goes_on}: {len(units):,} found so far{named}, {done:,}{of} tests"
+    value: FactValue = {"units": units, "tests": done, "tests_at_most": most}
+    facts = (fact(said, f"run:{run.id}", key="run.under_way", value=value),)
+    return ToolResult(text=answer_text(facts), facts=facts, data={"question": question, "answer": said})
+
+
+def offline(
+    run: str, question: str, listener: Listener, *, seconds: float = PURSE, stored: bool = False
+) -> ToolResult:
+    """What the tool of a canonical question says, else three suggestions. Raises what the tool raises.
+
+    A tool that ablates runs within the purse of `seconds`, else with consent; nothing where only what is `stored` is
+    wanted, and where the person has given the answer up.
+    """
     with opened(run) as held:
-        names, last = names_of(held), _last_unit(earlier)
-    read = understand(question, names, last)
+        names = names_of(held)
+    read = understand(question, names, _last_unit(listener.earlier or ()))
     if isinstance(read, Suggested):
         said = "\n".join(
             ["That is none of the questions that are answered without a language model. You may ask:"]
             + [f"  {place}. {asked}" for place, asked in enumerate(read.questions, 1)]
         )
-        data = {
-            "question": question,
-            "answer": said,
-            "understood": None,
-            "suggested": list(read.questions),
-            "llm": OFFLINE,
-        }
-        return ToolResult(text=said, data=data)
-    return _by_tool(run, question, read, tell)
-
-
-def _by_tool(run: str, question: str, read: Understood, tell: Tell) -> ToolResult:
-    given = arguments_of(read)
-    about = {"what": "last", "run": run} if read.row.tool == "verify" else {"run": run}
-    result = call(read.row.tool, {**about, **given}, tell)
-    facts = tuple(fact for fact in result.facts if read.row.part in ("", fact.part))
+        return _offline(question, said, None, suggested=list(read.questions))
+    tool, given = read.row.tool, arguments_of(read)
+    about = {**({"what": "last"} if tool == "verify" else {}), "run": run, **given}
+    price = price_of(tool, about)
+    if price is not None and price.example_forwards:
+        if stored:
+            return ToolResult()
+        asked = Priced(calls=(in_words(tool, given),), words=price.words)
+        agreed = "the question was stopped" if listener.should_stop() else pays(seconds, [price.seconds])
+        if why := not_run(agreed or listener.consent(asked), price.words):
+            return _offline(question, why, read.row.name, exit_code=BudgetSpent.exit_code)
+        about |= {"yes": True} if "yes" in TOOLS[tool].arguments.model_fields else {}
+    result = call(tool, about, listener.tell, price)
+    facts = tuple(one for one in result.facts if read.row.part in ("", one.part))
     said = answer_text(facts) if read.row.part and facts else result.text
-    data = {
-        "question": question,
-        "answer": said,
-        "understood": read.row.name,
-        "tools": [{"tool": read.row.tool, "arguments": given, "ok": True}],
-        "certificates": list(certificate_ids(source for fact in facts for source in fact.sources)),
-        "llm": OFFLINE,
-    }
-    return ToolResult(text=said, data=data, facts=facts, exit_code=result.exit_code)
+    tools = [{"tool": tool, "arguments": given, "ok": True}]
+    cited = list(certificate_ids(source for one in facts for source in one.sources))
+    return _offline(
+        question, said, read.row.name, facts, exit_code=result.exit_code, tools=tools, certificates=cited
+    )
+
+
+def _offline(
+    question: str,
+    said: str,
+    understood: str | None,
+    facts: tuple[Fact, ...] = (),
+    *,
+    exit_code: int = 0,
+    **more: object,
+) -> ToolResult:
+    data = {"question": question, "answer": said, "understood": understood, "llm": OFFLINE, **more}
+    return ToolResult(text=said, data=data, facts=facts, exit_code=exit_code)
 
 
 def names_of(run: Run) -> Names:
@@ -162,13 +200,18 @@ def names_of(run: Run) -> Names:
     found = by_evidence(findings)
     units = tuple(str(each.neuron) for each in found)
     firsts = (str(Neuron(run.config.bases[0], 0, channel)) for channel in range(len(units) + 1))
+    columns = columns_of(run)
+    numbers = [
+        name for name in columns if columns[name].dtype.kind in "if" and name in run.task.prompt_columns
+    ]
     conditions = ("carry", *(f"{name} is {values[0]}" for name, values in few_valued(run).items()))
+    conditions = (*conditions, *(f"{other} > {one}" for one, other in pairwise(numbers)))
     example = "" if run.task.concealed or not run.records else last_line(run.records[0].example.prompt)
     return Names(
         units=units,
         shown=sum(each.is_shown for each in found),
         nouns={unit: Neuron.parse(unit).basis.row.noun for unit in units},
-        columns=tuple(columns_of(run)),
+        columns=tuple(columns),
         terms={spelling.casefold(): name for spelling, name in SPELLINGS.items()},
         condition=lambda said: condition_of(run, said),
         prompt=example,
@@ -192,7 +235,7 @@ def condition_of(run: Run, said: str) -> str | None:
     return None
 
 
-def _last_unit(earlier: Sequence[tuple[str, str]]) -> str:
+def _last_unit(earlier: Exchanges) -> str:
     """The first unit that the last exchange names."""
     for question, answer in reversed(earlier):
         if found := UNIT.search(question) or UNIT.search(answer):
@@ -211,7 +254,7 @@ def _told(question: str, answer: Answer, choice: Choice) -> ToolResult:
         "answer": answer.text,
         "checked": checked,
         "marks": list(answer.marks),
-        "tools": [{"tool": name, "arguments": json.loads(given), "ok": True} for name, given in answer.calls],
+        "tools": [{"tool": name, "arguments": given, "ok": ok} for name, given, ok in answer.calls],
         "cited": {one.id: one.sentence for one in answer.facts},
         "certificates": list(certificate_ids(source for one in answer.facts for source in one.sources)),
         "llm": choice.short,
@@ -227,22 +270,30 @@ def _told(question: str, answer: Answer, choice: Choice) -> ToolResult:
     text = "\n".join(
         [answer.text, "", *(["Facts:", *cited] if cited else []), f"{checked}. {choice.short}: {bill.words}."]
     )
-    return ToolResult(text=text, data=data, facts=tuple(facts))
+    exit_code = BudgetSpent.exit_code if answer.declined else 0
+    return ToolResult(text=text, data=data, facts=tuple(facts), exit_code=exit_code)
 
 
-def _alone(result: ToolResult, choice: Choice, why: str) -> ToolResult:
-    """The offline answer, and why no model gave one."""
-    data = {**result.data, "llm": f"none ({choice.short}: {why})"}
-    return ToolResult(text=result.text, data=data, facts=result.facts, exit_code=result.exit_code)
+def _alone(result: ToolResult, llm: str, told: Sequence[Event]) -> ToolResult:
+    """The offline answer, why no model gave one, and what that took."""
+    asked = [one for one in told if isinstance(one, LlmMessage)]
+    took = {
+        "requests": len(asked),
+        "input_tokens": sum(one.input_tokens for one in asked),
+        "output_tokens": sum(one.output_tokens for one in asked),
+    }
+    return replace(result, data={**result.data, **took, "llm": llm})
 
 
-def _exchanges(run: Run) -> tuple[tuple[str, str], ...]:
-    """What was asked about the run before, the latest few."""
+def _exchanges(run: Run, given: Exchanges | None) -> Exchanges:
+    """Those given, else what was asked about the run before, the latest few."""
+    if given is not None:
+        return given
     told = [event for _, _, event in run.store.events() if isinstance(event, QuestionAnswered)]
     return tuple((one.question, one.answer) for one in told[-FOLLOWED:])
 
 
-def _keep(path: Any, result: ToolResult, kept: list[Event], emit: Show, tell: Tell) -> None:
+def _keep(path: Path, result: ToolResult, kept: list[Event], listener: Listener) -> None:
     """The answer and everything told on the way, in the run file; one that another process works on is left alone."""
     certificates: Any = result.data.get("certificates", [])
     answered = QuestionAnswered(
@@ -252,7 +303,7 @@ def _keep(path: Any, result: ToolResult, kept: list[Event], emit: Show, tell: Te
         checked=str(result.data.get("checked", "")),
         certificates=tuple(certificates),
     )
-    emit(answered)
+    listener.show(answered)
     try:
         with opened(str(path), write=True) as run:
             run.store.append(kept)
@@ -260,4 +311,4 @@ def _keep(path: Any, result: ToolResult, kept: list[Event], emit: Show, tell: Te
                 cited = LastAnswer(question=answered.question, certificates=list(certificates))
                 run.store.put(LAST_ANSWER, cited)
     except StoreError as error:
-        tell(f"the question is not remembered in the run: {error}")
+        listener.tell(f"the question is not remembered in the run: {error}")

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.model_faults import ModelFault
 from mecharule_ops.errors import UsageError, misfit
+from mecharule_ops.events import OFFLINE
 from mecharule_ops.plain_text import user_folder
 
 PROVIDERS = ("anthropic", "openai")
@@ -67,6 +68,11 @@ class Choice:
         return f"{kind}/{Path(rest).name}" if kind == LOCAL else self.spec
 
     @property
+    def provider(self) -> str:
+        """Who is asked: `none`, `mock`, `local`, `anthropic` or `openai`."""
+        return provider_of(self.spec)
+
+    @property
     def is_small(self) -> bool:
         """Whether it is taken for a model of a small context: a file, or one at a base URL of the OpenAI kind."""
         kind, _, _ = self.spec.partition("/")
@@ -75,7 +81,7 @@ class Choice:
     @property
     def who(self) -> str:
         """Who answers, in a few words."""
-        return "none (offline)" if self.spec == NONE else self.short
+        return OFFLINE if self.spec == NONE else self.short
 
     def __str__(self) -> str:
         return f"LLM: {self.who}: {self.why}"

@@ -1,10 +1,18 @@
-"""Who accepts the price of what a language model asks for: the person at a terminal, or nobody."""
+"""Who waits for an answer, and accepts the price of what is asked for: the person at a terminal, or nobody."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mecharule_ops.events import Event
+    from tools.result import ToolResult
+
+Exchanges = Sequence[tuple[str, str]]
+"""Questions and their answers."""
 
 PURSE = 60.0
 """Seconds of ablations that a question may spend unasked."""
@@ -20,13 +28,51 @@ class Priced:
     """The price in words."""
 
 
+NOT_RUN = "not run:"
+"""Begins the result of a call whose price was not accepted."""
 Consent = Callable[[Priced], bool | str]
 """Whether a price is accepted; a text says why not."""
+
+
+def in_words(tool: str, given: Mapping[str, object]) -> str:
+    """A call as it is put to the person."""
+    return " ".join([tool, *(f"{name}={value}" for name, value in given.items())])
+
+
+def pays(purse: float, seconds: Iterable[float | None]) -> bool:
+    """Whether every price is known and the purse pays for all."""
+    known = list(seconds)
+    return None not in known and sum(each or 0.0 for each in known) < purse
+
+
+def not_run(answer: bool | str, words: str) -> str:
+    """Why calls of a price in `words` do not run; empty where it was accepted."""
+    why = answer if isinstance(answer, str) else "the person declined this price"
+    return "" if answer is True else f"{NOT_RUN} {why} ({words})"
 
 
 def nobody(price: Priced) -> str:
     """Nobody is there to accept a price."""
     return "nobody is there to accept this price; `--seconds N` allows it beforehand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who waits for an answer."""
+
+    tell: Callable[[str], None] = lambda line: None
+    """Is told what is being done, a line at a time."""
+    hear: Callable[[str], None] = lambda text: None
+    """Hears a model's unchecked words as they come."""
+    show: Callable[[Event], None] = lambda event: None
+    """Is shown what happens."""
+    first: Callable[[ToolResult], None] = lambda result: None
+    """Is given the offline answer before a model is asked, empty where it is not stored."""
+    consent: Consent = nobody
+    should_stop: Callable[[], bool] = lambda: False
+    """Whether the person has given the model's answer up."""
+    earlier: Exchanges | None = None
+    """Questions and answers before this one; None are those about the run before, and none begins anew."""
 
 
 def at_terminal(tell: Callable[[str], None]) -> Consent:
@@ -35,7 +81,7 @@ def at_terminal(tell: Callable[[str], None]) -> Consent:
         return nobody
 
     def asked(price: Priced) -> bool:
-        tell("\n".join(["The model asks for:", *(f"  {one}" for one in price.calls)]))
+        tell("\n".join(["This has a price:", *(f"  {one}" for one in price.calls)]))
         sys.stderr.write(f"It costs {price.words}. Run it? [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -19,8 +19,8 @@ from jaxtyping import Bool
 
 from agent.canonical import UNIT, Understood, understand
 from agent.chat import ask, names_of
-from agent.choice import NONE
-from agent.consent import PURSE
+from agent.choice import NONE, choose
+from agent.consent import PURSE, Listener
 from mecharule_ops.confidence import difference_interval
 from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
 from mecharule_ops.findings.records import Findings
@@ -69,15 +69,16 @@ def investigated(
     *,
     llm: str | None = None,
     seconds: float = PURSE,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> ToolResult:
-    """The same with a language model where one is named: the conversation's loop, with a purse and no person.
+    """The same with a language model where one is chosen: the conversation's loop, with a purse and no person.
 
     The model may register and decide; its words are checked as in every answer. Raises its fault where it fails.
     """
-    if llm is None or llm == NONE:
-        return investigate(run, question, tell, seconds=seconds)
-    asked = f"{question}\n{_TASK}"
-    return ask(run, asked, tell, llm=llm, earlier=(), seconds=seconds, decides=True, must=True)
+    if choose(llm).spec == NONE:
+        return investigate(run, question, tell, seconds=seconds, should_stop=should_stop)
+    asked, listener = f"{question}\n{_TASK}", Listener(tell=tell, should_stop=should_stop, earlier=())
+    return ask(run, asked, listener, llm=llm, seconds=seconds, decides=True, must=True)
 
 
 def investigate(

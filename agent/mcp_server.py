@@ -20,12 +20,14 @@ from mcp.types import CallToolResult
 from mcp.types import Tool as Listed
 
 from agent.prose import check, marked
-from agent.toolbox import Quote, Toolbox, cited_of, numbered, schema_from, schema_of
+from agent.toolbox import Toolbox, cited_of, numbered, schema_from, schema_of
 from agent.verbs import runner
 from agent.verbs.options import RunOptions
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.numbers import plural
+from mecharule_ops.run.opening import kept_open
+from tools._ablations import Quoted
 from tools.arguments import Arguments
 from tools.registry import TOOLS, Tell, typed
 from tools.runs import start_job
@@ -93,8 +95,9 @@ class Server(MCPServer):
         run = str(given.pop("run", "last"))
         _check_id(run)
         toolbox = Toolbox(run, self._tell)
-        allowed(toolbox.quote(name, given), seconds)
-        fault, facts = toolbox.result(name, given)
+        with kept_open():
+            allowed(toolbox.quote(name, given), seconds)
+            fault, facts = toolbox.result(name, given)
         if fault:
             raise UsageError(fault.removeprefix("error: "))
         message = ToolMessage(content="", name=name, tool_call_id="", artifact=facts)
@@ -154,7 +157,7 @@ def listed() -> list[dict[str, Any]]:
     return tools
 
 
-def allowed(price: Quote | None, seconds: float | None) -> None:
+def allowed(price: Quoted | None, seconds: float | None) -> None:
     """Raises `UsageError` where a call costs more than the client allows, or nobody knows how much."""
     if price is None or (seconds is not None and price.seconds is not None and price.seconds <= seconds):
         return
@@ -163,16 +166,14 @@ def allowed(price: Quote | None, seconds: float | None) -> None:
     raise UsageError(f"not run: it costs {price.words}; seconds={math.ceil(price.seconds)} or more allows it")
 
 
-def _quote_of_run(config: RunConfig) -> Quote:
+def _quote_of_run(config: RunConfig) -> Quoted:
     """What a run's searches cost at most."""
     planned: Any = runner.plan(config).data
     forwards = {one["basis"]: 0 for one in planned["searches"]}
     for one in planned["searches"]:
         forwards[one["basis"]] += one["example_forwards"]
-    paces = planned["seconds_a_forward"]
+    paces, total = planned["seconds_a_forward"], sum(forwards.values())
     seconds = sum(count * paces[basis] for basis, count in forwards.items()) if paces else None
     time_of = "its time is not known" if seconds is None else f"~{seconds:.0f} s"
-    words = (
-        f"at most {sum(forwards.values()):,} ablated completions, {time_of}, rules and controls come on top"
-    )
-    return Quote(seconds=seconds, words=words)
+    said = f"at most {total:,} ablated completions, {time_of}, rules and controls come on top"
+    return Quoted(example_forwards=total, seconds=seconds, said=said)

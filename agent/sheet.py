@@ -16,7 +16,10 @@ _VALUES = 8
 
 
 def sheet(run: Run, findings: Findings) -> str:
-    """The sheet of a finished run. A data value stands quoted and is cut short."""
+    """The sheet of a finished run, the same at every question, so that providers cache it.
+
+    A data value stands quoted and is cut short.
+    """
     searched = ", ".join(
         f"{short_name(one)} ({one.cost.candidates:,} units, {len(one.tau_agonists)} at τ)"
         for one in findings.searches
@@ -26,7 +29,6 @@ def sheet(run: Run, findings: Findings) -> str:
         f"Searched: {searched}. τ {findings.tau:g}, α {findings.alpha:g}, seed {findings.seed}, "
         f"proposer {findings.proposer}, {len(run.records):,} records.",
         "Columns for conditions: " + "; ".join(columns(run)),
-        f"Certificates stored: {len(run.store.certificates())}.",
     ]
     text = "\n".join(head)
     return text if len(text) <= MOST else f"{text[: MOST - 1]}…"

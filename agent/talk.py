@@ -11,28 +11,29 @@ import asyncio
 import hashlib
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 from langsmith import tracing_context
 
 from agent.assistant import Assistant, replies_in
 from agent.choice import Choice
-from agent.consent import PURSE, Consent, Priced, nobody
-from agent.model_faults import ModelFault, fault_of
+from agent.consent import NOT_RUN, PURSE, Exchanges, Listener, Priced
+from agent.model_faults import ModelFault
 from agent.prose import MARK, Cited
 from agent.sheet import sheet
-from agent.toolbox import Toolbox, calls_of, cited_of
+from agent.toolbox import Toolbox, calls_of, cited_of, went_well
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.events import Event, LlmMessage, ToolCalled
+from mecharule_ops.events import LlmMessage, ToolCalled
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.run_directory import checkpoints_of
@@ -80,8 +81,10 @@ class Answer:
     marks: tuple[str, ...]
     facts: tuple[Cited, ...]
     """Those that it cites."""
-    calls: tuple[tuple[str, str], ...]
-    """Each tool called, with its arguments as text."""
+    calls: tuple[tuple[str, Any, bool], ...]
+    """Each tool called, its arguments, and whether it gave a result."""
+    declined: bool
+    """Whether a call did not run for its price."""
     bill: Bill
 
 
@@ -92,131 +95,132 @@ class Talk:
     model: Any
     choice: Choice
     path: Path
-    tell: Callable[[str], None] = lambda line: None
-    heard: Callable[[str], None] = lambda text: None
-    emit: Callable[[Event], None] = lambda event: None
-    consent: Consent = nobody
-    should_stop: Callable[[], bool] = lambda: False
+    listener: Listener = field(default_factory=Listener)
     purse: float = PURSE
     look: bool = False
     decides: bool = False
     """Whether the model may decide registered claims, which is a person's to do in a conversation."""
     clock: Callable[[], float] = field(default=time.monotonic)
 
-    def ask(self, question: str, earlier: Sequence[tuple[str, str]] = ()) -> Answer:
+    def ask(self, question: str) -> Answer:
         """The checked answer. Raises `ModelFault`, and `Stopped` once `should_stop` says so."""
         with opened(str(self.path)) as run:
             told = sheet(run, findings_of(run))
         assistant = Assistant(
             model=self.model,
+            provider=self.choice.provider,
             toolbox=Toolbox(str(self.path), self._tell, decides=self.decides),
             sheet=told,
             purse=self.purse,
             most_tokens=self.choice.most_tokens,
             look=self.look,
-            heard=self.heard,
+            hear=self.listener.hear,
         )
-        began = self.clock()
-        with tracing_context(enabled=False):
-            state = asyncio.run(self._until_stopped(assistant, question, earlier))
+        earlier = self.listener.earlier or ()
+        began, thread = self.clock(), _thread(self.choice.spec, question, earlier)
+        try:
+            state = self._to_its_end(assistant, assistant.begin(question, earlier), thread)
+        except (Exception, KeyboardInterrupt):
+            self._forget(thread)
+            raise
+        self._forget(thread)
         return _answer(state, self.clock() - began, self.choice)
 
     def _tell(self, line: str) -> None:
-        if self.should_stop():
+        if self.listener.should_stop():
             raise Stopped("the question was stopped")
-        self.tell(line)
+        self.listener.tell(line)
 
-    async def _until_stopped(
-        self, assistant: Assistant, question: str, earlier: Sequence[tuple[str, str]]
-    ) -> Any:
-        work = asyncio.ensure_future(self._work(assistant, question, earlier))
+    def _to_its_end(self, assistant: Assistant, begin: Any, thread: str) -> Any:
+        """The state at the end. A price is put to the person here, where no graph runs and ^C is heard."""
+        memory = InMemorySaver()
+        with tracing_context(enabled=False), asyncio.Runner() as runner:
+            while True:
+                state = runner.run(self._until_stopped(self._work(assistant, begin, thread, memory)))
+                asked = [one.value for task in state.tasks for one in task.interrupts]
+                if not asked:
+                    return state.values
+                price = Priced(calls=tuple(asked[0]["calls"]), words=asked[0]["words"])
+                begin = Command(resume=self.listener.consent(price))
+
+    async def _until_stopped(self, working: Coroutine[Any, Any, Any]) -> Any:
+        work = asyncio.ensure_future(working)
         while not work.done():
             await asyncio.wait([work], timeout=_EVERY)
-            if self.should_stop() and not work.done():
+            if self.listener.should_stop() and not work.done():
                 work.cancel()
                 await asyncio.wait([work], timeout=1.0)
                 raise Stopped("the question was stopped")
         return work.result()
 
-    async def _work(self, assistant: Assistant, question: str, earlier: Sequence[tuple[str, str]]) -> Any:
-        thread = _thread(self.choice.spec, question, earlier)
+    async def _work(self, assistant: Assistant, begin: Any, thread: str, memory: InMemorySaver) -> Any:
+        """The graph until its end or a price, from where a kill left it; what each node did is told as events."""
         config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 100}
         async with AsyncExitStack() as stack:
-            saver = await self._saver(stack)
-            graph = assistant.graph(saver)
-            going_on = await graph.aget_state(config)
-            begin: Any = None if going_on.next else assistant.begin(question, earlier)
-            while True:
-                await self._stream(graph, begin, config)
-                state = await graph.aget_state(config)
-                asked = [one.value for task in state.tasks for one in task.interrupts]
-                if not asked:
-                    break
-                price = Priced(calls=tuple(asked[0]["calls"]), words=asked[0]["words"])
-                begin = Command(resume=await asyncio.to_thread(self.consent, price))
-            await saver.adelete_thread(thread)
-        return state.values
+            graph = assistant.graph(await self._saver(stack, memory))
+            before = await graph.aget_state(config)
+            messages = before.values.get("messages", ())
+            calls = {call["id"]: call["args"] for one in messages for call in calls_of(one)}
+            going_on = before.next and not isinstance(begin, Command)
+            try:
+                async for step in graph.astream(None if going_on else begin, config, stream_mode="updates"):
+                    for message in (
+                        one
+                        for node in ("ask", "number")
+                        for one in (step.get(node) or {}).get("messages", ())
+                    ):
+                        calls |= {call["id"]: call["args"] for call in calls_of(message)}
+                        self._told(message, calls)
+            except ModelFault as fault:
+                self._told_of_model(str(fault), fault.read, fault.written, ok=False)
+                raise
+            return await graph.aget_state(config)
 
-    async def _saver(self, stack: AsyncExitStack) -> AsyncSqliteSaver | InMemorySaver:
-        """The run's checkpointer; beside a run where nothing can be written one in memory, which is said."""
+    async def _saver(self, stack: AsyncExitStack, memory: InMemorySaver) -> AsyncSqliteSaver | InMemorySaver:
+        """The run's checkpointer; beside a run where nothing can be written the one in memory, which is said."""
         try:
             file = str(checkpoints_of(self.path))
             saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(file))
             await saver.setup()
         except sqlite3.Error as error:
-            self.tell(f"the question could not be continued after a kill: {error}")
-            return InMemorySaver()
+            self.listener.tell(f"the question could not be continued after a kill: {error}")
+            return memory
         return saver
 
-    async def _stream(self, graph: Any, begin: Any, config: Any) -> None:
-        """The graph until its end or an interrupt; what each node did is told as events."""
-        provider = self.choice.spec.partition("/")[0]
-        calls: dict[str, Any] = {}
-        try:
-            async for step in graph.astream(begin, config, stream_mode="updates"):
-                for node, update in step.items():
-                    if node in ("ask", "number") and update:
-                        for message in update["messages"]:
-                            calls |= {call["id"]: call["args"] for call in calls_of(message)}
-                            self._told(message, calls)
-        except MechaRuleError:
-            raise
-        except Exception as error:
-            fault = fault_of(error, provider)
-            self.emit(
-                LlmMessage(
-                    model=self.choice.short,
-                    purpose="question",
-                    text=str(fault),
-                    ok=False,
-                    input_tokens=0,
-                    output_tokens=0,
-                )
-            )
-            raise fault from None
+    def _forget(self, thread: str) -> None:
+        """Drop the steps of a question that ended, however it did; only one that was killed goes on."""
+        file = checkpoints_of(self.path)
+        with suppress(sqlite3.Error), SqliteSaver.from_conn_string(str(file)) as saver:
+            saver.delete_thread(thread)
 
     def _told(self, message: Any, calls: Mapping[str, Any]) -> None:
         if isinstance(message, AIMessage):
             used = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
             called = ", ".join(call["name"] for call in message.tool_calls)
-            self.emit(
-                LlmMessage(
-                    model=self.choice.short,
-                    purpose="question",
-                    text=f"calls {called}" if called else f"an answer of {len(str(message.text))} characters",
-                    ok=True,
-                    input_tokens=used["input_tokens"],
-                    output_tokens=used["output_tokens"],
-                )
-            )
+            said = f"calls {called}" if called else f"an answer of {len(str(message.text))} characters"
+            ok = bool(called or str(message.text).strip())
+            self._told_of_model(said, used["input_tokens"], used["output_tokens"], ok=ok)
         elif isinstance(message, ToolMessage):
             said = str(message.content).strip().partition("\n")[0][:_FIRST_LINE]
             asked = canonical_json(calls.get(message.tool_call_id, {}))
-            is_ok = not said.startswith(("error:", "not run:")) and message.status != "error"
-            self.emit(ToolCalled(tool=str(message.name), arguments=asked, ok=is_ok, result=said))
+            self.listener.show(
+                ToolCalled(tool=str(message.name), arguments=asked, ok=went_well(message), result=said)
+            )
+
+    def _told_of_model(self, text: str, read: int, written: int, *, ok: bool) -> None:
+        self.listener.show(
+            LlmMessage(
+                model=self.choice.short,
+                purpose="question",
+                text=text,
+                ok=ok,
+                input_tokens=read,
+                output_tokens=written,
+            )
+        )
 
 
-def _thread(model: str, question: str, earlier: Sequence[tuple[str, str]]) -> str:
+def _thread(model: str, question: str, earlier: Exchanges) -> str:
     """The name of a question's checkpoints: the same question after the same talk, put to the same model."""
     content = canonical_json(
         {"model": model, "question": question, "earlier": [list(each) for each in earlier]}
@@ -225,31 +229,32 @@ def _thread(model: str, question: str, earlier: Sequence[tuple[str, str]]) -> st
 
 
 def _answer(state: Any, seconds: float, choice: Choice) -> Answer:
-    replies = replies_in(state["messages"])
-    looked = state.get("looked", [])
+    replies, looked = replies_in(state["messages"]), state.get("looked", [])
     used: list[Any] = [*(one.usage_metadata for one in replies if one.usage_metadata), *looked]
     read, written = (sum(one[what] for one in used) for what in ("input_tokens", "output_tokens"))
-    cached = sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used)
-    price = choice.price
-    facts = cited_of(state["messages"])
+    facts, price = cited_of(state["messages"]), choice.price
     if not state["answer"]:
         raise ModelFault("the model gave no answer; ask again, or another way")
+    results = [one for one in state["messages"] if isinstance(one, ToolMessage)]
+    went = {one.tool_call_id: went_well(one) for one in results}
+    bill = Bill(
+        requests=len(replies) + len(looked),
+        read=read,
+        cached=sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used),
+        written=written,
+        seconds=seconds,
+        ablating=state.get("spent", 0.0),
+        dollars=None if price is None else price.cost(read, written),
+    )
     return Answer(
         text=state["answer"],
         marks=tuple(state["marks"]),
         facts=tuple(facts[id] for id in state["cited"] if id in facts),
         calls=tuple(
-            (call["name"], canonical_json(call["args"])) for one in replies for call in calls_of(one)
+            (one["name"], one["args"], went[one["id"]]) for each in replies for one in calls_of(each)
         ),
-        bill=Bill(
-            requests=len(replies) + len(looked),
-            read=read,
-            cached=cached,
-            written=written,
-            seconds=seconds,
-            ablating=state.get("spent", 0.0),
-            dollars=None if price is None else price.cost(read, written),
-        ),
+        declined=any(str(one.content).startswith(NOT_RUN) for one in results),
+        bill=bill,
     )
 
 

@@ -9,37 +9,28 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
+from agent.consent import NOT_RUN
 from agent.prose import Cited
+from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, UsageError
 from tools.arguments import Arguments
-from tools.registry import TOOLS, Tell, ToolResult, call
+from tools.registry import TOOLS, Tell, ToolResult, call, price_of
+
+if TYPE_CHECKING:
+    from tools._ablations import Quoted
 
 NOT_OFFERED = frozenset(("export", "gates", "models", "data", "doctor", "selftest", "tasks", "decide"))
 """Of a machine, of files, or a person's to decide."""
-_OF_PEOPLE = frozenset(
-    (
-        "run",
-        "yes",
-        "estimate",
-        "show_text",
-        "csv",
-        "md",
-        "tex",
-        "svg",
-        "html",
-        "export",
-        "model",
-        "device",
-        "dtype",
-    )
-)
+_OF_PEOPLE = {
+    *("run", "yes", "estimate", "show_text", "csv", "md", "tex", "svg", "html", "export", "model", "device"),
+    "dtype",
+}
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "compare": ("first", "second"),
     "verify": ("what", "more"),
@@ -47,20 +38,11 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "run": ("task",),
 }
 """Arguments that may be the path of any file for a person, and are ids for a model."""
-_ID = re.compile(r"last|[0-9a-f]{4,}|layer \d+|[mna]\d+\.h?\d+|[a-z][a-z-]*")
+_ID = re.compile(rf"last|[0-9a-f]{{4,}}|layer \d+|{UNIT_NAME}|[a-z][a-z-]*")
 LONGEST = 6000
 """Characters of a result that a model reads; what is cut is said."""
 _WRAPPED = 80
 """Characters of a line from which the next may go on with it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
-    """What a call costs before it runs."""
-
-    seconds: float | None
-    """None where no pace is known."""
-    words: str
 
 
 class Toolbox:
@@ -69,6 +51,7 @@ class Toolbox:
     def __init__(self, run: str, tell: Tell = lambda line: None, *, decides: bool = False) -> None:
         self._run = run
         self._tell = tell
+        self._priced: dict[tuple[str, str], Quoted | None] = {}
         self._one_at_a_time = asyncio.Lock()
         left_out = NOT_OFFERED - ({"decide"} if decides else set())
         self.names = tuple(name for name in TOOLS if name not in left_out)
@@ -86,18 +69,20 @@ class Toolbox:
             for name in self.names
         ]
 
-    def quote(self, name: str, given: Mapping[str, object]) -> Quote | None:
-        """The price of a call; None for one that ablates nothing. Raises what the tool raises."""
-        if name not in self.names or "estimate" not in TOOLS[name].arguments.model_fields:
-            return None
-        result = self.call(name, {**given, "estimate": True})
-        price: Any = result.as_json.get("price")
-        if not price or not price["example_forwards"]:
-            return None
-        return Quote(seconds=price["seconds"], words=result.text.removeprefix("price: "))
+    def quote(self, name: str, given: Mapping[str, object]) -> Quoted | None:
+        """The price of a call, asked once until it runs; None for one that ablates nothing. Raises as the tool."""
+        key = name, canonical_json(dict(given))
+        if key not in self._priced:
+            self._priced[key] = price_of(name, self._checked(name, _known(name, given)))
+        price = self._priced[key]
+        return price if price and price.example_forwards else None
 
-    def call(self, name: str, given: Mapping[str, object]) -> ToolResult:
+    def call(self, name: str, given: Mapping[str, object], priced: Quoted | None = None) -> ToolResult:
         """A tool's result. Raises `UsageError` on one that is not offered, and what the tool raises."""
+        return call(name, self._checked(name, given), self._tell, priced)
+
+    def _checked(self, name: str, given: Mapping[str, object]) -> dict[str, object]:
+        """The arguments, about the run. Raises `UsageError` where the tool is not offered, or a file is named."""
         if name not in self.names:
             raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
         for value in (each for key in _NAMES.get(name, ()) for each in _several(given.get(key))):
@@ -105,8 +90,7 @@ class Toolbox:
                 raise UsageError(
                     f"expected a run, unit, layer, task or certificate by its name, got {value!r}"
                 )
-        arguments = TOOLS[name].arguments
-        return call(name, arguments.about(self._run, given), self._tell)
+        return TOOLS[name].arguments.about(self._run, given)
 
     def _calling(self, name: str) -> Any:
         async def work(**given: object) -> tuple[str, list[dict[str, Any]]]:
@@ -118,13 +102,14 @@ class Toolbox:
 
     def result(self, name: str, given: Mapping[str, object]) -> tuple[str, list[dict[str, Any]]]:
         """Why a tool gave nothing, or empty; and what it states. Its price is taken as accepted."""
-        priced = name in self.names and "yes" in TOOLS[name].arguments.model_fields
-        agreed = {"yes": True} if priced else {}
+        asked = canonical_json(dict(given))
+        takes_yes = name in self.names and "yes" in TOOLS[name].arguments.model_fields
+        agreed = {"yes": True} if takes_yes else {}
         try:
-            result = self.call(name, {**_known(name, given), **agreed})
+            known = {**_known(name, given), **agreed}
+            result = self.call(name, known, self._priced.pop((name, asked), None))
         except MechaRuleError as error:
             return f"error: {error}", []
-        asked = canonical_json(dict(given))
         return "", [{**fact, "arguments": asked} for fact in statements(result)]
 
 
@@ -226,3 +211,8 @@ def cited_of(messages: Iterable[AnyMessage]) -> dict[str, Cited]:
 def calls_of(message: AnyMessage) -> list[Any]:
     """The tool calls of a reply."""
     return list(message.tool_calls) if isinstance(message, AIMessage) else []
+
+
+def went_well(message: ToolMessage) -> bool:
+    """Whether a call gave a result: it was neither refused, nor left for its price, nor did it fail."""
+    return message.status != "error" and not str(message.content).startswith(("error:", NOT_RUN))

@@ -312,6 +312,10 @@ class ToolCalled(Event):
     """The first line of what the tool said, or its error."""
 
 
+OFFLINE = "none (offline)"
+"""Who answers where no language model does."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(Event):
     """A question about the run and its answer."""

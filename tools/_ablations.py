@@ -20,9 +20,13 @@ class Quoted:
     example_forwards: int
     seconds: float | None
     """None where the run ended before any ablation was timed."""
+    said: str = ""
+    """In words of its own; empty where those of any ablations do."""
 
     @property
     def words(self) -> str:
+        if self.said:
+            return self.said
         if not self.example_forwards:
             return "nothing, it is stored"
         took = "this run timed none yet" if self.seconds is None else f"~{self.seconds:.0f} s"

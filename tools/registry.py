@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,6 +18,9 @@ from tools.arguments import Arguments
 from tools.result import Tell as Tell
 from tools.result import ToolResult as ToolResult
 from tools.result import of_facts as of_facts
+
+if TYPE_CHECKING:
+    from tools._ablations import Quoted
 
 _Arguments = TypeVar("_Arguments", bound=Arguments)
 
@@ -59,27 +62,39 @@ class Tool:
         """Whether a call may cost ablations."""
         return "estimate" in self.arguments.model_fields
 
-    def call(self, given: Arguments, tell: Tell) -> ToolResult:
-        """Its result, by the function of its name."""
-        function = getattr(self.module, self.function)
-        return self._over_run(function, given, tell) if self.over else function(given, tell)
-
-    def _over_run(self, function: Any, given: Any, tell: Tell) -> ToolResult:
+    def price(self, given: Any, tell: Tell = lambda line: None) -> Quoted | None:
+        """What a call costs; None of one that ablates nothing. Raises what the tool raises."""
         from mecharule_ops.run.opening import opened
-        from tools._ablations import accepted, price_words
+        from tools._ablations import Quoted, price_words
 
-        price = getattr(self.module, f"{self.function}_price") if self.has_price else None
-        with opened(given.run, tell=tell) as run:
-            quoted = price_words(run, price(run, given)) if price else None
+        if not self.has_price:
+            return None
+        if self.over:
+            with opened(given.run, tell=tell) as run:
+                return price_words(run, getattr(self.module, f"{self.function}_price")(run, given))
+        told = self.call(given.model_copy(update={"estimate": True}), lambda line: None)
+        price: Any = told.as_json["price"]
+        words = told.text.removeprefix("price: ")
+        return Quoted(example_forwards=price["example_forwards"], seconds=price["seconds"], said=words)
+
+    def call(self, given: Any, tell: Tell, priced: Quoted | None = None) -> ToolResult:
+        """Its result, by the function of its name; `priced` where its price was just asked."""
+        function = getattr(self.module, self.function)
+        if not self.over:
+            return function(given, tell)
+        from mecharule_ops.run.opening import kept_open, opened
+        from tools._ablations import accepted
+
+        with kept_open():
+            quoted = priced or self.price(given, tell)
             if quoted is not None and given.estimate:
-                return quoted.stated(run.id)
+                with opened(given.run) as run:
+                    return quoted.stated(run.id)
             costs = quoted is not None and bool(quoted.example_forwards)
-            if not (costs or given.writes):
+            if quoted is not None and costs:
+                accepted(quoted, given.yes, tell)
+            with opened(given.run, write=costs or given.writes, tell=tell) as run:
                 return function(run, given, tell)
-        if quoted is not None and costs:
-            accepted(quoted, given.yes, tell)
-        with opened(given.run, write=True, tell=tell) as run:
-            return function(run, given, tell)
 
 
 TOOLS: Mapping[str, Tool] = {
@@ -116,15 +131,27 @@ TOOLS: Mapping[str, Tool] = {
 }
 
 
-def call(name: str, given: Mapping[str, object], tell: Tell = lambda line: None) -> ToolResult:
-    """The result of a tool on untyped arguments.
+def call(
+    name: str, given: Mapping[str, object], tell: Tell = lambda line: None, priced: Quoted | None = None
+) -> ToolResult:
+    """The result of a tool on untyped arguments; `priced` where `price_of` just gave its price.
 
     Raises `UsageError` for an unknown tool or arguments that do not fit, and what the tool raises.
     """
-    tool = TOOLS.get(name)
-    if tool is None:
+    tool = _tool(name)
+    return tool.call(typed(tool.name, tool.arguments, given), tell, priced)
+
+
+def price_of(name: str, given: Mapping[str, object]) -> Quoted | None:
+    """What a call costs; None of one that ablates nothing. Raises as `call`."""
+    tool = _tool(name)
+    return tool.price(typed(tool.name, tool.arguments, given))
+
+
+def _tool(name: str) -> Tool:
+    if name not in TOOLS:
         raise UsageError(f"expected a tool of: {', '.join(TOOLS)}; got {name!r}")
-    return tool.call(typed(tool.name, tool.arguments, given), tell)
+    return TOOLS[name]
 
 
 def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -> _Arguments:

@@ -9,16 +9,15 @@ import json
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agent.consent import nobody
+from agent.consent import Listener as Listener
 from mecharule_ops.errors import MechaRuleError, UsageError, did_you_mean
+from mecharule_ops.events import OFFLINE
 from tui.session import Entry, Session
 
 if TYPE_CHECKING:
-    from agent.consent import Priced
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
     from mecharule_ops.findings.records import Findings
@@ -29,28 +28,10 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
-    """Who waits for an answer."""
-
-    tell: Tell
-    """Is told what is being done, a line at a time."""
-    hear: Callable[[str], None]
-    """Hears a model's unchecked words as they come."""
-    earlier: Sequence[tuple[str, str]] = ()
-    """Questions and answers before this one."""
-    first: Callable[[ToolResult], None] = lambda result: None
-    """Hears the offline answer as soon as it is there."""
-    consent: Callable[[Priced], bool | str] = nobody
-    """Whether the person accepts a price."""
-    should_stop: Callable[[], bool] = lambda: False
-    """Whether the person has given the model's answer up."""
-
-
 class Backend:
     """The engine and the stored runs of this machine."""
 
-    provider = "none (offline)"
+    provider = OFFLINE
     """Who answers questions in the chat, in a few words."""
 
     def warm(self) -> None:
@@ -146,11 +127,13 @@ class Backend:
                 session.findings = run.findings
                 session.turns.append(Entry(who="agent", text=_in_short(session.findings)))
 
-    def investigate(self, run: str, question: str, tell: Tell) -> ToolResult:
-        """Claims that the question makes of a unit, registered and decided."""
+    def investigate(
+        self, run: str, question: str, tell: Tell, should_stop: Callable[[], bool] = lambda: False
+    ) -> ToolResult:
+        """Claims that the question makes of a unit, registered and decided, by the chosen model where there is one."""
         from agent.hypotheses import investigated
 
-        return investigated(run, question, tell)
+        return investigated(run, question, tell, should_stop=should_stop)
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
@@ -178,16 +161,7 @@ class Backend:
         """The answer to a question about the open run, offline at once and then by the chosen model."""
         from agent import chat
 
-        return chat.ask(
-            run or "last",
-            question,
-            listener.tell,
-            earlier=listener.earlier,
-            heard=listener.hear,
-            first=listener.first,
-            consent=listener.consent,
-            should_stop=listener.should_stop,
-        )
+        return chat.ask(run or "last", question, listener)
 
 
 def _in_short(findings: Findings) -> str:

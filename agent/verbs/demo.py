@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent.chat import ask
+from agent.consent import Listener
 from agent.verbs.runner import Show, agreed, config_from, start
 from mecharule_ops.events import Notice
 from tools.registry import ToolResult, call
@@ -35,7 +36,7 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
     report = start(config, show, agreed, should_stop)
     run = str(report.data["findings"]["run"])  # type: ignore[index]
     tell(f"asking: {QUESTION}")
-    answer = ask(run, QUESTION, tell, llm="none")
+    answer = ask(run, QUESTION, Listener(tell=tell), llm="none")
     cited = bool(answer.data.get("certificates"))
     verification = (
         call("verify", {"what": "last", "run": run}, tell) if cited else ToolResult(text="nothing to verify")

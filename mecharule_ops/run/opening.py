@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.config import RunConfig
@@ -40,6 +42,32 @@ COMPACT = frozenset({"associated", "unrelated"})
 """The two slices that a search tests on, as certificates name them."""
 
 
+@dataclass(slots=True)
+class _Kept:
+    """The run that is read again and again, and what closes all that were opened."""
+
+    closing: ExitStack
+    run: Run | None = None
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Within it, threads and tasks that it starts included, a run is opened for reading once.
+
+    Opened for writing in between, it is read anew.
+    """
+    if _KEPT.get() is not None:
+        yield
+        return
+    with ExitStack() as closing:
+        before = _KEPT.set(_Kept(closing))
+        closing.callback(_KEPT.reset, before)
+        yield
+
+
 @contextmanager
 def opened(
     run: str,
@@ -52,9 +80,15 @@ def opened(
 
     Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read.
     """
-    with RunStore.open(find_run(run, runs_directory()), read_only=not write) as store:
-        found = Run(store, should_stop)
-        found.told_where = tell
+    path, kept = find_run(run, runs_directory()), _KEPT.get()
+    found = None if write or kept is None else kept.run
+    with ExitStack() as closing:
+        if found is None or found.store.path != path:
+            opener = closing if write or kept is None else kept.closing
+            found = Run(opener.enter_context(RunStore.open(path, read_only=not write)))
+        if kept is not None:
+            kept.run = None if write else found
+        found.told_where, found.should_stop = tell, should_stop
         yield found
 
 

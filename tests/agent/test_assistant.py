@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent import chat_models, talk
+from agent import chat, chat_models, talk
 from agent.assistant import Assistant
 from agent.choice import choose
-from agent.consent import Priced
+from agent.consent import Listener, Priced
+from agent.model_faults import ModelFault
 from agent.prose import MARK
-from agent.talk import Answer, Talk
+from agent.talk import Answer, Stopped, Talk
 from agent.toolbox import NOT_OFFERED, Toolbox, schema_of
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.events import Event, LlmMessage, ToolCalled
 from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.store.run_directory import checkpoints_of
+from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron
+from tools import tabulate
 from tools.registry import TOOLS
 
 SWITCHED = "\\[(?P<id>f\\d+)\\] Switch"
@@ -50,7 +58,10 @@ def _ask(
     script.write_text(json.dumps({"replies": list(replies)}).replace("UNIT", unit))
     choice = choose(f"mock:{script}", {})
     model = chat_models.chat_model(choice, {})
-    return Talk(model=model, choice=choice, path=path, **more).ask(question.replace("UNIT", unit))
+    listener = Listener(**{name: more.pop(name) for name in [*more] if name in Listener.__slots__})
+    return Talk(model=model, choice=choice, path=path, listener=listener, **more).ask(
+        question.replace("UNIT", unit)
+    )
 
 
 WHY = {"unless": ["[tool]"], "calls": [{"name": "why", "arguments": {"neuron": "UNIT"}}]}
@@ -65,7 +76,7 @@ def test_a_tool_is_called_its_facts_are_numbered_and_the_answer_cites_them(
         "calls": [*WHY["calls"], {"name": "show", "arguments": {"table": "units", "limit": 2}}],
     }
     answer = _ask(
-        copied_run, tmp_path, two, {"find": SWITCHED, "text": "It flips answers [$id]."}, emit=told.append
+        copied_run, tmp_path, two, {"find": SWITCHED, "text": "It flips answers [$id]."}, show=told.append
     )
     assert answer.text == "It flips answers [f1]."
     assert answer.marks == ()
@@ -132,7 +143,7 @@ def test_a_model_cannot_say_yes_or_leave_its_run(copied_run: Path, tmp_path: Pat
         "calls": [{"name": "why", "arguments": {"neuron": "UNIT", "run": "/etc/passwd"}}],
     }
     told: list[Event] = []
-    answer = _ask(copied_run, tmp_path, call, {"last": ["error:"], "text": "Refused."}, emit=told.append)
+    answer = _ask(copied_run, tmp_path, call, {"last": ["error:"], "text": "Refused."}, show=told.append)
     assert answer.text == "Refused."
     (event,) = [one for one in told if isinstance(one, ToolCalled)]
     assert not event.ok
@@ -160,7 +171,7 @@ def test_killed_inside_a_turn_it_goes_on_without_paying_twice(
     with pytest.raises(Killed):
         _ask(copied_run, tmp_path, *replies)
     told: list[Event] = []
-    answer = _ask(copied_run, tmp_path, *replies, emit=told.append)
+    answer = _ask(copied_run, tmp_path, *replies, show=told.append)
     assert answer.text == "It flips answers [f1]."
     assert called == ["why", "why"]
     assert sum(isinstance(event, LlmMessage) for event in told) == 1, "the first reply was kept"
@@ -179,7 +190,7 @@ def test_killed_inside_a_turn_it_goes_on_without_paying_twice(
         _ask(copied_run, tmp_path, *replies, question="why does UNIT flip, once more?")
     told.clear()
     assert _ask(
-        copied_run, tmp_path, *replies, question="why does UNIT flip, once more?", emit=told.append
+        copied_run, tmp_path, *replies, question="why does UNIT flip, once more?", show=told.append
     ).text
     assert not told, "both replies were kept"
 
@@ -227,6 +238,102 @@ def test_a_model_names_runs_units_and_certificates_and_no_file(copied_run: Path,
     assert "expected arguments of gates that a model may give, got export" in said
     assert not facts
     assert not (tmp_path / "out").exists()
+
+
+def _steps(path: Path) -> int:
+    """Steps that the checkpoint file beside a run still holds."""
+    with closing(sqlite3.connect(checkpoints_of(path))) as file:
+        return int(file.execute("SELECT count(*) FROM checkpoints").fetchone()[0])
+
+
+@pytest.mark.parametrize(
+    "ending", [KeyError("a bug"), KeyboardInterrupt(), Stopped("enough"), ModelFault("no")]
+)
+def test_a_question_that_ends_leaves_no_steps_and_a_bug_stays_a_bug(
+    copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: BaseException
+) -> None:
+    """Only one that was killed goes on; what is no fault of the model is not told as one."""
+
+    def failing(price: Priced) -> bool:
+        raise ending
+
+    dear = {"unless": ["[tool]"], "calls": [{"name": "ablate", "arguments": {"units": "UNIT"}}]}
+    with pytest.raises(type(ending)):
+        _ask(copied_run, tmp_path, dear, unit=_untested(copied_run), purse=0.0, consent=failing)
+    assert _steps(copied_run) == 0
+    if isinstance(ending, MechaRuleError):
+        return  # of a tool, which the model is told
+
+    def broken(box: Toolbox, name: str, given: Any) -> Any:
+        raise ending
+
+    monkeypatch.setattr(Toolbox, "quote", broken)
+    with pytest.raises(type(ending)):
+        _ask(copied_run, tmp_path, WHY)
+    assert _steps(copied_run) == 0
+    monkeypatch.setattr(Toolbox, "quote", _killed)
+    with pytest.raises(Killed):
+        _ask(copied_run, tmp_path, WHY)
+    assert _steps(copied_run)
+
+
+def _killed(*given: object) -> Any:
+    raise Killed
+
+
+def test_a_price_is_asked_where_no_graph_runs_and_what_was_declined_is_told(
+    copied_run: Path, tmp_path: Path
+) -> None:
+    """On the thread of the question, so that ^C ends it there."""
+    asked: list[threading.Thread] = []
+
+    def declined(price: Priced) -> bool:
+        asked.append(threading.current_thread())
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        return False
+
+    told: list[Event] = []
+    call = {
+        "unless": ["[tool]"],
+        "calls": [*WHY["calls"], {"name": "ablate", "arguments": {"units": "DEAR"}}],
+    }
+    call = json.loads(json.dumps(call).replace("DEAR", _untested(copied_run)))
+    said = {"last": ["not run"], "text": "It was declined."}
+    answer = _ask(copied_run, tmp_path, call, said, purse=0.0, consent=declined, show=told.append)
+    assert asked == [threading.current_thread()]
+    assert answer.declined
+    assert [(name, ok) for name, _, ok in answer.calls] == [("why", True), ("ablate", False)]
+    events = [one for one in told if isinstance(one, ToolCalled)]
+    assert [json.loads(one.arguments) for one in events] == [given for _, given, _ in answer.calls]
+
+
+def test_a_question_of_one_tool_opens_the_run_once_and_prices_it_once(
+    copied_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened_for: list[str] = []
+    priced: list[str] = []
+    opening, price = RunStore.open, tabulate.tabulate_price
+
+    def counted(path: Path, *, read_only: bool = False, **more: Any) -> RunStore:
+        opened_for.append("read" if read_only else "write")
+        return opening(path, read_only=read_only, **more)
+
+    def once(run: Any, given: Any) -> int:
+        priced.append("tabulate")
+        return price(run, given)
+
+    monkeypatch.setattr(RunStore, "open", counted)
+    monkeypatch.setattr(tabulate, "tabulate_price", once)
+    with opened(str(copied_run)) as run:
+        unit = str(findings_of(run).units()[0].neuron)
+    opened_for.clear()
+    script = tmp_path / "script.json"
+    call = {"unless": ["[tool]"], "calls": [{"name": "tabulate", "arguments": {"units": unit}}]}
+    script.write_text(json.dumps({"replies": [call, {"text": "That is all."}]}))
+    chat.ask(str(copied_run), "how many?", llm=f"mock:{script}", environment={})
+    assert opened_for == ["read", "write"], "read by all, then written to keep the answer"
+    assert priced == ["tabulate"]
 
 
 LOOKS = {"when": ["You compare sentences"]}
@@ -277,7 +384,7 @@ def test_the_first_turn_is_short_and_the_tools_never_change(copied_run: Path) ->
     )
     with opened(str(copied_run)) as run:
         told = talk.sheet(run, findings_of(run))
-    begin = Assistant(model=None, toolbox=box, sheet=told).begin("why?")  # type: ignore[arg-type]
+    begin = Assistant(model=None, provider="", toolbox=box, sheet=told).begin("why?")  # type: ignore[arg-type]
     assert len(told) / 4 <= 1500
     assert (len(tools) + sum(len(str(one.text)) for one in begin["messages"])) / 4 <= 6000
     assert len(TOOLS) > len(box.names)

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from agent.chat import ask, condition_of
+from agent.consent import Listener, Priced
 from agent.prose import MARK
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.events import Event, LlmMessage, QuestionAnswered
-from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.events import AgonistFound, Event, LlmMessage, QuestionAnswered
+from mecharule_ops.run.opening import find_certificate, findings_of, opened
 from mecharule_ops.store.keys import LAST_ANSWER
+from mecharule_ops.store.run_store import RunStore
 from tools.registry import call
 from tools.result import ToolResult
 
@@ -54,7 +56,10 @@ def test_anything_else_gets_suggestions_that_can_be_asked(copied_run: Path) -> N
 def test_what_was_asked_is_remembered_and_can_be_verified(copied_run: Path) -> None:
     told: list[Event] = []
     answer = ask(
-        str(copied_run), "why does the strongest channel flip?", show=told.append, environment=OFFLINE
+        str(copied_run),
+        "why does the strongest channel flip?",
+        Listener(show=told.append),
+        environment=OFFLINE,
     )
     assert [type(one) for one in told] == [QuestionAnswered]
     with opened(str(copied_run)) as run:
@@ -71,7 +76,10 @@ def test_a_model_follows_on_the_offline_answer_and_what_came_before(copied_run: 
         tmp_path, {"when": ["why was that"], "text": "As was said."}, {"text": "It flips 99 of 98."}
     )
     one = ask(
-        str(copied_run), "why does the strongest channel flip?", first=first.append, environment=environment
+        str(copied_run),
+        "why does the strongest channel flip?",
+        Listener(first=first.append),
+        environment=environment,
     )
     assert first[0].data["understood"] == "why"
     assert MARK in one.text
@@ -91,11 +99,105 @@ def test_a_model_that_fails_leaves_the_offline_answer_and_one_line(
     told: list[str] = []
     question = "what did the search miss?"
     alone = ask(str(copied_run), question, environment=OFFLINE)
-    answer = ask(str(copied_run), question, told.append, environment=_script(tmp_path, {"fault": fault}))
+    answer = ask(
+        str(copied_run), question, Listener(tell=told.append), environment=_script(tmp_path, {"fault": fault})
+    )
     assert answer.text == alone.text
     (line,) = [line for line in told if "answered without it" in line]
     assert "\n" not in line
     assert str(answer.data["llm"]).startswith("none (mock:")
+
+
+def test_what_ablates_waits_for_the_model_and_then_for_the_person(copied_run: Path, tmp_path: Path) -> None:
+    """Nothing is ablated before a model answers; where it fails, or there is none, the price is put to the person."""
+    with opened(str(copied_run)) as run:
+        first, second = (unit.neuron for unit in findings_of(run).units()[:2])
+        assert find_certificate(run, tuple(sorted((first, second))), run.regimes[0]) is None
+        before = len(run.store.certificates())
+    question = f"what happens without {first} and {second} together?"
+    stands: list[ToolResult] = []
+    asked: list[Priced] = []
+
+    def declined(price: Priced) -> bool:
+        asked.append(price)
+        return False
+
+    said = _script(tmp_path, {"text": "Nobody knows."})
+    told = ask(
+        str(copied_run),
+        question,
+        Listener(first=stands.append, consent=declined),
+        environment=said,
+        seconds=0.0,
+    )
+    assert told.text.startswith("Nobody knows.")
+    assert [one.text for one in stands] == [""]
+    assert not asked
+    for environment in (OFFLINE, _script(tmp_path, {"fault": "server"})):
+        answer = ask(
+            str(copied_run),
+            question,
+            Listener(consent=declined),
+            environment=environment,
+            seconds=0.0,
+        )
+        assert answer.text.startswith("not run: the person declined this price (64 ablated completions")
+        assert answer.exit_code == 5
+    assert [price.calls for price in asked] == [(f"ablate units={first},{second}",)] * 2
+    with opened(str(copied_run)) as run:
+        assert len(run.store.certificates()) == before
+    measured = ask(
+        str(copied_run),
+        question,
+        Listener(consent=lambda price: True),
+        environment=OFFLINE,
+        seconds=0.0,
+    )
+    assert "both" in measured.text or "together" in measured.text.lower()
+    kept = _script(tmp_path, {"text": "As it stands."})
+    ask(str(copied_run), question, Listener(first=stands.append), environment=kept)
+    assert stands[-1].text == measured.text, "what is stored stands at once"
+
+
+def test_a_call_that_failed_is_told_as_failed_and_one_declined_by_the_exit_code(
+    copied_run: Path, tmp_path: Path
+) -> None:
+    calls = [{"name": "why", "arguments": {"neuron": "m99.1"}}]
+    script = _script(tmp_path, {"unless": ["[tool]"], "calls": calls}, {"text": "It is not there."})
+    answer = ask(str(copied_run), "why?", environment=script)
+    assert answer.data["tools"] == [{"tool": "why", "arguments": {"neuron": "m99.1"}, "ok": False}]
+    assert answer.exit_code == 0
+    calls = [{"name": "ablate", "arguments": {"units": "m0.3"}}]
+    script = _script(tmp_path, {"unless": ["[tool]"], "calls": calls}, {"text": "It was declined."})
+    assert ask(str(copied_run), "and now?", environment=script, seconds=0.0).exit_code == 5
+
+
+def test_a_reply_that_does_not_read_is_billed(copied_run: Path, tmp_path: Path) -> None:
+    answer = ask(str(copied_run), "hello?", environment=_script(tmp_path, {"text": " "}))
+    data: Any = answer.data
+    assert "gave no answer" in data["llm"]
+    assert data["requests"] == 1
+    assert data["input_tokens"] > 500
+
+
+def test_a_run_under_way_answers_from_its_snapshot(copied_run: Path, tmp_path: Path) -> None:
+    """While another process holds it, and after that process died."""
+    with opened(str(copied_run)) as run:
+        told = [event for _, _, event in run.store.events()]
+        settings: Any = run.store.config
+    end = 1 + next(
+        place for place, one in enumerate(told) if isinstance(one, AgonistFound) and one.is_tau_agonist
+    )
+    path = tmp_path / "beef.mecharule"
+    with RunStore.create(path, {**settings, "run": "beef"}) as store:
+        store.append(told[:end])
+        answer = ask(str(path), "why does it flip?", environment=OFFLINE)
+        assert answer.text.startswith("Run beef is at work: 1 found so far (")
+        value: Any = answer.facts[0].value
+        assert f"{value['tests']:,} of at most {value['tests_at_most']:,} tests" in answer.text
+    assert (
+        "has not finished; `mecharule resume beef` goes on" in ask(str(path), "?", environment=OFFLINE).text
+    )
 
 
 def test_a_model_named_by_flag_without_a_key_is_an_error(copied_run: Path) -> None:
@@ -112,3 +214,11 @@ def test_words_are_read_as_conditions_or_not_at_all(copied_run: Path) -> None:
         assert condition_of(run, "subtraction") == "op == '-'"
         assert condition_of(run, "the moon is full") is None
         assert condition_of(run, "op is maybe") is None
+
+
+def test_what_comes_next_names_no_tool_that_refuses(finished_run: Path) -> None:
+    """Gates mend wrong answers, and this run looked for units of right ones alone."""
+    said = call("show", {"run": str(finished_run), "section": "next"})
+    assert "gates" not in said.text
+    with pytest.raises(UsageError, match="expected units"):
+        call("gates", {"run": str(finished_run), "estimate": True})

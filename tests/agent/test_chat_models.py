@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from agent import chat_models
+from agent.consent import Listener
 from agent.model_faults import ModelFault
 from agent.talk import Answer, Stopped, Talk
 from mecharule_ops.events import Event, LlmMessage
+from tools import registry
 
 UNITS = ("c1", "runs", {"limit": 3})
 RULES = ("c2", "slices", {"limit": 2})
@@ -31,7 +34,8 @@ def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def _ask(server: HTTPServer, wire: str, run: Path, **more: Any) -> Answer:
-    talk = Talk(model=model_of(server, wire), choice=choice_of(server, wire), path=run, **more)
+    model, choice = model_of(server, wire), choice_of(server, wire)
+    talk = Talk(model=model, choice=choice, path=run, listener=Listener(**more))
     return talk.ask("which units were found?")
 
 
@@ -43,7 +47,7 @@ def test_thinking_and_parallel_results_go_back_and_the_tools_stay_the_same(
     bodies = served(httpserver, wire, made.calls(UNITS, RULES), made.says("Two were found."))
     answer = _ask(httpserver, wire, copied_run)
     assert answer.text == "Two were found."
-    assert [name for name, _ in answer.calls] == ["runs", "slices"]
+    assert [name for name, _, _ in answer.calls] == ["runs", "slices"]
     first, second = bodies
     assert first["tools"] == second["tools"]
     sent = json.dumps(second)
@@ -54,10 +58,40 @@ def test_thinking_and_parallel_results_go_back_and_the_tools_stay_the_same(
     assert CANARY not in json.dumps([{k: v for k, v in body.items() if k != "headers"} for body in bodies])
 
 
+def _prompt(body: dict[str, Any]) -> str:
+    """What a provider reads, in the order in which it caches."""
+    parts = ("tools", "system", "instructions", "input", "messages")
+    return "".join(json.dumps(body[part], ensure_ascii=False) for part in parts if body.get(part))
+
+
+def test_the_prompt_is_short_and_its_start_stays_the_same(
+    httpserver: HTTPServer, wire: str, copied_run: Path
+) -> None:
+    """As it is sent, at four characters a token; in the second turn and the next question 90 % of it can be cached.
+
+    Also where something was ablated in between. What is marked to be cached is what stays the same.
+    """
+    made = WIRES[wire]
+    bodies = served(httpserver, wire, made.calls(UNITS), made.says("Two."), made.says("Three."))
+    _ask(httpserver, wire, copied_run)
+    registry.call("ablate", {"run": str(copied_run), "units": "m0.1,m0.2"})
+    _ask(httpserver, wire, copied_run, earlier=(("which units were found?", "Two."),))
+    first, *later = map(_prompt, bodies)
+    assert len(first) / 4 <= 6000
+    assert len(later) == 2
+    for one in later:
+        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, one, strict=False))))
+        assert same >= 0.9 * len(first)
+    if wire == "anthropic":
+        (system,) = bodies[0]["system"]
+        assert system["cache_control"] == {"type": "ephemeral"}
+        assert bodies[2]["system"] == [system]
+
+
 def test_tokens_are_counted_and_words_are_heard(httpserver: HTTPServer, wire: str, copied_run: Path) -> None:
     served(httpserver, wire, WIRES[wire].says("It is so."))
     heard: list[str] = []
-    answer = _ask(httpserver, wire, copied_run, heard=heard.append)
+    answer = _ask(httpserver, wire, copied_run, hear=heard.append)
     assert "".join(heard) == "It is so."
     assert (answer.bill.requests, answer.bill.read, answer.bill.written) == (1, 11, 7)
 
@@ -96,7 +130,7 @@ def test_a_fault_is_one_line_without_a_key(
     served(httpserver, wire, make(wire))
     told: list[Event] = []
     with pytest.raises(ModelFault) as raised:
-        _ask(httpserver, wire, copied_run, emit=told.append)
+        _ask(httpserver, wire, copied_run, show=told.append)
     line = str(raised.value)
     assert said in line
     assert "\n" not in line

@@ -16,11 +16,12 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from agent.mcp_server import SAID_ONCE, allowed, listed
 from agent.prose import MARK
-from agent.toolbox import Quote, Toolbox
+from agent.toolbox import Toolbox
 from agent.verbs.options import VERBS
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Neuron
+from tools._ablations import Quoted
 from tools.registry import TOOLS
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -110,7 +111,7 @@ def test_a_client_calls_is_refused_with_the_price_pays_and_has_its_words_checked
 
 
 def test_a_price_is_paid_up_to_what_is_allowed_and_never_where_it_is_unknown() -> None:
-    dear, unknown = Quote(seconds=90, words="much"), Quote(seconds=None, words="who knows")
+    dear, unknown = (Quoted(example_forwards=9, seconds=seconds) for seconds in (90.0, None))
     allowed(dear, 90)
     allowed(None, None)
     for price, seconds in ((dear, 89), (dear, None), (unknown, 1e9)):

@@ -281,7 +281,13 @@ class FakeBackend(Backend):
             session.show(event)
             self.stored = number + 1
 
-    def investigate(self, run: str, question: str, tell: Callable[[str], None]) -> ToolResult:
+    def investigate(
+        self,
+        run: str,
+        question: str,
+        tell: Callable[[str], None],
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> ToolResult:
         if "flip" not in question:
             raise UsageError(f"expected a question about when a unit flips; got {question!r}")
         self.inquiries.append(question)

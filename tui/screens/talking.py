@@ -94,7 +94,7 @@ class Talking(RunView):
         """Put a price to the person, who types yes or no; giving the model up is a no."""
         waiting: SimpleQueue[bool] = SimpleQueue()
         self._consent = waiting
-        asked = "\n".join(["The model asks for:", *(f"  {one}" for one in price.calls)])
+        asked = "\n".join(["This has a price:", *(f"  {one}" for one in price.calls)])
         entry = Entry(who="note", text=f"{asked}\nIt costs {price.words}. Type yes or no.")
         self._on_chat(methodcaller("add", entry))
         while self.app.holds(self) and not any(given_up.is_set() for given_up in self._asking):
@@ -166,14 +166,18 @@ class Talking(RunView):
 
     def investigate(self, question: str) -> None:
         """Claims of a unit, registered and decided, in the chat."""
-        run = self.session.run
+        run, given_up = self.session.run, threading.Event()
+        self._asking.append(given_up)
         turn = self.query_one(ChatPane).add(Entry(who="tool", text="investigate …"))
 
         def work() -> list[Entry]:
             def tell(doing: str) -> None:
                 self._become(turn, Entry(who="tool", text=f"investigate · {doing}"))
 
-            result = self.app.backend.investigate(run or "last", question, tell)
+            try:
+                result = self.app.backend.investigate(run or "last", question, tell, given_up.is_set)
+            finally:
+                self._asking = [asked for asked in self._asking if asked is not given_up]
             return [Entry(who="agent", text=result.text)]
 
         self._answer(turn, work, "investigate: ")
