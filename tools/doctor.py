@@ -9,9 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.loading import model_names
 from mecharule_ops.loading.placement import this_machine
+from mecharule_ops.saying.fact import FactValue, fact
 from mecharule_ops.store.run_directory import runs_directory
 from tools.arguments import DoctorArguments
-from tools.registry import Tell, ToolResult
+from tools.result import Tell, ToolResult
 
 PACKAGES = (
     *("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap"),
@@ -31,7 +32,7 @@ def doctor(given: DoctorArguments, tell: Tell) -> ToolResult:
     model = given.model or model_names.BUNDLED
     tell(f"loading {model}")
     proof, passed = _proved(model, given, tell)
-    data: dict[str, object] = {
+    found: dict[str, FactValue] = {
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "packages": {name: _version(name) for name in PACKAGES},
@@ -44,7 +45,9 @@ def doctor(given: DoctorArguments, tell: Tell) -> ToolResult:
         "ok": passed,
         "next": "`mecharule selftest` compares all that is claimed with models whose circuit is known",
     }
-    return ToolResult(data=data, text=_text(data), exit_code=0 if passed else 3)
+    told = [fact(_line(name, value), key=name, value=value) for name, value in found.items()]
+    text = "\n".join(one.sentence for one in told)
+    return ToolResult(text=text, facts=tuple(told), exit_code=0 if passed else 3)
 
 
 def _version(package: str) -> str:
@@ -64,7 +67,7 @@ def _devices() -> dict[str, str]:
     }
 
 
-def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, object], bool]:
+def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, FactValue], bool]:
     """(what was shown on the model and the arithmetic task, whether all of it holds)."""
     import numpy as np
 
@@ -87,7 +90,7 @@ def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, o
         raise
     except MechaRuleError as error:
         return {"hook_check": str(error)}, False
-    shown: dict[str, object] = {
+    shown: dict[str, FactValue] = {
         "placed": placed[0],
         "hook_check": proof.guard,
         "contributions": f"sum to the residual stream, {proof.soundness.sums:.1e} of its largest entry apart at most",
@@ -100,13 +103,10 @@ def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, o
     return shown, proof.passed
 
 
-def _text(data: dict[str, object]) -> str:
-    lines = []
-    for name, value in data.items():
-        entries = value.items() if isinstance(value, dict) else [("", value)]
-        shown = ", ".join(f"{key} {_word(entry)}".strip() for key, entry in entries)
-        lines.append(f"{name.replace('_', ' '):12} {shown}")
-    return "\n".join(lines)
+def _line(name: str, value: FactValue) -> str:
+    entries = value.items() if isinstance(value, dict) else [("", value)]
+    shown = ", ".join(f"{key} {_word(entry)}".strip() for key, entry in entries)
+    return f"{name.replace('_', ' '):12} {shown}"
 
 
 def _word(value: object) -> str:

@@ -46,7 +46,9 @@ def runs(given: RunsArguments, tell: Tell) -> ToolResult:
     folder = runs_directory()
     rows = tuple(_row(one) for one in list_runs(folder))
     table = Table(header=("run", "when (UTC)", "task", "model", "status"), rows=rows, align="lllll")
-    return shown(f"runs in {folder}", table, TableArguments(limit=given.limit), folder=str(folder))
+    return shown(
+        f"runs in {folder}", table, TableArguments(limit=given.limit), key="runs", folder=str(folder)
+    )
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:

@@ -1,59 +1,134 @@
-"""Predicates scored against success on the train records of a run, and rules extracted from its own (paper, §4.2)."""
+"""Predicates scored against success or a unit's flips on train records, and rules learned from them (paper, §4.2)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.cuts import PredicateColumns
-from mecharule_ops.predicates.table import build_table
+from mecharule_ops.predicates.cuts import column_predicates, evaluated
+from mecharule_ops.predicates.language import parse_predicate, schema_of
+from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.report.document import Table
 from mecharule_ops.rules.ruleshap import learn_rule
-from mecharule_ops.run.opening import opened
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_unit, regime_for
+from mecharule_ops.run.refinement import refined_texts
+from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
+from mecharule_ops.saying.fact import fact
+from mecharule_ops.types import Neuron
+from tools._conditions import condition_of
 from tools._tables import shown
-from tools.arguments import ExtractArguments, ScoreArguments, TableArguments
-from tools.registry import Tell, ToolResult
+from tools.arguments import ExtractArguments, ScoreArguments, TargetArguments
+from tools.result import Tell, ToolResult, of_facts
 
 
-def score(given: ScoreArguments, tell: Tell) -> ToolResult:
-    """A row a predicate: AUC, average precision above base rate, Δ/σ; or why it is refused.
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """What is to be told apart, on which train records."""
 
-    Only train records are read. Exit code 2 when one is refused. Raises `UsageError` without a predicate.
+    key: str
+    words: str
+    positions: Int[np.ndarray, " record"]
+    holds: Bool[np.ndarray, " record"]
+
+
+def _positions(run: Run, given: TargetArguments) -> Int[np.ndarray, " record"]:
+    """All train records, or those that the unit may flip. Raises `UsageError` for a unit that there is not."""
+    if given.unit is None:
+        return np.flatnonzero(run.train)
+    unit = Neuron.parse(given.unit)
+    check_unit(run, unit)
+    return drawn(run, regime_for(run, unit, given.regime), Part.TRAIN)
+
+
+def score_price(run: Run, given: TargetArguments) -> int:
+    """The unit's flips on train records that are not stored; nothing for success."""
+    return forwards_missing(run, (Neuron.parse(given.unit),), _positions(run, given)) if given.unit else 0
+
+
+def _target(run: Run, given: TargetArguments) -> _Target:
+    positions = _positions(run, given)
+    if given.unit is None:
+        return _Target("success", "success", positions, run.labels[positions])
+    unit = Neuron.parse(given.unit)
+    flips = run.flips([(unit,)], positions, regime_for(run, unit, given.regime))[0]
+    return _Target(f"unit.{unit}", f"the flips of {unit}", positions, flips)
+
+
+def score(run: Run, given: ScoreArguments, tell: Tell) -> ToolResult:
+    """Counts where each holds and elsewhere, AUC, average precision above base rate, Δ/σ; or why it is refused.
+
+    Exit code 2 when one is refused. Raises `UsageError` without a predicate.
     """
     texts = [text.strip() for text in given.predicates.split(";") if text.strip()]
     if not texts:
         raise UsageError("expected a predicate such as 'a > b', got none; `;` stands between several")
-    with opened(given.run) as run:
-        table, refusals = build_table(
-            texts, run.columns, run.labels, run.train, prompt_columns=run.task.prompt_columns
+    target, facts, refused = _target(run, given), [], False
+    for text in dict.fromkeys(texts):
+        key = f"{target.key}.score.{text}"
+        try:
+            holds = fires(run, condition_of(run, text))[target.positions]
+            if holds.all() or not holds.any():
+                raise UsageError("expected a condition that holds on some train records and not on others")
+        except UsageError as error:
+            refused = True
+            facts.append(
+                fact(f"{text} is refused: {error}", f"run:{run.id}", key=key, value={"refused": str(error)})
+            )
+            continue
+        (one,) = score_predicates(holds[:, None], target.holds)
+        hits, n = int((holds & target.holds).sum()), int(holds.sum())
+        others, rest = int((~holds & target.holds).sum()), len(holds) - n
+        said = (
+            f"Of {target.words}, {text} holds on {hits} among its {n} train records; elsewhere there are {others} on "
+            f"{rest} (AUC {one.auc:.3f}, average precision {one.ap_lift:+.3f} above the base rate, "
+            f"Δ/σ {one.separation:+.2f})"
         )
-        identifier = run.id
-    rows = [
-        (predicate.text, f"{one.auc:.3f}", f"{one.ap_lift:+.3f}", f"{one.separation:+.2f}", "")
-        for predicate, one in zip(table.predicates, table.scores, strict=True)
-    ]
-    rows += [(refusal.text, "–", "–", "–", refusal.reason) for refusal in refusals]
-    header = ("predicate", "AUC", "AP lift", "Δ/σ", "refused because")
-    scores = Table(header=header, rows=tuple(rows), align="lrrrl")
-    title = f"predicates against success on the train records of run {identifier}"
-    result = shown(title, scores, TableArguments(run=given.run, limit=max(1, len(rows))), run=identifier)
-    return replace(result, exit_code=UsageError.exit_code) if refusals else result
+        counts = {"hits": hits, "n": n, "hits_elsewhere": others, "n_elsewhere": rest}
+        facts.append(fact(said, f"run:{run.id}", unit=given.unit, key=key, value={**counts, **asdict(one)}))
+    return of_facts(facts, exit_code=UsageError.exit_code if refused else 0)
 
 
-def extract(given: ExtractArguments, tell: Tell) -> ToolResult:
-    """Clauses by train MCC, best first, and the rule that their greedy OR makes; held-out records are not read."""
-    with opened(given.run) as run:
-        texts, labels = tuple(run.vocabulary["kept"]), run.labels[run.train]
-        table = PredicateColumns(texts=texts, matrix=run.table.matrix[run.train])
-        tell(f"RuleSHAP over {len(texts)} predicates and {len(labels):,} train records")
-        learned = learn_rule(table, labels, seed=run.config.seed)
-        identifier = run.id
+extract_price = score_price
+
+
+def extract(run: Run, given: ExtractArguments, tell: Tell) -> ToolResult:
+    """Clauses by train MCC, best first, and the rule that their greedy OR makes; held-out records are not read.
+
+    Of the run's predicates, with those proposed from the unit's flips and those over columns of one's own.
+    """
+    target = _target(run, given)
+    positions, holds = target.positions, target.holds
+    if given.among is not None:
+        inside = fires(run, condition_of(run, given.among))[positions]
+        positions, holds = positions[inside], holds[inside]
+    every = columns_of(run)
+    columns = {name: column[positions] for name, column in every.items()}
+    texts = refined_texts(run, positions, holds) if given.unit else tuple(run.vocabulary["kept"])
+    own = {name: column for name, column in columns.items() if name not in run.observed.columns}
+    asked = None if given.columns is None else {name.strip() for name in given.columns.split(",")}
+    if unknown := sorted((asked or set()) - columns.keys()):
+        raise UsageError(f"expected columns of {', '.join(columns)}; got {unknown[0]!r}")
+    own |= {name: columns[name] for name in asked or ()}
+    texts = (*texts, *column_predicates(own, np.arange(len(positions))))
+    schema = schema_of(columns)
+    if asked is not None:
+        texts = tuple(text for text in texts if parse_predicate(text, schema).reads <= asked)
+    table = evaluated(texts, columns)
+    tell(f"RuleSHAP over {len(table.texts)} predicates and {len(positions):,} train records")
+    learned = learn_rule(table, holds, seed=run.config.seed)
     rule = learned.status.value if learned.rule is None else str(learned.rule)
-    mcc = "" if learned.train is None else f" (train MCC {learned.train.mcc:.2f})"
+    train = None if learned.train is None else learned.train.mcc
+    said = f"rule of {target.words} in run {run.id}: {rule}{'' if train is None else f' (train MCC {train:.2f})'}"
     rows = tuple(
         (str(ranked.clause), f"{ranked.mcc:.3f}", f"{ranked.coverage:.2f}", f"{ranked.importance:+.3f}")
         for ranked in learned.clauses
     )
     best = Table(header=("clause", "train MCC", "coverage", "importance"), rows=rows, align="lrrr")
-    title = f"rule of success in run {identifier}: {rule}{mcc}"
-    return shown(title, best, given, run=identifier, rule=rule)
+    result = shown(said, best, given, key=f"{target.key}.clauses", run=run.id)
+    value = {"rule": None if learned.rule is None else rule, "train_mcc": train, "records": len(positions)}
+    first = fact(f"The {said}", f"run:{run.id}", unit=given.unit, key=f"{target.key}.extracted", value=value)
+    return replace(result, facts=(first, *result.facts))

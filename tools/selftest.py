@@ -13,9 +13,10 @@ from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.numbers import plural
 from mecharule_ops.report.as_text import block_lines
 from mecharule_ops.report.document import Column, Table
+from mecharule_ops.saying.fact import fact
 from tools._tables import WIDTH
 from tools.arguments import SelftestArguments
-from tools.registry import Tell, ToolResult
+from tools.result import Tell, ToolResult
 
 COLUMNS: tuple[Column[Calibration], ...] = (
     ("case", "l", lambda row: str(row.case)),
@@ -49,21 +50,13 @@ def selftest(given: SelftestArguments, tell: Tell, models: Path = KNOWN_DIRECTOR
     faults = [f"{row.case}: {fault}" for row in rows for fault in row.faults]
     faults += [f"{name} is not the package's" for name in changed_files(models)]
     told = _all_is_so(rows) if not faults else "NOT exact. " + "; ".join(faults) + "."
-    lines = [*block_lines(Table.of(rows, COLUMNS), WIDTH), "", *block_lines(told, WIDTH)]
-    return ToolResult(
-        data={
-            "cases": [
-                dict(
-                    zip([name for name, _, _ in COLUMNS], [cell(row) for _, _, cell in COLUMNS], strict=True)
-                )
-                for row in rows
-            ],
-            "faults": faults,
-            "exact": not faults,
-        },
-        text="\n".join(lines),
-        exit_code=1 if faults else 0,
-    )
+    table = Table.of(rows, COLUMNS)
+    lines = [*block_lines(table, WIDTH), "", *block_lines(told, WIDTH)]
+    cells = [dict(zip(table.header, row, strict=True)) for row in table.rows]
+    facts = [fact(f"{row['case']}: {row}", key=f"case.{row['case']}", value=row) for row in cells]
+    facts.append(fact(told.removesuffix("."), key="exact", value=not faults))
+    facts.append(fact("; ".join(faults) or "No fault", key="faults", value=[*faults]))
+    return ToolResult(text="\n".join(lines), facts=tuple(facts), exit_code=1 if faults else 0)
 
 
 def _all_is_so(rows: Sequence[Calibration]) -> str:

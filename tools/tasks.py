@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -12,14 +12,16 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.report.document import Table
 from mecharule_ops.run.settled import settled, writing
+from mecharule_ops.saying.fact import fact
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.request_files import data_names, fetch_data
 from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
 from tools._tables import shown
 from tools.arguments import TableArguments, TasksArguments
-from tools.registry import Tell, ToolResult
+from tools.result import Tell, ToolResult, of_facts
 
 
 def tasks(given: TasksArguments, tell: Tell) -> ToolResult:
@@ -31,21 +33,26 @@ def tasks(given: TasksArguments, tell: Tell) -> ToolResult:
         if given.table is not None:
             raise UsageError(f"expected `tasks list` or `tasks check FILE`, got list {given.table}")
         return _listed()
+    if given.action == "fetch":
+        if given.table is None:
+            raise UsageError(f"expected the name of data to fetch of: {', '.join(data_names())}; got none")
+        file = str(fetch_data(given.table, on_progress=tell))
+        said = f"use it with `mecharule run jailbreak -m MODEL --set task.requests={given.table}`"
+        return of_facts([fact(f"{file}: {said}", key=f"data.{given.table}", value=file)])
     if given.table is None:
         raise UsageError("expected a table to check, got none; such as `mecharule tasks check prompts.jsonl`")
     return _checked(given, tell)
 
 
 def _listed() -> ToolResult:
-    found = [{"task": name, "asks": asks, "prompt": _prompt(name)} for name, asks in BUNDLED.items()]
-    rows = tuple((row["task"], row["asks"], row["prompt"]) for row in found)
+    rows = tuple((name, asks, _prompt(name)) for name, asks in BUNDLED.items())
     table = Table(header=("task", "what it asks", "a prompt"), rows=rows, align="lll")
-    text = shown("tasks", table, TableArguments(limit=len(rows))).text
+    listed = shown("tasks", table, TableArguments(limit=len(rows)), key="tasks")
     own = (
         "Your own: a table with columns prompt and answer; `mecharule tasks check prompts.jsonl`, then "
         "`mecharule run prompts.jsonl -m MODEL`."
     )
-    return ToolResult(data={"tasks": found}, text=f"{text}\n{own}")
+    return replace(listed, text=f"{listed.text}\n{own}")
 
 
 def _prompt(name: str) -> str:

@@ -38,8 +38,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("pairs", "register", "decide", "gates"),
     ),
     "look through a run": ("runs", "resume", "compare", "export"),
-    "work step by step": ("score", "extract", "slices", "candidates"),
-    "tasks, models, machine": ("models", "data", "doctor", "selftest", "spec", "mcp"),
+    "work step by step": ("score", "extract", "column", "slices", "candidates"),
+    "tasks, models, machine": ("models", "doctor", "selftest", "spec", "mcp"),
 }
 """Every verb once, as `--help all` lists them; `--help` alone shows the first group."""
 GONE: Mapping[str, str] = {
@@ -55,6 +55,7 @@ GONE: Mapping[str, str] = {
         ("covers", "disguise", "shared", "unit"),
         "`mecharule why RUN UNIT --full` tells all that is stored of a unit",
     ),
+    "data": "`mecharule tasks fetch NAME` fetches the requests of the jailbreak task",
     "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
     "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
     "repair": "`mecharule gates RUN` learns when to switch found units off; `--export DIR` writes them",

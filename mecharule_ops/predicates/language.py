@@ -97,6 +97,22 @@ def evaluate(predicate: Predicate, columns: Columns) -> Bool[np.ndarray, " recor
     return np.ascontiguousarray(np.broadcast_to(values & defined, (records,)))
 
 
+def values_of(text: str, columns: Columns) -> np.ndarray:
+    """What a condition or arithmetic of the language gives on each record; false or NaN where it is undefined.
+
+    Raises `PredicateRefused` as `parse_predicate` does.
+    """
+    tree = _canonical(_read(text))
+    kind = infer(tree, schema_of(columns))
+    with np.errstate(all="ignore"):
+        values, defined = _evaluate(tree, columns)
+    if kind in (int, float):
+        values = values if defined.all() else np.where(defined, values.astype(float), np.nan)
+    elif kind is bool:
+        values = values & defined
+    return np.ascontiguousarray(np.broadcast_to(values, (len(next(iter(columns.values()))),)))
+
+
 def vocabulary() -> str:
     """The language described for people and for prompts, one line an operator group or function."""
     lines = [

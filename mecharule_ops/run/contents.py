@@ -204,23 +204,27 @@ class RunContents:
     def slices(self, regime: Regime) -> CompactSlices:
         """The compact slices of one regime; without a rule the spectral split stands in, and says so."""
         if regime not in self._slices:
-            rule = self.splitter.rule
-            self._slices[regime] = compact_slices(
-                self.labels,
-                None if rule is None else rule.fires(self.fires),
-                self.store.get(keys.REPRESENTATION),
-                self.store.get(keys.TOKEN_LENGTHS),
-                np.flatnonzero(self.train),
-                identifiers=[record.example.id for record in self.records],
-                regime=regime,
-                condition=E1Condition(self.config.condition),
-                rule=None if rule is None else str(rule),
-                size=self.config.slice_size,
-                max_pairs=self.config.max_pairs,
-                required=self.config.least_slice,
-                seed=self.config.seed,
-            )
+            self._slices[regime] = self.compacted(regime)
         return self._slices[regime]
+
+    def compacted(self, regime: Regime, size: int | None = None) -> CompactSlices:
+        """Slices made now, of at most so many records each; by default as the run's own."""
+        rule = self.splitter.rule
+        return compact_slices(
+            self.labels,
+            None if rule is None else rule.fires(self.fires),
+            self.store.get(keys.REPRESENTATION),
+            self.store.get(keys.TOKEN_LENGTHS),
+            np.flatnonzero(self.train),
+            identifiers=[record.example.id for record in self.records],
+            regime=regime,
+            condition=E1Condition(self.config.condition),
+            rule=None if rule is None else str(rule),
+            size=size or self.config.slice_size,
+            max_pairs=self.config.max_pairs,
+            required=self.config.least_slice,
+            seed=self.config.seed,
+        )
 
     def attribution(self, basis: Basis, regime: Regime) -> Float[np.ndarray, "layer channel"] | None:
         """Signed EAP-IG scores of every unit; None where they were not asked, which older runs kept as zeros.

@@ -7,6 +7,7 @@ held-out ones decide; a draw of fewer records is a prefix of a draw of more.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from weakref import WeakKeyDictionary
 
@@ -14,11 +15,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.group_questions import Group
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, values_of
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.contents import ObservedRecords
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store.keys import LOOKS, HeldOutLook
+from mecharule_ops.store.keys import LOOKS, OWN_COLUMNS, HeldOutLook, OwnColumn
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Columns, Regime
 
@@ -84,9 +85,30 @@ def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
 
 
 def columns_of(run: Run) -> Columns:
-    """The task's columns; made once for the records observed so far."""
+    """The task's columns and one's own; made once for the records observed so far."""
     observed, columns = _COLUMNS.get(run, (None, {}))
     if observed is not run.observed:
-        columns = run.observed.columns
+        columns = _with_own(run, run.store.find(OWN_COLUMNS) or ())
         _COLUMNS[run] = run.observed, columns
+    return columns
+
+
+def keep_column(run: Run, own: OwnColumn) -> None:
+    """Keep a column of one's own, in the place of one of its name. Raises `UsageError` where it cannot be made."""
+    kept = {one["name"]: one for one in run.store.find(OWN_COLUMNS) or ()} | {own["name"]: own}
+    _with_own(run, kept.values())
+    run.store.put(OWN_COLUMNS, [*kept.values()])
+    _COLUMNS.pop(run, None)
+
+
+def _with_own(run: Run, every: Iterable[OwnColumn]) -> Columns:
+    """The task's columns and these; where a record has no label, empty, false or no number."""
+    columns = {**run.observed.columns}
+    for own in every:
+        if (labels := own["labels"]) is None:
+            columns[own["name"]] = values_of(own["expression"], columns)
+        else:
+            absent = {str: "", bool: False}.get(type(next(iter(labels.values()))), np.nan)
+            of_each = [labels.get(str(record.example.id), absent) for record in run.observed.records]
+            columns[own["name"]] = np.array(of_each)
     return columns

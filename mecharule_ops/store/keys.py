@@ -79,6 +79,18 @@ class HeldOutLook(TypedDict):
     """The verb that read them."""
 
 
+class OwnColumn(TypedDict):
+    """A column that somebody made of the records of a run."""
+
+    name: str
+    by: str
+    """Whose it is."""
+    expression: str
+    """Empty where it is made of labels."""
+    labels: dict[str, Any] | None
+    """By record id; the others have none."""
+
+
 RECORDS = Artefact[list[Any]]("records")
 """Behaviour records, encoded."""
 REPRESENTATION = Artefact[np.ndarray]("representation")
@@ -112,6 +124,8 @@ HYPOTHESES = Artefact[list[Any]]("ledger")
 """Registered predictions with their tests, encoded."""
 LOOKS = Artefact[list[HeldOutLook]]("held-out-looks")
 """In order."""
+OWN_COLUMNS = Artefact[list[OwnColumn]]("own-columns")
+"""Each may read those before it."""
 
 GATES = Artefact[list[Any]]("gates")
 """All gates that were learned on the run, encoded, in order."""

@@ -1,6 +1,6 @@
 """Best-of-N jailbreaking (Hughes et al. 2024): augmented requests, B(x) = 1 when the completion is harmful.
 
-Requests come from a file that the user names, or from `mecharule data fetch harmbench`; none come with the
+Requests come from a file that the user names, or from `mecharule tasks fetch harmbench`; none come with the
 package. Prompts and completions are concealed: what is shown of them is their length. No column holds a text, so
 no rule and no proposal can quote one; columns measure the augmented prompt and the request behind it. A unit that
 flips 1→0 suppresses jailbreaks; one that flips 0→1 induces them, which is a risk and no improvement (paper, §5).

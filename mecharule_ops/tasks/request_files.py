@@ -40,14 +40,14 @@ def requests_file(setting: str) -> Path:
         path = data_file(HARMBENCH)
         if not path.is_file():
             raise UsageError(
-                f"expected the requests of {HARMBENCH}, they are not here; `mecharule data fetch {HARMBENCH}`"
+                f"expected the requests of {HARMBENCH}, they are not here; `mecharule tasks fetch {HARMBENCH}`"
             )
         return path
     path = typed_path(setting)
     if not setting or not path.is_file():
         raise UsageError(
             f"expected a file of requests, got {setting!r}, which is none; name one with --set task.requests=FILE, or "
-            f"fetch a list with `mecharule data fetch {HARMBENCH}` and name it {HARMBENCH}"
+            f"fetch a list with `mecharule tasks fetch {HARMBENCH}` and name it {HARMBENCH}"
         )
     return path
 

@@ -38,6 +38,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ),
     ("score", {"run": "RUN", "predicates": "a >= b; op == '-'"}),
     ("extract", {"run": "RUN"}),
+    ("column", {"run": "RUN", "name": "total", "expression": "a + b"}),
     ("slices", {"run": "RUN"}),
     ("candidates", {"run": "RUN"}),
     ("run", {"run": "RUN", "layer": 1, "estimate": True}),

@@ -220,8 +220,8 @@ def test_an_anonymous_direction_answers_no_question_about_units(
         (("run", "hans", "-m", "arith-tiny", "--set", "task.file=none.txt"), "'none.txt', which is none"),
         (("run", "./none.py:Task", "-m", "arith-tiny"), "expected a Python file"),
         (("run", "hans", "-m", "arith-tiny", "--set", "task.colour=red"), "expected settings of"),
-        (("data", "fetch", "none"), "expected data of: harmbench"),
-        (("data", "fetch"), "expected the name of data"),
+        (("tasks", "fetch", "none"), "expected data of: harmbench"),
+        (("tasks", "fetch"), "expected the name of data"),
     ],
 )
 def test_wrong_inputs_leave_no_run_and_exit_with_2(

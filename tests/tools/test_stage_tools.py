@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +13,9 @@ from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.table import score_predicates
+from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.controlling import beside, control_records, units_beside
+from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires
 from mecharule_ops.saying.control_facts import claims_words
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
@@ -35,35 +39,99 @@ def test_scores_are_those_of_the_train_records(copied_run: Path) -> None:
     with opened(copied_run, read_only=True) as run:
         fires = (run.columns["a"] > run.columns["b"])[run.train]
         (true,) = score_predicates(fires[:, None], run.labels[run.train])
-    first, second = _data("score", predicates="a > b; nosuch > 3", run="last")["rows"]
-    assert first["AUC"] == f"{true.auc:.3f}"
-    assert "expected a column" in second["refused because"]
+    scored = call("score", {"run": "last", "predicates": "a > b; nosuch > 3; a > -5"})
+    first, second, constant = (
+        scored.as_json[f"success.score.{text}"] for text in ("a > b", "nosuch > 3", "a > -5")
+    )
+    assert first["auc"] == true.auc
+    assert (first["n"], first["n_elsewhere"]) == (int(fires.sum()), int((~fires).sum()))
+    assert first["hits"] == int((fires & run.labels[run.train]).sum())
+    assert "expected a column" in second["refused"]
+    assert "holds on some train records" in constant["refused"]
+    assert scored.exit_code == 2
     with pytest.raises(UsageError, match="got none"):
         call("score", {"run": "last", "predicates": " ; "})
 
 
 def test_extracted_clauses_never_see_the_held_out_records(copied_run: Path) -> None:
     """With the held-out outcomes turned round, clauses and rule are the same."""
-    before = call("extract", {"run": "last", "limit": 5})
+    before = _data("extract", run="last", limit=5)
     with opened(copied_run) as run:
         rows = [dict(row) for row in cast(list[Any], run.store.get(Artefact("records")))]
         for row, train in zip(rows, run.train, strict=True):
             row["label"] = row["label"] if train else not row["label"]
         run.store.put(Artefact("records"), rows)
-    after = call("extract", {"run": "last", "limit": 5})
-    assert before.data["rule"] == after.data["rule"]
-    assert before.data["rows"] == after.data["rows"]
-    assert before.data["rows"]
+    after = _data("extract", run="last", limit=5)
+    assert before["success.extracted"] == after["success.extracted"]
+    assert before["rows"] == after["rows"]
+    assert before["rows"]
+
+
+def test_rules_of_a_units_flips_are_learned_on_them_over_the_columns_asked_among_the_records_asked(
+    copied_run: Path,
+) -> None:
+    """The rule's own train MCC against the flips, once more by hand; what reads another column is left out."""
+    with opened(copied_run, read_only=True) as run:
+        unit = str(run.findings.searches[0].agonists[0].neuron)
+    given = {"run": "last", "unit": unit, "columns": "a, op", "among": "b > 20", "yes": True, "limit": 500}
+    told = _data("extract", **given)
+    found = told[f"unit.{unit}.extracted"]
+    with opened(copied_run, read_only=True) as run:
+        places = drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
+        places = places[run.observed.columns["b"][places] > 20]
+        flips = run.flips([(Neuron.parse(unit),)], places, Regime.BASELINE_POSITIVE)[0]
+        holds = fires(run, found["rule"])[places]
+    assert found["records"] == len(places)
+    assert found["train_mcc"] == pytest.approx(mcc(holds, flips))
+    assert not any(re.search(r"\b(b|expected|answer)\b", row["clause"]) for row in told["rows"])
+    scored = _data("score", run="last", predicates="op == '-'", unit=unit)[f"unit.{unit}.score.op == '-'"]
+    counted = _data("tabulate", run="last", units=unit, where="op == '-'")[f"unit.{unit}.train.op == '-'"]
+    assert (scored["hits"], scored["n"]) == (counted["flips"], counted["n"])
+    with pytest.raises(UsageError, match="expected columns of"):
+        call("extract", {**given, "columns": "c"})
+
+
+def test_a_column_of_ones_own_is_kept_said_to_be_whose_and_read_by_every_condition(copied_run: Path) -> None:
+    """By arithmetic, by a condition over it, by labels; a name of the task's, two ways and stray ids are refused."""
+    with opened(copied_run, read_only=True) as run:
+        unit = str(run.findings.searches[0].agonists[0].neuron)
+        a, b = run.observed.columns["a"], run.observed.columns["b"]
+        labelled = {str(record.example.id): "odd" for record in run.observed.records if record.example.id % 2}
+    call("column", {"run": "last", "name": "total", "expression": "a + b"})
+    told = call("column", {"run": "last", "name": "large", "expression": "total > 300", "by": "mock"})
+    assert told.text.startswith("Column large of mock, by the expression total > 300")
+    call("column", {"run": "last", "name": "parity", "labels": json.dumps(labelled)})
+    with opened(copied_run, read_only=True) as run:
+        columns, places = columns_of(run), drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
+    assert (columns["total"] == a + b).all()
+    assert (columns["large"] == (a + b > 300)).all()
+    assert (columns["parity"] == "odd").sum() == len(labelled)
+    asked = {"run": "last", "units": unit, "where": "large and parity == 'odd'"}
+    counted = _data("tabulate", **asked)[f"unit.{unit}.train.{asked['where']}"]
+    assert counted["n"] == int((columns["large"] & (columns["parity"] == "odd"))[places].sum())
+    for wrong, words in (
+        ({"name": "a", "expression": "b"}, "no column of the task"),
+        ({"name": "x"}, "one of them"),
+        ({"name": "x", "expression": "a +"}, "one expression"),
+        ({"name": "x", "labels": '{"none": 1}'}, "ids of the run's records"),
+        ({"name": "x", "labels": "no-such-file"}, "expected labels"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            call("column", {"run": "last", **wrong})
 
 
 def test_slices_are_those_of_the_search(copied_run: Path) -> None:
     """Sizes, rule and prompts."""
-    (row,) = _data("slices")["slices"]
+    told = _data("slices")
     with opened(copied_run, read_only=True) as run:
         made = run.slices(Regime.BASELINE_POSITIVE)
-    assert (row["associated"]["n"], row["unrelated"]["n"]) == (len(made.associated), len(made.unrelated))
-    assert (row["rule"], row["pairs"]) == (made.rule, len(made.pairs))
-    assert len(row["associated"]["prompts"]) == 5
+    kept = told["slices.1.associated"], told["slices.1.unrelated"]
+    assert [side["n"] for side in kept] == [len(made.associated), len(made.unrelated)]
+    assert (told["slices.1.rule"], told["slices.1.pairs"]["pairs"]) == (made.rule, len(made.pairs))
+    assert len(kept[0]["prompts"]) == 5
+    assert _data("slices", size=8)["slices.1.associated"]["n"] == 8
+    assert _data("slices", again=True) == {**told, "facts": _data("slices", again=True)["facts"]}
+    assert _data("slices") == told
 
 
 def test_candidates_fall_by_their_scores(copied_run: Path) -> None:

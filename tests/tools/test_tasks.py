@@ -36,7 +36,7 @@ def table(runs: Path) -> Path:
 def test_every_task_is_listed_with_a_prompt() -> None:
     """Each name that the program knows, with a prompt of it; requests of a concealed task are not shown."""
     found = call("tasks", {})
-    rows = {row["task"]: row["prompt"] for row in found.data["tasks"]}
+    rows = {row["task"]: row["a prompt"] for row in found.data["rows"]}
     assert rows.keys() == BUNDLED.keys()
     assert rows["arithmetic"].endswith("=")
     assert rows["jailbreak"].startswith("concealed")

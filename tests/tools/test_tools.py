@@ -351,7 +351,7 @@ def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_pa
     assert shared
     assert all(row["shared"] == row["union"] for row in shared)
     assert tool("show", section="missed").data["search.mlp_out.1.missed"]["untested"] == 0
-    assert {"arith-tiny", "smollm2-135m"} <= {row["name"] for row in tool("models").data["models"]}
+    assert {"arith-tiny", "smollm2-135m"} <= {row["model"] for row in tool("models").data["rows"]}
     with pytest.raises(UsageError, match="models list"):
         tool("models", action="fetch")
 
@@ -383,8 +383,8 @@ def test_doctor_refuses_a_model_that_is_not_what_its_family_is(
     model = str(save_tiny(tmp_path / "model", "gemma2"))
     monkeypatch.setitem(wiring._WIRINGS, "gemma2", wiring.wiring_for("llama"))
     done = call("doctor", {"model": model})
-    assert (done.exit_code, done.data["ok"]) == (3, False)
-    assert "attention and MLP of layer 0 write to sum" in str(done.data["hook_check"])
+    assert (done.exit_code, done.as_json["ok"]) == (3, False)
+    assert "attention and MLP of layer 0 write to sum" in str(done.as_json["hook_check"])
 
 
 def test_doctor_proves_on_the_model_that_is_named(tool: Tool, tmp_path: Path) -> None:
