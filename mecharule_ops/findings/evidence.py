@@ -84,7 +84,7 @@ class HeldOut:
 
     def rate_of_random(self, alpha: float) -> float | None:
         """The rate q; None where too few random units were drawn to say one, or there is no record."""
-        if not self.records:
+        if not self.tells(alpha):
             return None
         n, top = self.records, int(self.units * alpha)
         others, left = self._others, self.units - len(self.found)
@@ -100,7 +100,7 @@ class HeldOut:
             chance = (scipy.special.bdtr(np.minimum(max(0, known - 1), among), among, more) * few).max(1)
             able = np.flatnonzero(chance > alpha)
             least = min(least, rate[min(able[-1] + 1, STEPS), 0])
-        return None if least >= 1 else max(least, 1 / n)
+        return max(least, 1 / n)
 
     @property
     def _others(self) -> Counter[int]:
@@ -115,12 +115,13 @@ class HeldOut:
 
     def tells(self, alpha: float) -> bool:
         """Whether anything could be shown: enough random units, which a basis of fewer than 20 units does not have."""
-        return self.rate_of_random(alpha) is not None
+        may, drawn = int(self.units * alpha), len(self.random)
+        return self.records > 0 and may > 0 and drawn >= needed(self.units, alpha)
 
 
-def needed(units: int, alpha: float, found: int = 0) -> int:
-    """Random units of a basis that leave less than α for so many to be missed as reach q with those found."""
-    return math.floor(units * (1 - alpha ** (1 / max(1, int(units * alpha) - found)))) + 1
+def needed(units: int, alpha: float, found: int = 0, spare: int = 1) -> int:
+    """Random units of a basis that miss all that reach q with those found at less than α, or a part of it to spare."""
+    return math.floor(units * (1 - (alpha / spare) ** (1 / max(1, int(units * alpha) - found)))) + 1
 
 
 def to_draw(controls: int, most: int, records: int, units: int, found: int, alpha: float) -> int:
@@ -131,7 +132,7 @@ def to_draw(controls: int, most: int, records: int, units: int, found: int, alph
     """
     if controls < needed(units, alpha) or not records:
         return controls
-    beside = needed(units, alpha / 5, found - 1) if found <= int(units * alpha) else 0
+    beside = needed(units, alpha, found - 1, spare=5) if found <= int(units * alpha) else 0
     return max(controls * most // records, beside)
 
 

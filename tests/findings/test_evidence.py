@@ -75,7 +75,7 @@ def naive_rate(made: HeldOut, again: int) -> float | None:
                 if stats.binom.cdf(known, among, more) * few > ALPHA:
                     able = rate
         least = min(least, able + 1 / STEPS)
-    return None if least >= 1 else max(least, 1 / made.records)
+    return max(least, 1 / made.records) if len(made.random) >= needed(made.units, ALPHA) else None
 
 
 def test_the_rate_of_random_units_is_what_plain_loops_give(monkeypatch: pytest.MonkeyPatch) -> None:

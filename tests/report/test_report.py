@@ -366,7 +366,8 @@ def test_every_percentage_stands_with_its_counts() -> None:
     left = re.sub(r"\d(/| of these )[\d,]+ (of D[+-] )?\([^)]*%\)", "", text)
     left = left.replace("with its lower bound at 95 %", "")
     left = re.sub(
-        r"[\d.]+ % of ([\d,]+|random heads)|least [\d.]+ %|95 % of random|\(95 %|upper 95 %|20 % on a half",
+        r"[\d.]+ % of ([\d,]+|random heads|all heads)|(least|less than) [\d.]+ %|\(95 %|flips more than 95 %|what 95 %|"
+        r"20 % on a half",
         "",
         left,
     )
