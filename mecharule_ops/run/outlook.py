@@ -37,7 +37,7 @@ class SearchOutlook:
     basis: Basis
     regime: Regime
     units: int
-    """Units of the basis, of which attribution keeps at most the config's cap."""
+    """Units of the basis, or of the one layer, of which attribution keeps at most the config's cap."""
     least_evaluations: int
     """Group ablations if nothing flips."""
     evaluations: int
@@ -115,7 +115,7 @@ def _search(
     return SearchOutlook(
         basis=basis,
         regime=regime,
-        units=shape.units(basis),
+        units=shape.units(basis) if config.layer is None else shape.width(basis),
         least_evaluations=min(least.groups for least, _ in bounds),
         evaluations=max(most.groups for _, most in bounds),
         least_forwards=min(least.example_forwards for least, _ in bounds),

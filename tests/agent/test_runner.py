@@ -208,6 +208,11 @@ def test_a_dry_run_names_what_an_earlier_run_of_the_model_and_units_took(
     assert "For comparison" not in runner.plan(runner.config_from(model="arith-tiny", bases="attn_head")).text
 
 
+def test_a_dry_run_of_one_layer_counts_its_units() -> None:
+    one = runner.plan(runner.config_from(model="arith-tiny", settings=[("layer", 1)]))
+    assert "on 128 units" in one.text
+
+
 def test_a_budget_caps_the_price_of_a_dry_run() -> None:
     plan = runner.plan(runner.config_from(model="arith-tiny", budget=7))
     assert {one["evaluations"] for one in plan.data["searches"]} == {7}
