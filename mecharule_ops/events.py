@@ -134,6 +134,14 @@ class NodeAsked(Event):
     """Examples of D̃⁺ asked for."""
     unrelated: int
     """Examples of D̃⁻."""
+    parent: int | None = None
+    step: str = ""
+    """Of a guided search: `confirm`, `sweep`, `part` or `fallback`."""
+    units: str = ""
+    """As `NodeTested` has them, like the next three."""
+    begin: int = 0
+    end: int = 0
+    channels: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +180,36 @@ class AgonistFound(Event):
     ucb: float
     signed_selectivity: float
     is_tau_agonist: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenAnswer:
+    """One answer before and after an ablation."""
+
+    prompt: str
+    before: str
+    after: str
+    flipped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipsSeen(Event):
+    """What a few answers became without a τ-agonist, as soon as it was found."""
+
+    regime: int
+    neuron: str
+    answers: tuple[SeenAnswer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerAblated(Event):
+    """All candidates of a layer were ablated together."""
+
+    regime: int
+    layer: str
+    """With the letter of its basis, such as `m4`."""
+    strength: float
+    """The larger of the shares of the two slices that flip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

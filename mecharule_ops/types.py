@@ -359,6 +359,10 @@ class GroupQuery:
     """Examples of D̃⁺ to evaluate; empty for none."""
     unrelated: range
     """Examples of D̃⁻, likewise."""
+    parent: int | None = None
+    """The node that was split into it."""
+    step: str = ""
+    """The step of a guided search that opened it: `confirm`, `sweep`, `part` or `fallback`."""
 
     @property
     def examples(self) -> int:

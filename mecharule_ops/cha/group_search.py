@@ -126,6 +126,7 @@ class GroupSearch(ABC):
         self._budget = Budget(limit=limit, reserve=full)
         self._status: SearchStatus | None = None
         self._fallback: Fallback | None = None
+        self._step = ""
 
     @property
     def done(self) -> bool:
@@ -230,7 +231,7 @@ class GroupSearch(ABC):
             self._budget.reserve -= self._settings.full_test * group.size - tested
         node = ChaNode(
             node=group.query.node,
-            parent=group.parent,
+            parent=group.query.parent,
             layer=self._candidates.layer,
             depth=group.depth,
             channels=group.query.channels,
@@ -281,7 +282,7 @@ class GroupSearch(ABC):
 
     def _open_units(self, group: GroupUnderTest) -> None:
         """Ask about each unit, below the group, or in its place if it was never asked itself."""
-        below = (group.query.node, group.depth + 1) if group.asked else (group.parent, group.depth)
+        below = (group.query.node, group.depth + 1) if group.asked else (group.query.parent, group.depth)
         for channel in group.query.channels:
             self._open((channel,), parent=below[0], depth=below[1], first=group.louder)
 
@@ -294,9 +295,9 @@ class GroupSearch(ABC):
             channels=channels,
             associated=range(0),
             unrelated=range(0),
+            parent=parent,
+            step=self._step,
         )
         self._opened += 1
         slices = self._settings.slices(len(channels), self._units)
-        self._proceed(
-            GroupUnderTest(query=query, parent=parent, depth=depth, cut=cut, slices=slices, first=first)
-        )
+        self._proceed(GroupUnderTest(query=query, depth=depth, cut=cut, slices=slices, first=first))

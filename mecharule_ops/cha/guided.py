@@ -140,12 +140,14 @@ class GuidedSearch(GroupSearch):
 
     def confirm(self, units: int) -> None:
         """Open the most promising units alone."""
+        self._step = "confirm"
         for _ in range(units):
             self._open_stretch(self._confirmed, self._confirmed + 1)
             self._confirmed += 1
 
     def sweep(self) -> None:
         """Open all that was not confirmed, in groups that are predicted to be quiet."""
+        self._step = "sweep"
         for begin, end in self._stretches():
             self._open_stretch(begin, end)
         if self.idle:
@@ -178,7 +180,7 @@ class GuidedSearch(GroupSearch):
         reason = self._record.failure()
         if reason is None:
             return False
-        left = self._to_search_again()
+        self._step, left = "fallback", self._to_search_again()
         units = len(left.channels)
         self._fallback = Fallback(
             node=self._opened,
@@ -225,7 +227,6 @@ class GuidedSearch(GroupSearch):
                 associated=range(0),
                 unrelated=range(0),
             ),
-            parent=None,
             depth=0,
             cut=0,
             slices=self._settings.slices(1, self._units),
@@ -291,6 +292,7 @@ class GuidedSearch(GroupSearch):
         if again + full * sum(len(group) > 1 for group in groups) > room:
             return False
         self._budget.reserve += again
+        self._step = "part"
         for group in groups:
             self._open(group, parent=None, depth=0, first=self._louder(self._places_of(group)))
         return bool(groups)

@@ -64,7 +64,6 @@ class GroupUnderTest:
 
     query: GroupQuery
     """The question now open, or the last one answered; empty ranges when none was asked."""
-    parent: int | None
     depth: int
     cut: int
     """Units on the first side when it splits; 0 for the middle."""

@@ -11,7 +11,7 @@ import hmac
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from mecharule_ops.events import AgonistFound, Event, NodeTested, RuleAnchored, UnitJudged
+from mecharule_ops.events import AgonistFound, Event, NodeAsked, NodeTested, RuleAnchored, UnitJudged
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.evidence import HeldOutFlips
 from mecharule_ops.findings.records import Findings
@@ -39,8 +39,8 @@ class Suppression:
     def event(self, event: Event) -> Event:
         """The event as it may be told and kept."""
         match event:
-            case NodeTested(search=search, units=units) if SearchId.parse(search).regime == RISKY.value:
-                ends = ends_printed(*map(self.hidden, ends_read(units)))
+            case NodeAsked() | NodeTested() if SearchId.parse(event.search).regime == RISKY.value:
+                ends = ends_printed(*map(self.hidden, ends_read(event.units)))
                 return replace(event, units=ends, begin=0, end=0, channels=())
             case (
                 AgonistFound(regime=RISKY.value)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool
@@ -55,6 +55,8 @@ class NamedSearch:
     layer: int
 
 
+SEEN = 2
+"""Flipped answers that are told of each τ-agonist as soon as it is found."""
 Asked = tuple[NamedSearch, GroupQuery]
 """A question and whose it is."""
 
@@ -92,6 +94,10 @@ class SearchDriver:
     """How many answer at once; from two on every open question is asked at once."""
     ahead: bool = True
     """Whether workers that a wave leaves idle are asked what will probably be asked next."""
+    example: Callable[[Neuron, Sequence[int]], Event] | None = None
+    """Says what the answers at some positions became without a τ-agonist; None where they may not be shown."""
+    _flipped: list[tuple[Neuron, list[int]]] = field(default_factory=list, init=False)
+    """τ-agonists of the wave, each with answers that it flips and one that it does not."""
     _opened: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict, init=False)
     """The units of each group that was split, by search and node."""
 
@@ -109,6 +115,8 @@ class SearchDriver:
                     questions = [self._question(items) for items in wave]
                     ahead = self._ahead(questions, searches, sent)
                     yield from self._answer(wave, [*questions, *ahead])
+                    while self._flipped and self.example:
+                        yield self.example(*self._flipped.pop())
                 except AblationStopped:
                     reason = SearchStatus.STOPPED
             if reason is not None:
@@ -193,15 +201,23 @@ class SearchDriver:
         """
         for items in wave:
             for named, query in items:
-                yield asked_event(named.id, query)
+                yield asked_event(named.id, query, self.basis, self._above(named, query.parent))
         for place, labels in self.engine.answered(questions):
             if place >= len(wave):
                 continue
-            split = len(wave[place][0][1].associated)
+            split, positions = len(wave[place][0][1].associated), questions[place].examples
             for (named, query), flips in zip(wave[place], self.regime.flipped(labels), strict=True):
                 estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
                 for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
                     yield from self._decided(named, node)
+                    if node.verdict is Verdict.KEPT and node.estimate.reaches(named.search.tree.tau):
+                        self._see(node, flips, positions)
+
+    def _see(self, node: ChaNode, flips: Bool[np.ndarray, " record"], positions: Sequence[int]) -> None:
+        """Remember answers that a τ-agonist flips, and one that it does not."""
+        some = [*np.flatnonzero(flips)[:SEEN], *np.flatnonzero(~flips)[:1]]
+        unit = Neuron(self.basis, node.layer, int(node.channels[0]))
+        self._flipped.append((unit, [int(positions[place]) for place in some]))
 
     def _question(self, items: Sequence[Asked]) -> GroupQuestion:
         first = items[0][1]
@@ -216,11 +232,14 @@ class SearchDriver:
     def _decided(self, named: NamedSearch, node: ChaNode) -> Iterator[Event]:
         if node.verdict is Verdict.SPLIT:
             self._opened[named.id, node.node] = node.channels
-        above = () if node.parent is None else self._opened.get((named.id, node.parent), ())
-        yield tested_event(named.id, node, self.basis, above)
+        yield tested_event(named.id, node, self.basis, self._above(named, node.parent))
         if node.verdict is Verdict.KEPT:
             neuron = Neuron(self.basis, node.layer, int(node.channels[0]))
             yield found_event(named.id, named.search.tree.agonist(neuron, node.estimate, node.ucb))
+
+    def _above(self, named: NamedSearch, parent: int | None) -> tuple[int, ...]:
+        """The units of a parent; none of a root."""
+        return () if parent is None else self._opened.get((named.id, parent), ())
 
 
 def _alike(pending: Sequence[Asked]) -> list[list[Asked]]:
@@ -247,14 +266,17 @@ def count(flips: np.ndarray) -> FlipCount:
     return FlipCount(flips=int(flips.sum()), n=len(flips))
 
 
-def asked_event(search: str, query: GroupQuery) -> NodeAsked:
-    """The event of a question being sent to the model."""
+def asked_event(search: str, query: GroupQuery, basis: Basis, above: tuple[int, ...]) -> NodeAsked:
+    """The event of a question being sent to the model; `above` as in `tested_event`."""
     return NodeAsked(
         search=search,
         node=query.node,
         size=len(query.channels),
         associated=len(query.associated),
         unrelated=len(query.unrelated),
+        parent=query.parent,
+        step=query.step,
+        **_place(basis, query.layer, query.channels, above),
     )
 
 
@@ -273,22 +295,28 @@ def found_event(search: str, agonist: Agonist) -> AgonistFound:
 
 def tested_event(search: str, node: ChaNode, basis: Basis, above: tuple[int, ...]) -> NodeTested:
     """The event of a node's verdict; `above` are the units of its parent, of which its own are a stretch."""
-    begin = above.index(node.channels[0]) if above else 0
-    first, last = (Neuron(basis, node.layer, int(node.channels[end])) for end in (0, -1))
     return NodeTested(
         search=search,
         node=node.node,
         parent=node.parent,
         depth=node.depth,
         size=len(node.channels),
-        units=ends_printed(first, last),
         associated_flips=node.estimate.associated.flips,
         associated_n=node.estimate.associated.n,
         unrelated_flips=node.estimate.unrelated.flips,
         unrelated_n=node.estimate.unrelated.n,
         ucb=node.ucb,
         verdict=node.verdict.value,
-        begin=begin,
-        end=begin + len(node.channels) if above else 0,
-        channels=() if above else tuple(map(int, node.channels)),
+        **_place(basis, node.layer, node.channels, above),
     )
+
+
+def _place(basis: Basis, layer: int, channels: Sequence[int], above: tuple[int, ...]) -> dict[str, Any]:
+    """The units of a node, and where they stand among those of its parent."""
+    begin = above.index(channels[0]) if above else 0
+    return {
+        "units": ends_printed(*(Neuron(basis, layer, int(channels[end])) for end in (0, -1))),
+        "begin": begin,
+        "end": begin + len(channels) if above else 0,
+        "channels": () if above else tuple(map(int, channels)),
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -11,11 +12,13 @@ from jaxtyping import Float
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.group_questions import Group
-from mecharule_ops.events import SearchStarted
+from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
 from mecharule_ops.findings.counts import SearchAudit, WholeLayer
 from mecharule_ops.findings.evidence import Evidence, HeldOut, evidence_of
+from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.numbers import plural
+from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.driver import NamedSearch, SearchDriver, count
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
@@ -185,6 +188,9 @@ def whole_layers(
         estimates = slice_estimates(run, slices, intervention, groups, stage.progress)
         layers = zip(some, estimates, strict=True)
         whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
+        for each in whole:
+            layer, strength = f"{candidates.basis.letter}{each.layer}", each.estimate.strength
+            journal.emit(LayerAblated(regime=slices.regime.value, layer=layer, strength=strength))
         strongest = max(whole, key=lambda layer: layer.estimate.strength)
         stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
     return whole
@@ -264,6 +270,7 @@ def not_searched(run: Run, basis: Basis, slices: CompactSlices) -> Localised:
 
 def driver_of(run: Run, basis: Basis, slices: CompactSlices) -> SearchDriver:
     """What asks the run's engine, behind its stored outcomes, on behalf of searches."""
+    hidden = run.task.concealed or (run.suppression and slices.regime is RISKY)
     return SearchDriver(
         engine=run.engine(run.intervention(basis)),
         basis=basis,
@@ -273,7 +280,25 @@ def driver_of(run: Run, basis: Basis, slices: CompactSlices) -> SearchDriver:
         budget=run.config.budget,
         should_stop=run.should_stop,
         width=run.width,
+        example=None if hidden else partial(_became, run, slices.regime),
     )
+
+
+def _became(run: Run, regime: Regime, unit: Neuron, positions: Sequence[int]) -> FlipsSeen:
+    """What some answers became without a unit. Cost: a completion each."""
+    after = run.completer(run.intervention(unit.basis)).completions([(unit,)], positions)
+    records = [run.records[position] for position in positions]
+    answers = zip(records, after.tokens[0], after.labels[0].tolist(), strict=True)
+    told = tuple(
+        SeenAnswer(
+            prompt=last_line(record.example.prompt),
+            before=record.completion,
+            after=run.subject.decode(tokens),
+            flipped=label != record.label,
+        )
+        for record, tokens, label in answers
+    )
+    return FlipsSeen(regime=regime.value, neuron=str(unit), answers=told)
 
 
 def _search(

@@ -16,8 +16,10 @@ from mecharule_ops.events import (
     CertificateWritten,
     CostChanged,
     Event,
+    FlipsSeen,
     HypothesisDecided,
     HypothesisRegistered,
+    LayerAblated,
     LayerCovered,
     NodeAsked,
     NodeTested,
@@ -82,6 +84,12 @@ class RunState:
     """By (regime, neuron): τ-agonists that were ablated on held-out records."""
     rules: Mapping[tuple[int, str], RuleAnchored] = field(default_factory=dict)
     """By (regime, neuron); the latest rule of each."""
+    latest: tuple[str, int] | None = None
+    """Search and node asked or decided last."""
+    seen: FlipsSeen | None = None
+    """The τ-agonist found last, with what some answers became without it."""
+    whole: Mapping[tuple[int, str], float] = field(default_factory=dict)
+    """By (regime, layer): the share that flips without the whole layer."""
     coverage: Mapping[tuple[int, str], LayerCovered] = field(default_factory=dict)
     """By (regime, layer); the latest count of each."""
     certificates: Mapping[str, CertificateWritten] = field(default_factory=dict)
@@ -101,7 +109,8 @@ class RunState:
         """
         match event:
             case NodeAsked() | NodeTested():
-                return self._with_search(self._started(event.search).apply(event))
+                latest = event.search, event.node
+                return replace(self._with_search(self._started(event.search).apply(event)), latest=latest)
             case RunStarted():
                 return replace(self, header=event, status="running", finished=False, stage=None)
             case RunFinished():
@@ -128,6 +137,10 @@ class RunState:
                 return replace(self, judged={**self.judged, (event.regime, event.neuron): event})
             case RuleAnchored():
                 return replace(self, rules={**self.rules, (event.regime, event.neuron): event})
+            case FlipsSeen():
+                return replace(self, seen=event)
+            case LayerAblated():
+                return replace(self, whole={**self.whole, (event.regime, event.layer): event.strength})
             case LayerCovered():
                 return replace(self, coverage={**self.coverage, (event.regime, event.layer): event})
             case CertificateWritten():

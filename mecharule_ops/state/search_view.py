@@ -44,6 +44,13 @@ class IntMap(Mapping[int, T], Generic[T]):
     def __len__(self) -> int:
         return self._size
 
+    def changed(self, before: IntMap[T] | None) -> Iterator[T]:
+        """The values in chunks that an earlier version had not, or had otherwise."""
+        known = before._chunks if before else {}
+        for place in sorted(self._chunks):
+            if self._chunks[place] is not known.get(place):
+                yield from (self._chunks[place][key] for key in sorted(self._chunks[place]))
+
     def __iter__(self) -> Iterator[int]:
         for place in sorted(self._chunks):
             yield from sorted(self._chunks[place])
@@ -58,8 +65,12 @@ class NodeView:
     """Units of the group."""
     parent: int | None = None
     depth: int = 0
+    step: str = ""
+    """Of a guided search: `confirm`, `sweep`, `part` or `fallback`."""
     asked: bool = False
     """Whether it was sent to the model, and not only told as tested."""
+    tried: int = 0
+    """Answers on which it was asked before its verdict."""
     units: str = ""
     associated_flips: int = 0
     associated_n: int = 0
@@ -134,8 +145,12 @@ class SearchView:
         return self._asked(node, event) if isinstance(event, NodeAsked) else self._tested(node, event)
 
     def _asked(self, node: NodeView | None, event: NodeAsked) -> SearchView:
-        before = node or NodeView(node=event.node, size=event.size)
-        after = replace(before, asked=True)
+        if node is not None and node.verdict is not None:
+            after = replace(node, asked=True)
+        else:
+            place = {name: getattr(event, name) for name in _PLACE}
+            tried = (node.tried if node else 0) + event.associated + event.unrelated
+            after = NodeView(asked=True, tried=tried, **place)
         return replace(self, nodes=self.nodes.set(event.node, after))
 
     def _tested(self, node: NodeView | None, event: NodeTested) -> SearchView:
@@ -193,6 +208,10 @@ class SearchView:
 
 _TOLD = {field.name for field in fields(NodeView)} & {field.name for field in fields(NodeTested)}
 """What a test says of a node, under the same names."""
+
+
+_PLACE = {"step"} | _TOLD & {field.name for field in fields(NodeAsked)}
+"""What a question says of a node, likewise."""
 
 
 def _with_test(node: NodeView, event: NodeTested) -> NodeView:
