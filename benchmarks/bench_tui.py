@@ -31,7 +31,7 @@ _FLIPS = {"split": 30, "pruned": 1, "kept": 20, "dropped": 2}
 
 
 def search_events(nodes: int, seed: int = 0) -> Iterator[Event]:
-    """A tree of one layer grown at random from recent groups."""
+    """A tree of one layer grown at random from the later half of its groups."""
     draw, groups = random.Random(seed), [0]
     yield RunStarted(
         run="be9c",
@@ -51,8 +51,10 @@ def search_events(nodes: int, seed: int = 0) -> Iterator[Event]:
     for node in range(1, nodes):
         verdict = draw.choices(tuple(_FLIPS), (3, 4, 1, 2))[0]
         size = 1 if verdict in ("kept", "dropped") else 9
-        yield NodeAsked(search=SEARCH, node=node, size=size, associated=64, unrelated=64)
-        yield _tested(node, draw.choice(groups[-40:]), size, verdict)
+        test = _tested(node, draw.choice(groups[-(len(groups) + 1) // 2 :]), size, verdict)
+        place = {name: getattr(test, name) for name in ("parent", "units", "channels")}
+        yield NodeAsked(search=SEARCH, node=node, size=size, associated=64, unrelated=64, **place)
+        yield test
         if verdict == "split":
             groups.append(node)
         if verdict == "kept":
@@ -81,6 +83,7 @@ def _tested(node: int, parent: int | None, size: int, verdict: str) -> NodeTeste
         unrelated_n=64,
         ucb=0.4,
         verdict=verdict,
+        channels=tuple(range(node, node + size)),
     )
 
 

@@ -1,7 +1,7 @@
 """Pictures of the terminal app for the README, drawn by the app itself while it tells a finished run again.
 
 `python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search half way, as it
-looked live), `card.svg` (an agonist and an answer about it), `rules.svg` and `figures.svg` at 120×40. Nothing is
+looked live), `card.svg` (an agonist and an answer about it), `rules.svg` at 120×40. Nothing is
 ablated; all comes from the run file.
 """
 
@@ -102,11 +102,10 @@ async def finished(photo: Photographer) -> None:
     await photo.pilot.press("enter")
     chat = photo.screen.query_one(ChatPane)
     await photo.until(lambda: any("put in from" in entry.text for entry in chat.entries()))
-    await photo.pilot.press("f3")
+    await photo.pilot.press("escape", "up", "down")
     await photo.picture("card")
-    for key, name in (("f4", "rules"), ("f5", "figures")):
-        await photo.pilot.press(key)
-        await photo.picture(name)
+    await photo.pilot.press("4")
+    await photo.picture("rules")
 
 
 def taken(run: str, into: Path, script: Callable[[Photographer], Awaitable[None]]) -> None:

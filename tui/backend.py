@@ -118,6 +118,7 @@ class Backend:
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
+        from mecharule_ops.report.summary import found_line
         from mecharule_ops.run.contents import RunContents
 
         assert session.run is not None
@@ -125,6 +126,7 @@ class Backend:
             session.certificates, run = store.certificates(), RunContents(store)
             if run.finished:
                 session.findings = run.findings
+                session.headline = found_line(session.findings)
                 session.turns.append(Entry(who="agent", text=_in_short(session.findings)))
 
     def investigate(

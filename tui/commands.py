@@ -29,7 +29,11 @@ _SAID = {
     "full_stop": ".",
     "comma": ",",
     "escape": "Esc",
+    "question_mark": "?",
+    "enter": "⏎",
 }
+_TYPED = "question_mark"
+"""A key that is also typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Command:
     @property
     def key(self) -> str:
         """Its first key as a person reads it."""
-        return key_said(self.keys[0])
+        return key_said(self.keys[-1] if self.keys[-1] == _TYPED else self.keys[0])
 
 
 def key_said(key: str) -> str:
@@ -70,7 +74,7 @@ def key_said(key: str) -> str:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("help", "explain the focused widget and list the keys", "f1", first=True),
+    Command("help", "explain the focused widget and list the keys", "f1,question_mark", first=True),
     Command("back", "close what is open, stop the model or (twice) the search, or go back", "escape"),
     Command("interrupt", "stop the search, or quit when pressed twice", "ctrl+c", first=True),
     Command("quit", "end the work, keep the checkpoint, leave", "ctrl+q", first=True),
@@ -82,18 +86,19 @@ COMMANDS: tuple[Command, ...] = (
     Command("compare-runs", "compare two marked runs, or the regimes of this one", "c", _HOME | _RUN),
     Command("refresh", "read the list of runs again", "r", _HOME),
     Command("start", "start the run as set up here", "ctrl+s", _NEW, first=True),
-    Command("pane-chat", "go to the chat", "f2", _RUN, first=True),
-    Command("pane-tree", "go to the CHA tree", "f3", _VIEWS, first=True),
-    Command("pane-rules", "go to the rules table", "f4", _VIEWS, first=True),
-    Command("pane-figures", "go to the figures", "f5", _VIEWS, first=True),
-    Command("pane-card", "go to the neuron card", "f6", _VIEWS, first=True),
+    Command("pane-map", "go to the map of the model", "1", _VIEWS),
+    Command("pane-found", "go to what was found, or the card", "2", _VIEWS),
+    Command("pane-tree", "go to the tree of the search", "3", _VIEWS),
+    Command("pane-rules", "go to the rules table", "4", _VIEWS),
+    Command("pane-chat", "go to the log and ask", "5,f2,ctrl+l", _RUN),
+    Command("card", "open the card of the unit under the cursor", "enter", _VIEWS),
     Command("down", "move down", "j", _LISTS),
     Command("up", "move up", "k", _LISTS),
     Command("top", "go to the first line", "g", _LISTS),
     Command("bottom", "go to the last line and follow it", "G", _LISTS),
     Command("expand", "open or close the line under the cursor", "space", _VIEWS),
-    Command("next-layer", "show the next layer or regime", "right_square_bracket", _VIEWS),
-    Command("previous-layer", "show the layer or regime before", "left_square_bracket", _VIEWS),
+    Command("next-layer", "show the next kind of unit or direction", "right_square_bracket", _VIEWS),
+    Command("previous-layer", "show the kind of unit or direction before", "left_square_bracket", _VIEWS),
     Command("follow", "follow the search again, wherever it is", "f", _VIEWS),
     Command("freeze", "freeze or release the view; the work goes on", "p", _RUN),
     Command("search", "find a unit in the tree, filter the rules", "slash", _VIEWS, takes="TEXT"),
@@ -113,7 +118,8 @@ COMMANDS: tuple[Command, ...] = (
         _RUN,
         takes="QUESTION",
     ),
-    Command("replay", "scrub through the search", "t", _RUN),
+    Command("replay", "scrub through the search", "r", _RUN),
+    Command("try-prompt", "try a prompt of your own with the unit on and off", "t", _RUN, takes="PROMPT"),
     Command("forward", "one event forward", "right", _REPLAY),
     Command("backward", "one event back", "left", _REPLAY),
     Command("leap", "a twentieth forward", "shift+right,full_stop", _REPLAY),
@@ -137,8 +143,9 @@ def command_named(name: str, screen: str) -> Command | None:
 def bindings_of(screen: str, only: Collection[str] | None = None) -> list[BindingType]:
     """The key bindings of a screen's commands, or of some of them."""
     return [
-        Binding(each.binding, f"command('{each.name}')", each.help, show=False, priority=each.first)
+        Binding(key, f"command('{each.name}')", each.help, show=False, priority=each.first and key != _TYPED)
         for each in commands_of(screen)
+        for key in each.keys
         if only is None or each.name in only
     ]
 

@@ -27,6 +27,7 @@ from mecharule_ops.events import (
     RuleAnchored,
     RunStarted,
     SearchFinished,
+    StageStarted,
     ToolCalled,
     UnitJudged,
 )
@@ -86,11 +87,15 @@ class Session:
         self.question: Price | str | None = None
         """The price that waits for a yes or no."""
         self.findings: Findings | None = None
+        self.headline = ""
+        """What a run that has ended found, when and how sure, in its own words."""
         self.certificates: tuple[Certificate, ...] = ()
         self.turns: list[Entry] = []
         """What the work says in the chat."""
         self.began = clock()
         self.ended: float | None = None
+        self.stage_began, self.tests_before = self.began, 0
+        """When the stage at work began, and the tests that had been made by then."""
         self._stop = threading.Event()
         self._answered = threading.Event()
         self._answer = False
@@ -111,6 +116,20 @@ class Session:
             return sum(stage.seconds for stage in self.state.stages.values())
         return (self.clock() if self.ended is None else self.ended) - self.began
 
+    @property
+    def left(self) -> float | None:
+        """Seconds that the stage at work still takes at its own pace; a search, if it tests what is likely or most."""
+        stage, cost, price = self.state.stage, self.state.cost, self.state.price
+        if stage is None or not self.busy:
+            return None
+        done, total = stage.done, stage.total
+        if not total and cost and price:
+            done = cost.group_evaluations - self.tests_before
+            total = price.likely_evaluations or price.evaluations
+        if not total or not 0 < done < total:
+            return None
+        return (self.clock() - self.stage_began) / done * (total - done)
+
     # Called on the working thread ---------------------------------------------------------------------
 
     def show(self, event: Event) -> None:
@@ -120,6 +139,9 @@ class Session:
         self.events.append(event)
         if isinstance(event, NodeTested) and event.size == 1:
             self.singles[event.search, event.units] = event.node
+        if isinstance(event, StageStarted):
+            self.stage_began = self.clock()
+            self.tests_before = self.state.cost.group_evaluations if self.state.cost else 0
         self.state = self.state.apply(event)
         turn = narrated(event)
         if turn is not None:

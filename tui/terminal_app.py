@@ -35,7 +35,7 @@ _SIGNS = {
     **dict(zip("→←▸▾▴▼▲•●◐○◌✓✗×·…–—τεαδ≥≤∪−❯Ê", "><>vvv^**%o.+x*.~--tead><U->E", strict=True)),
     **dict(zip("“”‘’", "\"\"''", strict=True)),
     **dict(zip("▏▎▍▌▋▊▉█▁▔▀▄", '|||#####_-"_', strict=True)),
-    **dict(zip("░▓◂", "-+<", strict=True)),
+    **dict(zip("░▒▓◂∙◦┄┊⏎⠋⠙⠴⠦", "-=+<:o-|<|/-\\", strict=True)),
     **dict(zip("├┤┼│┃║─━═╶╴", "[]+|||-----", strict=True)),
 }
 

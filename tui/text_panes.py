@@ -13,14 +13,6 @@ from textual.widgets import DataTable, Static
 from mecharule_ops.plain_text import plain
 from tui.words import said
 
-CARD_HELP = (
-    "What is known of the unit or group under the tree's cursor: flips on the associated slice D+ and the "
-    "unrelated slice D-, each with its interval, then rule, controls, certificate and flipped examples."
-)
-FIGURES_HELP = (
-    "Pictures of the run: agonists per layer, flip rates with intervals, records flipped by layer, and recall "
-    "by strength where an exhaustive run is there to compare with."
-)
 RULES_HELP = (
     "One line a rule that predicts when ablating a unit flips the answer: by what it may read (input, clean run, "
     "mechanism), then the anchored one. MCC was scored once on held-out records, which fitted nothing and decide, "

@@ -1,171 +1,175 @@
-"""The lines of one CHA tree as it is shown: opened groups and found units, the rest folded away and counted.
+"""The lines of the joined tree of all searches: what is at work, opened or found; the rest folded away and counted.
 
-A group whose children were pruned or dropped keeps them in one elided line that says how many and how to see
-them. Pure: the same view and the same choice of open lines give the same rows.
+A run has one tree for each kind of unit and direction: the steps of the guided search, or Algorithm 1's layers, then
+groups and units. Pure: the same board and the same choice of open lines give the same rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.text import Text
 
 from mecharule_ops.events import UnitJudged
 from mecharule_ops.plain_text import plain
+from mecharule_ops.state.board import Board, Key, Place
+from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
-from mecharule_ops.thresholds import Thresholds
-from tui.words import counted, look_of, node_lower_bound, rate, threshold
+from tui.character_charts import bar
+from tui.words import SPINNER, arrow, counted, look_of, noun_of, percent
 
-MOST_ELIDED = 200
-"""Folded children listed at once; a search by name finds the others."""
-
-
+MOST = 200
+"""Lines under one branch; `/` finds what is behind them."""
+_STEPS = {
+    "confirm": "one by one, most promising first",
+    "sweep": "the rest, in groups",
+    "part": "what was ruled out together, in other groups",
+    "fallback": "without predictions",
+    "exhaustive": "every unit alone",
+    "again": "searched again later",
+}
 Judged = Mapping[tuple[int, str], UnitJudged]
 """By (regime, neuron)."""
-
-
-class Key(NamedTuple):
-    """Names a line for as long as the search lives."""
-
-    kind: str
-    """`node`, or `elided` for the folded children of a node."""
-    node: int
-    """Node id; −1 for the folded roots."""
 
 
 class Row(NamedTuple):
     """One line."""
 
-    key: Key
-    depth: int
-    groups: int = 0
-    """Elided: folded groups."""
-    units: int = 0
-    """Elided: units in what is folded."""
-    singles: int = 0
-    """Elided: folded single units."""
+    key: Key | None
+    """None of the first line; of a folded line what it hangs under."""
+    guides: str = ""
+    folded: tuple[Key, ...] = ()
+    """What the line folds away; empty of any other."""
 
-
-class Branch(NamedTuple):
-    """What stands under one node, before anything is toggled."""
-
-    mark: NodeView | int | None
-    """The parent as it was, or the last root; another one means that children have come."""
-    shown: tuple[Row, ...]
-    folded: tuple[NodeView, ...]
-    elided: Row | None
-
-
-Branches = dict[int, Branch]
-"""Branches by parent, −1 for the roots: kept between two snapshots of one search, so that only what has grown
-is looked at again."""
+    @property
+    def name(self) -> tuple[Key | None, bool]:
+        """What a person opens and closes."""
+        return self.key, bool(self.folded)
 
 
 def rows_of(
-    view: SearchView, toggled: Collection[Key] = frozenset(), branches: Branches | None = None
+    board: Board, place: Place, toggled: Collection[tuple[Key | None, bool]], focus: Sequence[Key] = ()
 ) -> list[Row]:
-    """The lines from top to bottom. `toggled` nodes are closed and `toggled` elisions are open."""
-    rows: list[Row] = []
-    _add_children(view, None, 0, toggled, {} if branches is None else branches, rows)
+    """The lines from top to bottom: branches on the way to the focus, and those toggled, are open."""
+    rows, on_way = [Row(None)], frozenset(focus)
+
+    def add(parent: Key | None, guides: str) -> None:
+        under = board.under(place, parent)
+        if parent is None:
+            under.sort(key=lambda key: [*_STEPS, key.step].index(key.step))
+        if parent is None and under and not under[0].step:
+            under = [key for each in under for key in (board.under(place, each) if not each.step else [each])]
+        shown = [key for key in under if key in on_way or not _is_quiet(board, place, key)]
+        rest = tuple(key for key in under if key not in set(shown)) if len(shown) < len(under) else ()
+        behind = [Row(parent, folded=rest)] if rest else []
+        if rest and (parent, True) in toggled:
+            behind, shown = [], under
+        lines = [*map(Row, shown[:MOST]), *behind]
+        for number, row in enumerate(lines):
+            last = number == len(lines) - 1
+            rows.append(row._replace(guides=guides + ("└─" if last else "├─")))
+            if not row.folded and ((row.key in on_way) != ((row.key, False) in toggled)):
+                add(row.key, guides + ("  " if last else "│ "))
+
+    add(None, "")
     return rows
 
 
-def _add_children(
-    view: SearchView,
-    parent: int | None,
-    depth: int,
-    toggled: Collection[Key],
-    branches: Branches,
-    rows: list[Row],
-) -> None:
-    branch = _branch(view, parent, depth, branches)
-    nodes = view.nodes
-    for row in branch.shown:
-        rows.append(row)
-        if nodes[row.key.node].last_child is not None and row.key not in toggled:
-            _add_children(view, row.key.node, depth + 1, toggled, branches, rows)
-    if branch.elided is not None:
-        rows.append(branch.elided)
-        if branch.elided.key in toggled:
-            rows.extend(Row(Key("node", node.node), depth + 1) for node in branch.folded[:MOST_ELIDED])
+def _is_quiet(board: Board, place: Place, key: Key) -> bool:
+    """Whether it was ruled out with all that hangs under it."""
+    if key.node < 0:
+        return bool(key.search) and board.tallies[place, key].is_quiet
+    return board.node(key).verdict in ("pruned", "dropped")
 
 
-def _branch(view: SearchView, parent: int | None, depth: int, branches: Branches) -> Branch:
-    """The branch of a parent, made again only when the parent has more children than before."""
-    mark = view.last_root if parent is None else view.nodes[parent]
-    key = -1 if parent is None else parent
-    known = branches.get(key)
-    if known is not None and known.mark is mark:
-        return known
-    children = [view.nodes[child] for child in view.children(parent)]
-    folded = tuple(node for node in children if _is_folded(node))
-    shown = tuple(Row(Key("node", node.node), depth) for node in children if not _is_folded(node))
-    branches[key] = Branch(mark, shown, folded, _elision(folded, Key("elided", key), depth))
-    return branches[key]
+def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, tick: int) -> Text:
+    """One line, as a bar with its bound and a word for what became of it."""
+    text = Text(no_wrap=True).append(_near(row.guides, width // 3), "dim")
+    if row.folded:
+        return text.append(f" {_folded(board, row.folded)}", "dim")
+    key = row.key
+    if key is None:
+        units = sum(len(layer.fates) for layer in board.places.get(place, {}).values())
+        return text.append(f"{counted(units, noun_of(place.letter))}, {arrow(place.regime)}", "bold")
+    if key.node < 0:
+        return _branch_text(state, board, place, key, text, width)
+    return _node_text(state, board, key, text, width, tick)
 
 
-def _is_folded(node: NodeView) -> bool:
-    """Pruned and dropped; a pruned root is all that its tree has, so it is shown."""
-    return node.verdict == "dropped" or (node.verdict == "pruned" and node.parent is not None)
+def _near(guides: str, most: int) -> str:
+    """The guides nearest to a line; what is too deep begins at the left edge again."""
+    return guides if len(guides) <= most else f"…{guides[1 - most :]}"
 
 
-def _elision(folded: tuple[NodeView, ...], key: Key, depth: int) -> Row | None:
-    if not folded:
-        return None
-    singles = sum(node.size == 1 for node in folded)
-    return Row(key, depth, len(folded) - singles, sum(node.size for node in folded), singles)
+def _folded(board: Board, keys: tuple[Key, ...]) -> str:
+    if keys[0].node < 0:
+        return f"{counted(len(keys), 'layer')} ruled out"
+    units = sum(board.node(key).size for key in keys)
+    groups = sum(board.node(key).size > 1 for key in keys)
+    what = counted(units, "unit")
+    return f"{what} ruled out, {counted(groups, 'group')} among them" if groups else f"{what} ruled out"
 
 
-def row_text(view: SearchView, row: Row, *, judged: Judged, wide: bool, is_open: bool) -> Text:
-    """One line: `▾ m4.1 … m4.99 U=803 E .88 [.78,.95] OPEN`; `judged` are the units that were."""
-    text = Text("  " * row.depth, no_wrap=True)
-    if row.key.kind == "elided":
-        return text.append(_elided(row, view.thresholds, is_open), "dim")
-    node = view.nodes[row.key.node]
-    look = look_of(node, view.thresholds, judged.get((view.regime, node.units)))
-    glyph = ("▾" if is_open else "▸") if node.last_child is not None else look.glyph
-    text.append(f"{glyph} ", look.style)
-    text.append(plain(node.units) or f"node {node.node}")
+def _branch_text(state: RunState, board: Board, place: Place, key: Key, text: Text, width: int) -> Text:
+    tally = board.tallies[place, key]
+    tau = percent(state.thresholds.tau)
+    if key.search:
+        view = board.view(key.search)
+        text.append(f" layer {view.layer} ")
+        whole = state.whole.get((place.regime, f"{place.letter}{view.layer}"))
+        if whole is not None and width >= 70:
+            text.append(f"{bar(whole, 10).rstrip()} {percent(whole)} as a whole ", "dim")
+    else:
+        text.append(f" {key.step or 'groups'} ", "bold")
+        text.append(f"{_STEPS.get(key.step, '')} ", "dim")
+    said = [f"{tally.tested:,} tested"]
+    said += [f"{tally.reach} reach {tau}"] if tally.reach else []
+    said += [f"{tally.waiting} asked"] if tally.waiting else []
+    return text.append(f"· {' · '.join(said)}", "dim")
+
+
+def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, tick: int) -> Text:
+    node, view = board.node(key), board.view(key.search)
+    look = look_of(node, view.thresholds, state.judged.get((view.regime, node.units)))
+    text.append(f" {look.glyph} ", look.style).append(plain(node.units) or f"node {node.node}")
     if node.size > 1:
-        text.append(f" U={node.size:,}", "dim")
-    text.append(f" E {rate(node.strength)}")
-    if wide and node.ucb is not None:
-        text.append(f" [{rate(node_lower_bound(node, view.thresholds))},{rate(node.ucb)}]", "dim")
-    return text.append(f" {look.word}", look.style)
+        text.append(f" ({node.size:,})", "dim")
+    if node.verdict is None:
+        spin = SPINNER[tick % len(SPINNER)] if (key.search, key.node) == state.latest else ""
+        return text.append(f" {spin} on {counted(node.tried, 'answer')}", "bold")
+    if width >= 60:
+        text.append(f" {bar(node.strength or 0.0, 10)}".rstrip())
+    text.append(f" {percent(node.strength or 0.0)}")
+    text.append(f" {look.word}", look.style)
+    if node.ucb is not None and node.ucb < 1 and width >= 70:
+        text.append(f", at most {percent(node.ucb)}", "dim")
+    return text
 
 
-def _elided(row: Row, thresholds: Thresholds, is_open: bool) -> str:
-    glyph = "▾" if is_open else "▸"
-    parts = []
-    if row.groups:
-        parts.append(counted(row.groups, "pruned group"))
-    if row.singles:
-        parts.append(counted(row.singles, "dropped unit"))
-    tail = "" if is_open else " · Space shows"
-    if is_open and row.groups + row.singles > MOST_ELIDED:
-        tail = f" · first {MOST_ELIDED} shown, / finds others"
-    return f"{glyph} {', '.join(parts)} ({counted(row.units, 'unit')}, UCB<{threshold(thresholds)}){tail}"
-
-
-def find_row(view: SearchView, text: str, after: int) -> int | None:
-    """The next tested node after `after`, in order of id and around the end, whose units have that text."""
+def find_row(board: Board, place: Place, text: str, after: Key | None) -> Key | None:
+    """The next node whose units contain a text, behind one and around the end."""
     wanted = text.casefold()
-    ids = [number for number, node in view.nodes.items() if wanted in node.units.casefold()]
-    return next((number for number in ids if number > after), ids[0] if ids else None)
+    ids = [
+        board.key_of(name, number)
+        for name in board.searches_of(place)
+        for number, node in board.view(name).nodes.items()
+        if wanted in node.units.casefold()
+    ]
+    place_after = ids.index(after) + 1 if after in ids else 0
+    return next(iter(ids[place_after:] + ids[:place_after]), None)
 
 
-def why_opened(view: SearchView, node: int) -> str:
+def why_opened(view: SearchView, node: NodeView) -> str:
     """The sentence of a node's verdict: which numbers decided it."""
-    seen = view.nodes[node]
-    if seen.verdict is None:
-        return f"node {node} was asked and is not decided yet"
-    what = f"{plain(seen.units)} ({counted(seen.size, 'unit')}) flipped {seen.flips}"
-    bound, least = f"its upper bound {rate(seen.ucb)}", threshold(view.thresholds)
+    if node.verdict is None:
+        return f"{plain(node.units)} was asked and is not decided yet"
+    what = f"{plain(node.units)} ({counted(node.size, 'unit')}) flipped {node.flips}"
+    bound, least = f"at most {percent(node.ucb or 0.0)}", percent(view.thresholds.tau)
     reasons = {
-        "split": f"{bound} reaches τ {least}, so it may hold an agonist and was opened",
-        "pruned": f"{bound} is below τ {least}, so it was pruned with all its units",
-        "kept": f"it is a single unit and {bound} reaches τ {least}, so it is localized",
-        "dropped": f"it is a single unit and {bound} is below τ {least}, so it was dropped",
+        "split": f"{bound}, which reaches {least}: it may hold a unit that does, and was opened",
+        "pruned": f"{bound}, below {least}: ruled out with all its units",
+        "kept": f"{bound}, which reaches {least}: not ruled out",
+        "dropped": f"{bound}, below {least}: ruled out",
     }
-    return f"{what}; {reasons[seen.verdict]}"
+    return f"{what}; {reasons[node.verdict]}"

@@ -7,6 +7,7 @@ Every text that a model, a rule or a file brought passes through `said`, which k
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -30,18 +31,17 @@ class Look:
     style: str
 
 
-OPEN = Look(word="OPEN", glyph="▾", style="bold")
-PRUNED = Look(word="PRUNED", glyph="○", style="dim")
-DROPPED = Look(word="DROPPED", glyph="○", style="dim")
+OPENED = Look(word="opened", glyph="▾", style="bold")
+RULED_OUT = Look(word="ruled out", glyph="∙", style="dim")
 JUDGED = {
-    "shown": Look(word="SHOWN", glyph="●", style="bold green"),
-    "suggestive": Look(word="SUGGESTIVE", glyph="◐", style=""),
-    "open": Look(word="NOT SHOWN", glyph="○", style=""),
+    "shown": Look(word="shown", glyph="●", style="bold green"),
+    "suggestive": Look(word="suggestive", glyph="◐", style=""),
+    "open": Look(word="not shown", glyph="○", style=""),
 }
 """How sure it is of a unit that reaches τ, once answers kept aside were asked; colour is for what is shown alone."""
-REACHES = Look(word="REACHES τ", glyph="○", style="")
-LOCALIZED = Look(word="LOCALIZED", glyph="○", style="dim")
-ASKED = Look(word="ASKED", glyph="◌", style="dim")
+REACHES = Look(word="reaches τ", glyph="○", style="")
+NOT_RULED_OUT = Look(word="not ruled out", glyph="◦", style="dim")
+ASKED = Look(word="asked", glyph="◌", style="bold")
 
 
 PREDICTION_LOOKS = {
@@ -65,8 +65,8 @@ def look_of(node: NodeView, thresholds: Thresholds, judged: UnitJudged | None) -
     if node.verdict == "kept":
         if judged is not None:
             return JUDGED[judged.certainty]
-        return REACHES if thresholds.reached_by(node.strength) else LOCALIZED
-    return {"split": OPEN, "pruned": PRUNED, "dropped": DROPPED}.get(node.verdict or "", ASKED)
+        return REACHES if thresholds.reached_by(node.strength) else NOT_RULED_OUT
+    return {"split": OPENED, "pruned": RULED_OUT, "dropped": RULED_OUT}.get(node.verdict or "", ASKED)
 
 
 def rate(value: float | None) -> str:
@@ -87,6 +87,23 @@ def signed_rate(value: float | None) -> str:
     """`+.39`, `-.05`."""
     text = rate(value)
     return text if text.startswith(("-", "–")) else f"+{text}"
+
+
+SPINNER = "⠋⠙⠴⠦"
+
+
+def percent(value: float) -> str:
+    """`44 %`, as everywhere."""
+    from mecharule_ops.numbers import percent as said
+
+    return said(value)
+
+
+def noun_of(letter: str) -> str:
+    """What one unit of the basis with this letter is called."""
+    from mecharule_ops.bases import Basis
+
+    return next(basis.row.noun for basis in Basis if basis.letter == letter)
 
 
 def arrow(regime: int) -> str:
@@ -132,41 +149,109 @@ class Activity(Enum):
     FAILED = "FAILED"
 
 
-def headline(state: RunState, activity: str, pace: str) -> Text:
-    """` MechaRule  model · task · 1→0 · τ .20 ε .20 α .05 n 64   run 0c1f LIVE 6/s`."""
+_RAIL = {
+    "answers": ("behaviour", "predicates", "splitter rule", "no-op guard"),
+    "search": ("first order", "EAP-IG", "whole layers", "CHA", "cha", "guided search", "exhaustive"),
+    "audit": ("audit", "held-out flips"),
+    "rules": ("anchored rules", "controls", "certificates"),
+    "why": ("further records", "accounts", "chain of"),
+}
+"""The stages of a run in five parts, by how their names begin."""
+_DOING = {
+    "behaviour": "the model answers every prompt",
+    "predicates": "conditions on the prompts",
+    "splitter rule": "how to halve the answers",
+    "no-op guard": "an ablation of nothing changes nothing",
+    "first order": "what first order predicts of every unit",
+    "EAP-IG": "attribution of every unit",
+    "whole layers": "whole layers, one after another",
+    "CHA": "groups under test",
+    "guided search": "units and groups under test",
+    "exhaustive": "every unit alone",
+    "audit": "a random sample of what was not tested",
+    "held-out flips": "what was found, on answers kept aside",
+    "anchored rules": "rules for when they flip",
+    "controls": "random units beside them",
+    "certificates": "proofs to replay",
+    "further records": "more answers",
+    "accounts": "when each flips, and why",
+    "chain of": "how it gets to the answer",
+}
+
+
+def _named(stage: str, names: Iterable[str]) -> str | None:
+    return next((name for name in names if stage.startswith(name)), None)
+
+
+def doing(state: RunState) -> str:
+    """What is being computed, in words, with how far it is."""
+    stage = state.stage
+    if stage is None:
+        return ""
+    of = f" {stage.done:,} of {stage.total:,}" if stage.total else ""
+    return f"{_DOING.get(_named(stage.stage, _DOING) or '', plain(stage.stage))}{of}"
+
+
+def rail(state: RunState) -> list[Text]:
+    """`✓ answers`, `▶ SEARCH`, `○ audit`, `○ rules`, `○ why`."""
+    last = state.stage.stage if state.stage else next(reversed(list(state.stages)), "")
+    at = next((place for place, names in enumerate(_RAIL.values()) if _named(last, names)), 0)
+    at = len(_RAIL) if state.finished else at
+    return [
+        Text(f"▶ {part.upper()}", "bold")
+        if place == at
+        else Text(f"{'✓' if place < at else '○'} {part}", "dim")
+        for place, part in enumerate(_RAIL)
+    ]
+
+
+def time_left(seconds: float | None) -> str:
+    """`~2 min left`, `~40 s left`; empty where it is not known."""
+    if seconds is None:
+        return ""
+    return f"~{seconds / 60:.0f} min left" if seconds >= 100 else f"~{max(5, 5 * round(seconds / 5))} s left"
+
+
+def headline(state: RunState, activity: str, left: str, width: int) -> Text:
+    """The run, its task and model; to the right the stages and the time left, as far as there is room."""
     header = state.header
+    text = Text(no_wrap=True)
     if header is None:
-        return Text(f" MechaRule  {activity}", "bold", no_wrap=True)
-    regimes = " and ".join(map(arrow, header.regimes))
-    settings = f"τ {threshold(header.thresholds)} ε {rate(header.epsilon)} α {rate(header.alpha)} n {header.slice_size}"
-    text = Text(no_wrap=True).append(f" run {plain(header.run)} ", "bold")
-    text.append(f"{activity}{pace}", "bold reverse")
-    text.append(f"  {plain(header.model)} · {plain(header.task)} · {regimes} · {settings}")
-    return text.append(f" · {plain(header.basis)} {plain(header.baseline)} {plain(header.phase)}", "dim")
+        return text.append(f" MechaRule  {activity}", "bold")
+    text.append(f" {plain(header.run)} ", "bold")
+    text.append(f" {plain(header.task)} · {plain(header.model)} · {' and '.join(map(arrow, header.regimes))}")
+    stages = rail(state) if activity in ("LIVE", "FROZEN", "REPLAY") else []
+    word = Text(f" {activity} ", "bold reverse") if activity != Activity.WORKING.value else Text()
+    now, end = [part for part in stages if "▶" in part.plain], Text(f"  {left}" if left else "")
+    for some in (stages, now, []):
+        tail = Text("  ").join([Text(" "), *some, word]) + end
+        if text.cell_len + tail.cell_len <= width:
+            return text.append(" " * (width - text.cell_len - tail.cell_len)).append_text(tail)
+    text.truncate(max(0, width - word.cell_len - 1))
+    return text.append(" ").append_text(word)
 
 
 def progress(state: RunState, elapsed: float) -> str:
-    """`search 12/30 · 412/~1,840 ablations · .9% of brute · 3:10`."""
-    parts = []
-    if state.stage is not None:
-        total = f" {state.stage.done:,}/{state.stage.total:,}" if state.stage.total else ""
-        parts.append(f"{plain(state.stage.stage)}{total}")
-    cost = state.cost
+    """`186 of at most 317 tests · 5:18`."""
+    cost, price, parts = state.cost, state.price, []
     if cost is not None:
-        of = f"/~{state.price.evaluations:,}" if state.price else ""
-        parts.append(f"{cost.group_evaluations:,}{of} ablations")
-        if cost.reused:
-            parts.append(f"{cost.reused:,} reused")
-        if cost.speculative:
-            parts.append(f"{cost.speculative:,} forwards ahead")
-    units = sum(view.units for view in state.searches.values())
-    if units:
-        parts.append(f"{_percent(state.counts.tested / units)} of brute")
+        most = (
+            f" of at most {price.evaluations:,}"
+            if price and price.evaluations >= cost.group_evaluations
+            else ""
+        )
+        parts.append(f"{cost.group_evaluations:,}{most} tests")
+    told = state.stages.get("behaviour")
+    if told is not None:
+        parts.append(plain(told.summary))
     return " · ".join([*parts, clock(elapsed)])
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
+def share_done(state: RunState) -> float | None:
+    """How far the search is, of the most that it may test; None outside it."""
+    if state.cost is None or state.price is None or not state.price.evaluations:
+        return None
+    return min(1.0, state.cost.group_evaluations / state.price.evaluations)
 
 
 def activity_word(activity: Activity, state: RunState) -> str:
@@ -190,7 +275,4 @@ def status_line(state: RunState, activity: Activity, failure: str) -> str:
         return "not finished; ^R continues it"
     if state.header is None and activity is Activity.WORKING:
         return "loading the engine, which takes longest the first time"
-    shown = sum(judged.rank is not None for judged in state.judged.values())
-    strong = sum(agonist.is_tau_agonist for agonist in state.agonists.values())
-    rules = sum(rule.predicts for rule in state.rules.values())
-    return f"{shown} shown, {counted(strong, 'unit')} at τ, {len(state.agonists)} localized, {rules} rules so far"
+    return doing(state)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +43,17 @@ HOSTILE = "op in [/,*] and x == '[red]\x1b[31mhi\u202e' | [INST] [b]"
 UNITS = 64
 
 
-def asked(search: str, node: int, size: int) -> NodeAsked:
-    return NodeAsked(search=search, node=node, size=size, associated=64, unrelated=64)
+def asked(node: NodeTested) -> NodeAsked:
+    """The question whose answers decided a node."""
+    place = {name: getattr(node, name) for name in ("parent", "units", "begin", "end", "channels")}
+    return NodeAsked(search=node.search, node=node.node, size=node.size, associated=64, unrelated=64, **place)
 
 
 def tested(
     search: str, node: int, parent: int | None, units: str, size: int, flips: tuple[int, int], verdict: str
 ) -> NodeTested:
     ucb = min(1.0, max(flips) / 64 + 0.12)
+    first, *_, last = map(int, re.findall(r"(?<=[.h])\d+", f"{units} {units}"))
     return NodeTested(
         search=search,
         node=node,
@@ -62,6 +67,9 @@ def tested(
         unrelated_n=64,
         ucb=ucb,
         verdict=verdict,
+        begin=0 if parent is None else first,
+        end=0 if parent is None else last + 1,
+        channels=tuple(range(first, last + 1)) if parent is None else (),
     )
 
 
@@ -97,8 +105,8 @@ def layer_events(regime: int, layer: int) -> Iterator[Event]:
         (6, 1, f"{m}.19", 1, (1, 0), "dropped"),
     )
     for node, parent, units, size, flips, verdict in plan:
-        yield asked(search, node, size)
-        yield tested(search, node, parent, units, size, flips, verdict)
+        decided = tested(search, node, parent, units, size, flips, verdict)
+        yield from (asked(decided), decided)
         if verdict == "kept":
             yield found(search, units, regime, flips)
     yield SearchFinished(
@@ -190,15 +198,17 @@ def big_search(nodes: int, seed: int = 0) -> list[Event]:
     search = "cha:1:m0"
     told: list[Event] = [run_started(), SearchStarted(search=search, regime=1, layer=0, units=nodes)]
     groups = [0]
-    told += [asked(search, 0, nodes), tested(search, 0, None, f"m0.0 … m0.{nodes}", nodes, (60, 3), "split")]
+    root = tested(search, 0, None, f"m0.0 … m0.{nodes}", nodes, (60, 3), "split")
+    told += [asked(root), root]
     for node in range(1, nodes):
         parent = draw.choice(groups[-40:])
         verdict = draw.choices(("split", "pruned", "kept", "dropped"), (3, 4, 1, 2))[0]
         single = verdict in ("kept", "dropped")
         units = f"m0.{node}" if single else f"m0.{node} … m0.{node + 9}"
         flips = {"split": 30, "pruned": 1, "kept": 20, "dropped": 2}[verdict]
-        told.append(asked(search, node, 1 if single else 9))
-        told.append(tested(search, node, parent, units, 1 if single else 9, (flips, 1), verdict))
+        decided = tested(search, node, parent, units, 1 if single else 9, (flips, 1), verdict)
+        decided = replace(decided, channels=(node,) if single else tuple(range(node, node + 10)))
+        told += [asked(decided), decided]
         if verdict == "split":
             groups.append(node)
         if verdict == "kept":

@@ -27,8 +27,6 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import (
     Event,
-    LayerCovered,
-    NodeTested,
     RuleAnchored,
     RunFinished,
     SearchStarted,
@@ -43,12 +41,12 @@ from mecharule_ops.report.document import Table
 from mecharule_ops.report.summary import found_line, sure_line, when_line
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
 from tui.backend import Backend
-from tui.character_charts import bar, coverage, figures, interval
+from tui.character_charts import bar, interval
 from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.neuron_card import card
@@ -63,8 +61,8 @@ from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
-from tui.tree_rows import MOST_ELIDED, Branches, Judged, Key, Row, find_row, row_text, rows_of, why_opened
-from tui.words import progress, rate, said, signed_rate
+from tui.tree_rows import find_row, row_text, rows_of, why_opened
+from tui.words import progress, rail, rate, said, signed_rate
 from tui.working_app import Outbox
 
 PIECES = [
@@ -205,88 +203,71 @@ def test_bars_and_intervals_have_the_length_of_their_number() -> None:
 # --- the tree ---------------------------------------------------------------------------------------------
 
 
-def _naive_rows(view: SearchView, toggled: set[Key]) -> list[tuple[Key, int]]:
-    """The rows by looking every parent's children up among all nodes."""
-    tested = [node for node in view.nodes.values() if node.verdict]
-
-    def under(parent: int | None, depth: int) -> list[tuple[Key, int]]:
-        rows: list[tuple[Key, int]] = []
-        ids = view.children(parent)
-        folded = [n for n in ids if _gone(view, n)]
-        for number in ids:
-            if number in folded:
-                continue
-            key = Key("node", number)
-            rows.append((key, depth))
-            if key not in toggled and any(node.parent == number for node in tested):
-                rows += under(number, depth + 1)
-        if folded:
-            key = Key("elided", -1 if parent is None else parent)
-            rows.append((key, depth))
-            if key in toggled:
-                rows += [(Key("node", number), depth + 1) for number in folded[:MOST_ELIDED]]
-        return rows
-
-    return under(None, 0)
+def _tree(events: list[Event]) -> tuple[RunState, Board]:
+    state, board = fold(events), Board()
+    board.catch_up(state)
+    return state, board
 
 
-def _gone(view: SearchView, number: int) -> bool:
-    node = view.nodes[number]
-    return node.verdict == "dropped" or (node.verdict == "pruned" and node.parent is not None)
+PLACE = Place(1, "m")
 
 
-def test_rows_equal_a_naive_walk_while_the_tree_grows_and_lines_are_toggled() -> None:
-    """Random trees, random toggles; branches are kept from one snapshot to the next."""
-    draw = random.Random(1)
-    for seed in range(3):
-        state, branches, toggled = RunState(), Branches(), set[Key]()
-        for number, event in enumerate(big_search(150, seed)):
-            state = state.apply(event)
-            if "cha:1:m0" not in state.searches or number % 7:
-                continue
-            view = state.searches["cha:1:m0"]
-            rows = rows_of(view, toggled, branches)
-            assert [(row.key, row.depth) for row in rows] == _naive_rows(view, toggled)
-            if rows:
-                toggled.symmetric_difference_update({draw.choice(rows).key})
-
-
-def test_every_tested_unit_is_on_a_row_or_counted_in_one() -> None:
-    """Shown nodes and folded counts add up to all tested nodes."""
-    view = fold(big_search(500)).searches["cha:1:m0"]
-    rows = rows_of(view)
-    shown = sum(row.key.kind == "node" for row in rows)
-    assert shown + sum(row.groups + row.singles for row in rows) == view.counts.tested == 500
+def test_every_tested_node_is_on_a_row_or_counted_in_one() -> None:
+    """With all branches open: no node is told twice or left out, at any moment of a growing tree."""
+    state, board = RunState(), Board()
+    for number, event in enumerate(big_search(300)):
+        state = state.apply(event)
+        board.catch_up(state)
+        if number % 97 == 0 and state.searches:
+            nodes = [board.key_of("cha:1:m0", node) for node in state.searches["cha:1:m0"].nodes]
+            layer = Key("", "cha:1:m0")
+            rows = rows_of(board, PLACE, {(key, False) for key in [layer, *nodes]})
+            told = [key for row in rows for key in (row.folded or (row.key,)) if key and key.node >= 0]
+            assert sorted(told) == nodes
 
 
 def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
-    """The line of the design, with its interval where there is room."""
-    state = fold(story())
-    view = state.searches["cha:1:m0"]
-    rows = {row.key: row for row in rows_of(view)}
+    """A bar with its bound and a word; green is for what is shown alone."""
+    state, board = _tree(story())
+    layer = Key("", "cha:1:m0")
+    opened = {(key, False) for key in (layer, *(Key("", "cha:1:m0", node) for node in (0, 1)))}
 
-    def line(row: Row, wide: bool, is_open: bool = True, judged: Judged = state.judged) -> Text:
-        return row_text(view, row, judged=judged, wide=wide, is_open=is_open)
+    def lines(state: RunState) -> dict[str, Text]:
+        drawn = [row_text(state, board, PLACE, row, 100, 0) for row in rows_of(board, PLACE, opened)]
+        return {line.plain.strip(" │├└─").split(" E ")[0]: line for line in drawn}
 
-    agonist = line(rows[Key("node", 4)], wide=True)
-    assert agonist.plain == "    ● m0.17 E .44 [.31,.56] SHOWN"
-    assert {str(span.style) for span in agonist.spans} >= {"bold green"}
-    unjudged = line(rows[Key("node", 4)], wide=False, judged={})
-    assert unjudged.plain == "    ○ m0.17 E .44 REACHES τ"
-    assert "green" not in str(unjudged.spans)
-    assert line(rows[Key("node", 0)], wide=False).plain == "▾ m0.0 … m0.63 U=64 E .91 OPEN"
-    folded = line(rows[Key("elided", 1)], wide=True, is_open=False)
-    assert folded.plain.strip() == "▸ 1 pruned group, 1 dropped unit (17 units, UCB<.20) · Space shows"
+    told = lines(state)
+    assert list(told)[:6] == [
+        "192 channels, 1→0",
+        "layer 0 · 7 tested · 1 reach 20 %",
+        "▾ m0.0 … m0.63 (64) █████████ 91 % opened",
+        "▾ m0.0 … m0.31 (32) ███████▊ 78 % opened, at most 90 %",
+        "● m0.17 ████▍ 44 % shown, at most 56 %",
+        "◦ m0.18 █▎ 12 % not ruled out, at most 24 %",
+    ]
+    assert "17 units ruled out, 1 group among them" in told
+    green = [line.plain for line in told.values() if any("green" in str(span.style) for span in line.spans)]
+    assert len(green) == 1
+    assert "m0.17" in green[0]
+    unjudged = lines(replace(state, judged={}))
+    assert "○ m0.17 ████▍ 44 % reaches τ, at most 56 %" in unjudged
+    assert not any("green" in str(span.style) for line in unjudged.values() for span in line.spans)
 
 
 def test_search_goes_round_and_reasons_name_their_numbers() -> None:
     """Finding by name starts after the cursor; each verdict has its sentence."""
-    view = fold(story()).searches["cha:1:m0"]
-    assert [find_row(view, "M0.1", after) for after in (-1, 4, 6)] == [3, 5, 3]
-    assert find_row(view, "m7", -1) is None
-    assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, 2)
-    assert "below τ .20, so it was pruned with all its units" in why_opened(view, 2)
-    assert "single unit" in why_opened(view, 4)
+    state, board = _tree(story())
+    keys = [Key("", "cha:1:m0", node) for node in range(7)]
+    assert [find_row(board, PLACE, "M0.1", after) for after in (None, keys[4], keys[6])] == [
+        keys[3],
+        keys[5],
+        keys[3],
+    ]
+    assert find_row(board, PLACE, "m7", None) is None
+    view = state.searches["cha:1:m0"]
+    assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, view.nodes[2])
+    assert "at most 15 %, below 20 %: ruled out with all its units" in why_opened(view, view.nodes[2])
+    assert "which reaches 20 %: not ruled out" in why_opened(view, view.nodes[4])
 
 
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:
@@ -382,34 +363,16 @@ def test_what_the_other_run_never_searched_is_no_difference() -> None:
         assert ("not searched by the other" in both.sentence) == (held == "left")
 
 
-def test_progress_says_cost_against_price_and_brute_force() -> None:
-    """The line of the design."""
-    assert progress(fold(story()), 190.0) == "21/~1,840 ablations · 11% of brute · 3:10"
+def test_progress_says_cost_against_price() -> None:
+    """What was tested, of how much at most, and what the model got right."""
+    assert progress(fold(story()), 190.0) == "21 of at most 1,840 tests · 2,000 records, 79 % right · 3:10"
 
 
-def test_figures_say_every_number_they_draw() -> None:
-    """Counts stand beside the bars; without data a sentence stands there."""
-    singles = {(e.search, e.units): e.node for e in story() if isinstance(e, NodeTested) and e.size == 1}
-    drawn = figures(fold(story()), singles, None, 100).plain
-    assert "m1 0→1" in drawn
-    assert drawn.count("28/64") == 6
-    assert "nothing is localized yet" in figures(RunState(), {}, None, 100).plain
-
-
-def test_coverage_of_layers_grows_with_the_events() -> None:
-    """Nothing before the first count; then the latest count of each layer and regime, with its bar."""
-    counts = [(1, "m1", 3, 50), (1, "m1", 8, 100), (0, "m1", 0, 100)]
-    told = [LayerCovered(regime=b, layer=layer, flipped=k, n=n) for b, layer, k, n in counts]
-    state = fold(story())
-    assert "counted once the search has ended" in "\n".join(line.plain for line in coverage(state, 100))
-    for event in told:
-        state = state.apply(event)
-    lines = [line.plain.split() for line in coverage(state, 100)[1:]]
-    assert [(line[0], line[1], line[-1]) for line in lines] == [
-        ("m1", "1→0", "8/100"),
-        ("m1", "0→1", "0/100"),
-    ]
-    assert lines[0][2] == bar(0.08, 24).strip()
+def test_stages_are_five_parts_of_which_one_is_at_work() -> None:
+    """Those before it are ticked; at the end all are."""
+    told = story()
+    for moment, marks in ((3, "▶○○○○"), (12, "✓▶○○○"), (len(told), "✓✓✓✓✓")):
+        assert "".join(part.plain[0] for part in rail(fold(told[:moment]))) == marks
 
 
 def _one_unit_events(unit: str, flips: tuple[int, int]) -> list[Event]:
@@ -492,7 +455,7 @@ def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
     made = card(state, state.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
     assert made.style == ""
     (green,) = [span for span in made.spans if "green" in str(span.style)]
-    assert made.plain[green.start : green.end] == "● SHOWN"
+    assert made.plain[green.start : green.end] == "● shown"
     unjudged = replace(state, judged={})
     made = card(unjudged, unjudged.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
     assert "green" not in str(made.spans)
@@ -542,17 +505,17 @@ def test_files_that_cannot_be_written_are_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("size", "how"),
     [
-        ((120, 40), Arrangement.COLUMNS),
-        ((119, 40), Arrangement.TABBED),
-        ((80, 24), Arrangement.TABBED),
-        ((79, 24), Arrangement.SINGLE),
+        ((120, 40), Arrangement.TOGETHER),
+        ((80, 24), Arrangement.TOGETHER),
+        ((75, 24), Arrangement.SINGLE),
+        ((80, 19), Arrangement.SINGLE),
         ((40, 10), Arrangement.SINGLE),
         ((39, 40), Arrangement.TINY),
         ((120, 9), Arrangement.TINY),
     ],
 )
 def test_the_size_decides_the_arrangement(size: tuple[int, int], how: Arrangement) -> None:
-    """The borders of the design."""
+    """From 76×20 all stand together."""
     assert arrangement(*size) is how
 
 
@@ -561,12 +524,10 @@ def test_the_pane_asked_for_is_always_on_show_and_chat_stays_where_there_is_room
     draw = random.Random(2)
     for _ in range(200):
         chosen = draw.sample(PANES, k=len(PANES))
-        for how in (Arrangement.COLUMNS, Arrangement.TABBED, Arrangement.SINGLE):
-            shown = panes_shown(how, chosen, False)
-            assert chosen[-1] in shown
-            assert len(shown) == {Arrangement.COLUMNS: 3, Arrangement.TABBED: 2, Arrangement.SINGLE: 1}[how]
-            assert "chat" in shown or how is Arrangement.SINGLE
-        assert panes_shown(Arrangement.COLUMNS, chosen, True) == {chosen[-1]}
+        assert panes_shown(Arrangement.SINGLE, chosen, False) == {chosen[-1]}
+        shown = panes_shown(Arrangement.TOGETHER, chosen, False)
+        assert {chosen[-1], "map", "found", "chat"} <= shown
+        assert panes_shown(Arrangement.TOGETHER, chosen, True) == {chosen[-1]}
 
 
 def test_every_command_is_done_by_its_screen_or_the_app_and_no_key_means_two_things() -> None:
@@ -644,10 +605,10 @@ def test_the_app_starts_without_torch_or_the_engine(tmp_path: Path) -> None:
     assert ran.stdout.strip() == "[] []"
 
 
-def test_a_search_view_of_a_started_run_has_no_rows() -> None:
-    """Before the first test there is nothing to show, and nothing fails."""
-    state = fold([run_started(), SearchStarted(search="cha:1:m0", regime=1, layer=0, units=9)])
-    assert rows_of(state.searches["cha:1:m0"]) == []
+def test_a_run_that_has_only_begun_has_one_row() -> None:
+    """Before the first question there is nothing to show, and nothing fails."""
+    _, board = _tree([run_started(), SearchStarted(search="cha:1:m0", regime=1, layer=0, units=9)])
+    assert [row.key for row in rows_of(board, PLACE, set())] == [None]
 
 
 def test_a_run_that_is_read_says_first_what_was_found(

@@ -81,7 +81,7 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     """Demo, stop, resume, the strongest unit, why, verify, save, quit; nothing paints over the screen."""
     terminal.sees("no runs yet", "demo")
     terminal.press("d")
-    terminal.sees("LIVE", "behaviour")
+    terminal.sees("▶ ANSWERS")
     terminal.press("Escape")
     terminal.sees("press Esc again to stop the search")
     terminal.press("Escape")
@@ -89,8 +89,8 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.press("C-r")
     terminal.sees("DONE", "finished")
     assert "Traceback" not in terminal.text
-    terminal.press("F3")
-    terminal.sees("[F3 tree]", "SHOWN")
+    terminal.sees("shown", "at least")
+    terminal.press("3", "Up", "Down")
     terminal.press("w")
     terminal.until(lambda text: "✓ ok" in text or "grade" in text, "the answer to why")
     terminal.press("F2")
@@ -99,7 +99,7 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.reads_on_to("How sure.")
     terminal.type("/verify last")
     terminal.sees("match")
-    terminal.press("F3", "e")
+    terminal.press("Escape", "e")
     terminal.sees("written to")
     terminal.press("C-q")
     text = terminal.sees("EXIT 0", "written:")

@@ -26,9 +26,10 @@ from tui.seconds import clock
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
+from tui.unit_map import MapPane
 from tui.working_app import WorkingApp
 
-Pane = TreePane | TextTable | ReadingPane | ChatPane
+Pane = MapPane | TreePane | TextTable | ReadingPane | ChatPane
 _FAR = 1_000_000
 _OF_A_SCREEN_ON_SHOW = (events.Mount, events.ScreenResume, events.Resize, events.Timer, events.Key)
 TWICE_SECONDS = 3.0

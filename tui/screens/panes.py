@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from functools import partialmethod
-from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -14,34 +13,27 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui.chat_pane import ChatPane
+from tui.found import FOUND_HELP
 from tui.rule_rows import HEADER
 from tui.screens.common import CommandScreen, Line
-from tui.text_panes import CARD_HELP, FIGURES_HELP, RULES_HELP, ReadingPane, TextTable
+from tui.text_panes import RULES_HELP, ReadingPane, TextTable
 from tui.tree_pane import TreePane
-from tui.words import said
+from tui.unit_map import MapPane
 
-ROOM_FOR_TITLES = 50
-"""Columns below which the line of panes names only the one on show."""
-_TITLES = {
-    "tree": "F3 tree",
-    "rules": "F4 rules",
-    "figures": "F5 figures",
-    "card": "F6 card",
-    "chat": "F2 chat",
-}
-PANES = ("tree", "rules", "figures", "card", "chat")
-"""In the order in which they are named on the screen."""
-WIDE, TABS = 120, 80
-LEAST_WIDTH, LEAST_HEIGHT = 40, 10
+PANES = ("map", "found", "tree", "rules", "chat")
+"""By their keys 1 to 5."""
+TITLES = {"map": "map", "found": "found", "tree": "tree", "rules": "rules", "chat": "log and questions"}
+BORDERS, TALL, LEAST_WIDTH, LEAST_HEIGHT = 100, 28, 40, 10
+"""Columns from which panes have borders, rows from which map and log are whole, and the least that is drawn on."""
+FULL = (76, 20)
+"""Columns and rows from which all panes stand together."""
 
 
 class Arrangement(Enum):
     """The value is the style class of the screen."""
 
-    COLUMNS = "columns"
-    """Two columns: tree, rules or figures, and the card; chat below."""
-    TABBED = "tabbed"
-    """One of tree, rules, figures and card; chat below."""
+    TOGETHER = "together"
+    """Map beside what was found, tree or rules below, the log and a line to ask in at the foot."""
     SINGLE = "single"
     """One pane at a time."""
     TINY = "tiny"
@@ -52,52 +44,44 @@ def arrangement(width: int, height: int) -> Arrangement:
     """The arrangement of a terminal of so many columns and rows."""
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Arrangement.TINY
-    if width < TABS:
-        return Arrangement.SINGLE
-    return Arrangement.COLUMNS if width >= WIDE else Arrangement.TABBED
+    return Arrangement.TOGETHER if width >= FULL[0] and height >= FULL[1] else Arrangement.SINGLE
 
 
 def panes_shown(how: Arrangement, chosen: Sequence[str], maximised: bool) -> frozenset[str]:
-    """The panes on show; `chosen` are those asked for, the latest last, and hold one of each kind."""
+    """The panes on show; `chosen` are those asked for, the latest last, and hold every pane."""
     if how is Arrangement.TINY:
         return frozenset()
     if maximised or how is Arrangement.SINGLE:
         return frozenset({chosen[-1]})
-    left = ("tree", "rules", "figures")
-    if how is Arrangement.COLUMNS:
-        return frozenset({_latest(chosen, left), "card", "chat"})
-    return frozenset({_latest(chosen, (*left, "card")), "chat"})
-
-
-def _latest(chosen: Sequence[str], among: Sequence[str]) -> str:
-    return next(pane for pane in reversed(chosen) if pane in among)
+    if chosen[-1] == "chat":
+        return frozenset({"map", "found", "chat"})
+    return frozenset({"map", "found", "chat", max(("tree", "rules"), key=chosen.index)})
 
 
 class PanedScreen(CommandScreen):
     """A screen of the five panes; what they show is the business of `RunView`."""
 
-    panes: ClassVar[tuple[str, ...]] = PANES
-
     def __init__(self) -> None:
         super().__init__()
-        self.chosen: list[str] = ["card", "chat", "tree"]
-        """Panes asked for, the latest last."""
+        self.chosen: list[str] = ["chat", "rules", "found", "map", "tree"]
+        """The panes, the one asked for last behind all others."""
         self.maximised = False
 
     def compose(self) -> ComposeResult:
         yield Line(id="headline", classes="title")
-        yield Line(id="tabs")
-        with Horizontal(id="upper"):
-            yield TreePane(id="tree")
-            yield TextTable(HEADER, RULES_HELP, id="rules")
-            yield ReadingPane(FIGURES_HELP, id="figures")
-            yield ReadingPane(CARD_HELP, id="card")
-        yield ChatPane(id="chat")
         yield Line(id="progress")
+        with Horizontal(id="upper"):
+            yield MapPane(id="map")
+            yield ReadingPane(FOUND_HELP, id="found")
+        yield TreePane(id="tree")
+        yield TextTable(HEADER, RULES_HELP, id="rules")
+        yield ChatPane(id="chat")
         yield Line(id="status", classes="status")
         yield Static("too small a terminal: use `mecharule run … --display plain`", id="tiny", markup=False)
 
     def on_mount(self) -> None:
+        for number, pane in enumerate(PANES, 1):
+            self.query_one(f"#{pane}").border_title = f"{number} {TITLES[pane]}"
         self.place_panes()
         self.query_one(TreePane).focus()
         self.call_after_refresh(self.draw)
@@ -107,12 +91,17 @@ class PanedScreen(CommandScreen):
 
     @property
     def arrangement(self) -> Arrangement:
-        return arrangement(self.app.size.width, self.app.size.height)
+        return arrangement(*self.app.size)
 
     @property
     def shown(self) -> frozenset[str]:
         """The panes on show."""
-        return panes_shown(self.arrangement, self.chosen, self.maximised) & frozenset(self.panes)
+        return panes_shown(self.arrangement, self.chosen, self.maximised)
+
+    @property
+    def map_rows(self) -> int:
+        """Rows that the map would fill."""
+        return 11
 
     def on_resize(self, event: Resize) -> None:
         self.place_panes()
@@ -120,28 +109,23 @@ class PanedScreen(CommandScreen):
 
     def place_panes(self) -> None:
         """Show the panes that fit and were asked for."""
-        how, shown = self.arrangement, self.shown
+        how, shown, (width, height) = self.arrangement, self.shown, self.app.size
         for each in Arrangement:
             self.set_class(each is how, each.value)
-        self.set_class(self.maximised, "maximised")
-        self.set_class(self.chosen[-1] == "chat", "talking")
+        bordered = how is Arrangement.TOGETHER and width >= BORDERS
+        self.set_class(bordered, "bordered")
         for pane in PANES:
             self.query_one(f"#{pane}").display = pane in shown
-        tiny = how is Arrangement.TINY
-        for line in ("headline", "tabs", "progress", "status", "upper"):
-            self.query_one(f"#{line}").display = not tiny and (line != "upper" or shown != {"chat"})
-        self.query_one("#tiny").display = tiny
-        self._say_tabs(shown)
-
-    def _say_tabs(self, shown: frozenset[str]) -> None:
-        """The panes by key; those on show in brackets, so that it needs no colour."""
-        text = said("")
-        short = self.app.size.width < ROOM_FOR_TITLES
-        for pane in self.panes:
-            key, name = _TITLES[pane].split()
-            title = key if short and pane not in shown else f"{key} {name}"
-            text.append(f"[{title}]" if pane in shown else f" {title} ", "bold" if pane in shown else "dim")
-        self.query_one("#tabs", Line).say(text)
+        for line in ("headline", "progress", "status"):
+            self.query_one(f"#{line}").display = how is not Arrangement.TINY
+        self.query_one("#tiny").display = how is Arrangement.TINY
+        upper, chat = self.query_one("#upper"), self.query_one("#chat")
+        upper.display = bool({"map", "found"} & shown)
+        log = (3 if height < TALL else 5) + bordered
+        room = height - 3 - (5 if height < TALL else 9) - log
+        fits = len(shown) > 1
+        upper.styles.height = min(self.map_rows + 2 * bordered, room) if fits else "1fr"
+        chat.styles.height = log if fits and self.chosen[-1] != "chat" else "1fr"
 
     def choose(self, pane: str) -> None:
         """Bring a pane to the front and work in it."""
@@ -151,10 +135,10 @@ class PanedScreen(CommandScreen):
         self.set_focus(self.query_one("#ask" if pane == "chat" else f"#{pane}"))
         self.call_after_refresh(self.draw)
 
+    do_pane_map = partialmethod(choose, "map")
+    do_pane_found = partialmethod(choose, "found")
     do_pane_tree = partialmethod(choose, "tree")
     do_pane_rules = partialmethod(choose, "rules")
-    do_pane_figures = partialmethod(choose, "figures")
-    do_pane_card = partialmethod(choose, "card")
     do_pane_chat = partialmethod(choose, "chat")
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
@@ -165,7 +149,5 @@ class PanedScreen(CommandScreen):
 
     def pane_of(self, widget: Widget | None) -> str | None:
         """The pane that a widget is in."""
-        for each in widget.ancestors_with_self if widget else ():
-            if each.id in self.panes:
-                return each.id
-        return None
+        around = widget.ancestors_with_self if widget else ()
+        return next((each.id for each in around if each.id in PANES), None)

@@ -12,7 +12,6 @@ from mecharule_ops.events import Event
 from mecharule_ops.state.run_state import RunState
 from tui.character_charts import bar
 from tui.screens.common import Line, fitted, hint_parts
-from tui.screens.panes import PANES
 from tui.screens.view import RunView
 from tui.session import Session
 from tui.tree_pane import TreePane
@@ -55,7 +54,6 @@ class ReplayScreen(RunView):
     """A recorded run with a place in time."""
 
     NAME = "replay"
-    panes = tuple(pane for pane in PANES if pane != "chat")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -76,7 +74,7 @@ class ReplayScreen(RunView):
 
     def draw_lines(self) -> None:
         total = len(self.timeline)
-        self.query_one("#headline", Line).say(headline(self.state, "REPLAY", ""))
+        self.query_one("#headline", Line).say(headline(self.state, "REPLAY", "", self.app.size.width))
         line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
         self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
@@ -103,8 +101,8 @@ class ReplayScreen(RunView):
         self.go(len(self.timeline))
 
     def do_why_opened(self) -> None:
-        node, view = self.query_one(TreePane).node, self.view
-        if view is None or node is None or node not in view.nodes:
+        key = self.query_one(TreePane).key
+        if key is None or key.node < 0:
             self.app.tell("move the cursor of the tree to a group or unit first")
             return
-        self.app.tell(why_opened(view, node))
+        self.app.tell(why_opened(self.board.view(key.search), self.board.node(key)))

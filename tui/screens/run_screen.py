@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-import time
-from collections import deque
 from functools import partial
 
+from rich.text import Text
+
 from mecharule_ops.state.run_state import RunState
+from tui.character_charts import bar
 from tui.chat_pane import ChatPane
-from tui.screens.common import Line, PressedTwice, fitted, hint_parts
+from tui.found import shown_units
+from tui.screens.common import Line, PressedTwice, SearchPopup, fitted, hint_parts
 from tui.screens.compare_screen import CompareScreen, Side
 from tui.screens.panes import Arrangement
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.talking import Talking
 from tui.session import Session
-from tui.text_panes import TextTable
 from tui.tree_pane import TreePane
-from tui.words import Activity, activity_word, arrow, headline, progress, status_line
+from tui.words import (
+    SPINNER,
+    Activity,
+    activity_word,
+    arrow,
+    headline,
+    progress,
+    share_done,
+    status_line,
+    time_left,
+)
 
 FLUSHES_A_SECOND = 8
-PACE_SECONDS = 5.0
-"""The pace in the header is over this long."""
+TURNS_A_SECOND = 4
+"""How often what is at work turns and blinks while tests run."""
 
 
 class RunScreen(Talking):
@@ -37,7 +49,6 @@ class RunScreen(Talking):
         self._turns = 0
         """Turns of the session that the chat has."""
         self._stopping = PressedTwice()
-        self._paces: deque[tuple[float, int]] = deque()
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -54,54 +65,49 @@ class RunScreen(Talking):
                 chat.to_last()
             self._turns += 1
         latest = (session.state, session.activity, session.findings)
-        if not self.frozen and any(
-            a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True)
-        ):
-            self._drawn = latest
+        is_new = any(a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True))
+        turned = int(session.clock() * TURNS_A_SECOND) if session.busy else 0
+        if not self.frozen and (is_new or turned != self.tick):
+            self._drawn, self.tick = latest, turned
             self.state = session.state
             self.draw()
         else:
             self.draw_lines()
 
     def draw_lines(self) -> None:
-        session, state = self.session, self.session.state
+        session, state, width = self.session, self.session.state, self.app.size.width
         word = "FROZEN" if self.frozen else activity_word(session.activity, state)
-        self.query_one("#headline", Line).say(headline(state, word, self._pace()))
+        self.query_one("#headline", Line).say(headline(state, word, time_left(session.left), width))
         how = status_line(state, session.activity, session.failure)
-        narrow = self.arrangement is Arrangement.SINGLE
-        first, second = progress(state, session.elapsed), how
-        parts = [second, first] if narrow or session.activity is Activity.FAILED else [first, second]
-        self.query_one("#progress", Line).say(f" {' · '.join(parts)}")
-        self.query_one("#status", Line).say(fitted(self._keys(narrow), self.app.size.width))
+        spin = f"{SPINNER[self.tick % len(SPINNER)]} " if session.busy else ""
+        line, share = Text(no_wrap=True), share_done(state) if session.busy else None
+        if share is not None and width >= 100:
+            line.append(f" {bar(share, 24, '·')}", "bold")
+        first, second = f"{spin}{how}" if how else "", progress(state, session.elapsed)
+        parts = [first, second] if session.busy or self.arrangement is Arrangement.SINGLE else [second, first]
+        if session.activity is Activity.FAILED:
+            parts = [first, second]
+        line.append(f" {' · '.join(filter(None, parts))}")
+        self.query_one("#progress", Line).say(line)
+        self.query_one("#status", Line).say(fitted(self._keys(), width))
 
-    def _keys(self, narrow: bool) -> list[str]:
-        words = {
-            "tool-output": "output",
+    def _keys(self) -> list[str]:
+        words = {"pane-map": "map", "pane-found": "found", "pane-tree": "tree", "pane-rules": "rules"}
+        words |= {
+            "pane-chat": "ask",
             "why-unit": "why",
-            "pane-chat": "chat",
             "back": "back",
             "investigate": "find out",
+            "try-prompt": "try",
         }
+        names = ["pane-map", "pane-found", "pane-tree", "pane-rules", "pane-chat", "card"]
         if self.session.busy:
             words["back"] = "stop"
-            names: tuple[str, ...] = ("back", "pane-chat", "freeze", "tool-output", "help")
+            names += ["follow", "freeze", "back", "help"]
         else:
-            then = ("investigate", "report") if self.session.state.finished else ("report", "resume")
-            names = ("back", "pane-chat", "why-unit", "replay", "ledger", *then, "help")
-        model = [] if narrow else [f"LLM {self.app.backend.provider}"]
-        return [*model, *hint_parts("run", names, words)]
-
-    def _pace(self) -> str:
-        """` 6/s`: ablations a second over the last few."""
-        if not self.session.busy:
-            self._paces.clear()
-            return ""
-        now, cost = time.monotonic(), self.session.state.cost
-        self._paces.append((now, cost.group_evaluations if cost else 0))
-        while now - self._paces[0][0] > PACE_SECONDS:
-            self._paces.popleft()
-        (begin, before), (_, after) = self._paces[0], self._paces[-1]
-        return f" {(after - before) / (now - begin):.0f}/s" if after > before and now > begin else ""
+            then = ["report"] if self.session.state.finished else ["resume"]
+            names += ["why-unit", "try-prompt", "verify-unit", "investigate", *then, "replay", "back", "help"]
+        return hint_parts("run", names, words)
 
     @property
     def latest(self) -> RunState:
@@ -115,10 +121,13 @@ class RunScreen(Talking):
             self.do_maximise()
         elif self.give_up():
             self.app.tell("the model was stopped; what is known without it follows")
+        elif self.pane_of(self.focused) == "chat":
+            self.choose("tree")
+        elif self.filter or self.picked:
+            self.filter = ""
+            self.do_follow()
         elif self.session.busy:
             self._stop_when_twice()
-        elif self.pane_of(self.focused) == "chat" and self.arrangement is not Arrangement.SINGLE:
-            self.choose("tree")
         else:
             super().do_back()
 
@@ -143,15 +152,6 @@ class RunScreen(Talking):
             self._turns = 0
             self.query_one(TreePane).follow()
 
-    @property
-    def unit(self) -> str | None:
-        """The unit under the cursor of the rules table or the tree."""
-        if isinstance(self.moved, TextTable):
-            return self.moved.selected[0] if self.moved.selected else None
-        node, view = self.query_one(TreePane).node, self.view
-        seen = view.nodes.get(node) if view and node is not None else None
-        return seen.units if seen and seen.size == 1 else None
-
     def do_why_unit(self) -> None:
         self._about_unit("/why {unit}")
 
@@ -168,6 +168,18 @@ class RunScreen(Talking):
             return
         self.choose("chat")
         self.say(line.format(unit=self.unit))
+
+    def do_try_prompt(self, prompt: str = "") -> None:
+        """A prompt of one's own, with the unit and without it."""
+        unit = self.unit or next((judged.neuron for judged in shown_units(self.state)), None)
+        if unit is None:
+            self.app.tell("move the cursor to a single unit first")
+        elif prompt:
+            self.choose("chat")
+            self.say(f"/flip {unit} --prompt {shlex.quote(prompt)} --yes")
+        else:
+            asked = SearchPopup(f"A prompt to try with {unit} on and off, in the table or not:")
+            self.app.push_screen(asked, lambda typed: self.do_try_prompt(typed) if typed else None)
 
     def do_replay(self) -> None:
         if self.session.busy:

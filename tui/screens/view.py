@@ -1,4 +1,4 @@
-"""A run on its panes, live and replayed alike: what a snapshot draws, and searching, copying, saving, turning."""
+"""A run on its panes, live and replayed alike: what a snapshot draws, and searching, copying, saving."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from functools import partialmethod
 from textual.widgets import DataTable
 
 from mecharule_ops.plain_text import plain
+from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_id import CHA, SearchId
-from mecharule_ops.state.search_view import SearchView
-from tui.character_charts import figures
+from tui.found import found_text, shown_units
 from tui.neuron_card import card
 from tui.rule_rows import AT_LEAST, HEADER, arranged, rule_rows
 from tui.screens.common import Pane, SearchPopup
 from tui.screens.ledger_screen import LedgerScreen
-from tui.screens.panes import PanedScreen
+from tui.screens.panes import TALL, PanedScreen
 from tui.session import Session, ranked
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
-from tui.words import arrow, said
+from tui.unit_map import MapPane
+from tui.words import arrow, counted, noun_of
 
 
 class RunView(PanedScreen):
@@ -30,8 +30,12 @@ class RunView(PanedScreen):
         self.session = session
         self.state = RunState()
         """The snapshot on show."""
-        self.search: str | None = None
-        """The search chosen by the person; None follows the work."""
+        self.board = Board()
+        self.tick = 0
+        self.turned: Place | None = None
+        """The kind and direction chosen by the person; None follows the work."""
+        self.picked: Key | None = None
+        """The node whose card stands in place of what was found."""
         self.sorted_by = AT_LEAST
         self.filter = ""
 
@@ -41,34 +45,41 @@ class RunView(PanedScreen):
         return self.state
 
     @property
-    def view(self) -> SearchView | None:
-        """The search on show: the chosen one, else where the work is."""
-        if self.search is not None and self.search in self.state.searches:
-            return self.state.searches[self.search]
-        return self._followed()
+    def place(self) -> Place | None:
+        """The kind of unit and direction on show: the chosen one, else where the work is, else where most is shown."""
+        if self.turned in self.board.places:
+            return self.turned
+        best = next(iter(ranked(self.state)), None) if self.state.finished else None
+        search = best.search if best else self.state.latest[0] if self.state.latest else None
+        return self.board.place_of(search) if search else next(iter(self.board.places), None)
 
-    def _followed(self) -> SearchView | None:
-        """While the search runs, the first that is not done; then the one with the first unit."""
-        views = list(self.state.searches.values())
-        running = [view for view in views if view.result is None]
-        if running and not self.state.finished and self.session.busy:
-            return max(running, key=lambda view: (view.counts.tested > 0, view.counts.split))
-        best = next(iter(ranked(self.state)), None)
-        return self.state.searches[best.search] if best else views[0] if views else None
+    @property
+    def map_rows(self) -> int:
+        layers = self.board.places.get(self.place, {}) if self.place else {}
+        units = max((len(layer.fates) for layer in layers.values()), default=9)
+        legend = self.app.size.height >= TALL
+        return 2 + legend + max(9, min(len(layers), units, 16))
 
     def draw(self) -> None:
         """Draw the snapshot on the panes on show."""
         if not self.app.holds(self):
             return
-        tree, view = self.query_one(TreePane), self.view
-        tree.show(view, self.state.judged, self._favourite(view))
-        tree.border_title = self.search_name(view)
+        before = self.map_rows
+        self.board.catch_up(self.state)
+        if self.map_rows != before:
+            self.place_panes()
+        place, tree, units = self.place, self.query_one(TreePane), self.query_one(MapPane)
+        shown = next(iter(shown_units(self.state, place)), None) if self.state.finished else None
+        tree.show(
+            self.state, self.board, place, self.tick, self._key(shown.neuron, shown.regime) if shown else None
+        )
+        units.show(self.state, self.board, place, self.tick)
+        if place is not None:
+            many = sum(len(layer.fates) for layer in self.board.places[place].values())
+            units.border_title = f"1 {counted(many, noun_of(place.letter))}, {arrow(place.regime)}"
         if "rules" in self.shown:
             self.query_one("#rules", TextTable).show(self.rule_cells)
-        self._draw_card()
-        if "figures" in self.shown:
-            pane = self.query_one("#figures", ReadingPane)
-            pane.show(figures(self.state, self.session.singles, self.on_file.findings, pane.size.width))
+        self._draw_side()
         self.draw_lines()
 
     @property
@@ -77,39 +88,51 @@ class RunView(PanedScreen):
         rows = rule_rows(self.state, self.on_file.findings)
         return [row.cells for row in arranged(rows, self.sorted_by, self.filter)]
 
-    def _favourite(self, view: SearchView | None) -> int | None:
-        """The node of the first unit of a search that has ended."""
-        if view is None or (view.result is None and not self.state.finished):
-            return None
-        best = next((found for found in ranked(self.state) if found.search == view.search), None)
-        return self.session.singles.get((best.search, best.neuron)) if best else None
-
-    def _draw_card(self) -> None:
-        pane, (view, node) = self.query_one("#card", ReadingPane), self.at_cursor
-        if "card" not in self.shown:
-            return
-        if view is None or node is None or node not in view.nodes:
+    def _draw_side(self) -> None:
+        """The card of what was picked, else what was found."""
+        pane, key = self.query_one("#found", ReadingPane), self.picked
+        if key is not None and key.search in self.state.searches:
+            pane.border_title = "2 card · f for what was found"
             pane.show(
-                said("Move the cursor of the tree to a group or unit, or of the rules to a unit.", "dim")
+                card(self.state, self.state.searches[key.search], key.node, self.on_file, pane.size.width)
             )
             return
-        pane.show(card(self.state, view, node, self.on_file, pane.size.width))
+        pane.border_title = "2 found so far" if not self.state.finished else "2 found"
+        pane.show(found_text(self.state, self.board, self.place, pane.size.width - 2, self.on_file.headline))
 
-    @property
-    def at_cursor(self) -> tuple[SearchView | None, int | None]:
-        """Search and node under the cursor: of the rules where they were looked at last, else of the tree."""
-        row = self.query_one("#rules", TextTable).selected
-        last = next(pane for pane in reversed(self.chosen) if pane in ("tree", "rules", "figures"))
-        if last != "rules" or row is None:
-            return self.view, self.query_one(TreePane).node
-        rows = ((each, (plain(each.neuron), arrow(each.regime))) for each in ranked(self.state))
-        unit = next((each for each, name in rows if name == row[:2]), None)
-        if unit is None:
-            return None, None
-        return self.state.searches[unit.search], self.session.singles.get((unit.search, unit.neuron))
+    def _pick(self, key: Key | None) -> None:
+        self.picked = key if key is not None and key.node >= 0 else None
+        self._draw_side()
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        self._draw_card()
+        row = self.query_one("#rules", TextTable).selected
+        if row is None or self.here != "rules":
+            return
+        rows = ((each, (plain(each.neuron), arrow(each.regime))) for each in ranked(self.state))
+        unit = next((each for each, name in rows if name == row[:2]), None)
+        self._pick(self._key(unit.neuron, unit.regime) if unit else None)
+
+    def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
+        self._pick(self.query_one(TreePane).key)
+
+    def on_map_pane_picked(self, event: MapPane.Picked) -> None:
+        unit, place = self.query_one(MapPane).unit, self.place
+        self._pick(self._key(unit, place.regime) if unit and place else None)
+
+    def _key(self, unit: str, regime: int) -> Key | None:
+        """The node that tested a unit alone."""
+        found = [
+            Key("", search, node)
+            for (search, name), node in self.session.singles.items()
+            if name == unit and search in self.state.searches and self.state.searches[search].regime == regime
+        ]
+        return next((key for key in found if key.node in self.state.searches[key.search].nodes), None)
+
+    @property
+    def unit(self) -> str | None:
+        """The single unit whose card is on show."""
+        seen = self.state.searches[self.picked.search].nodes[self.picked.node] if self.picked else None
+        return seen.units if seen and seen.size == 1 else None
 
     @property
     def on_file(self) -> Session:
@@ -118,20 +141,6 @@ class RunView(PanedScreen):
 
     def draw_lines(self) -> None:
         """The lines above and below the panes."""
-
-    def search_name(self, view: SearchView | None) -> str:
-        """`CHA tree · m4 1→0 · 3 of 30`."""
-        if view is None:
-            return "CHA tree"
-        names = list(self.state.searches)
-        search = SearchId.parse(view.search)
-        title = "CHA tree" if search.kind == CHA else search.kind
-        return (
-            f"{title} · {search.place} {arrow(view.regime)} · {names.index(view.search) + 1} of {len(names)}"
-        )
-
-    def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
-        self._draw_card()
 
     # commands -----------------------------------------------------------------------------------------
 
@@ -151,19 +160,28 @@ class RunView(PanedScreen):
         self.query_one(TreePane).toggle()
 
     def do_follow(self) -> None:
-        self.search = None
+        self.turned = self.picked = None
         self.query_one(TreePane).follow()
         self.draw()
 
     def _turn(self, step: int) -> None:
-        names = list(self.state.searches)
-        if names:
-            here = names.index(self.view.search) if self.view else 0
-            self.search = names[(here + step) % len(names)]
+        places = list(self.board.places)
+        if self.place in places:
+            self.turned = places[(places.index(self.place) + step) % len(places)]
             self.draw()
 
     do_next_layer = partialmethod(_turn, 1)
     do_previous_layer = partialmethod(_turn, -1)
+
+    def do_card(self) -> None:
+        """The card of the unit under the cursor over the whole screen; closed as it was opened."""
+        if self.maximised:
+            self.do_maximise()
+        elif self.picked is None:
+            self.app.tell("move the cursor of map, tree or rules to a unit first")
+        else:
+            self.choose("found")
+            self.do_maximise()
 
     def do_maximise(self) -> None:
         self.maximised = not self.maximised
@@ -189,7 +207,7 @@ class RunView(PanedScreen):
     def _find_unit(self, text: str) -> None:
         if not text or not self.query_one(TreePane).find(text):
             self.app.tell(
-                f"no tested group of this layer is named {text!r}; its units may be in a pruned group"
+                f"no tested group is named {text!r}; its units may be in a group that was ruled out"
             )
 
     def _filter_rules(self, text: str) -> None:
@@ -205,6 +223,8 @@ class RunView(PanedScreen):
 
     def _copied(self, pane: Pane) -> str:
         """What `y` takes from a pane: a line, a row, a card, the last turn."""
+        if isinstance(pane, MapPane):
+            return pane.unit or ""
         if isinstance(pane, TreePane):
             return pane.line_text(pane.cursor).strip() if pane.rows else ""
         if isinstance(pane, TextTable):

@@ -1,0 +1,234 @@
+"""The run screen on recorded searches: what moves, what is on the screen, what has a name and a colour."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from events_told import run_started
+from tui_driving import Driver, drive
+from tui_story import FakeBackend, story
+from tui_story import tested as node_tested
+
+from mecharule_ops.events import Event, NodeAsked, NodeTested, SearchStarted, UnitJudged
+from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Key, Place
+from mecharule_ops.state.run_state import RunState
+from mecharule_ops.store.event_json import event_from_json
+from tui.found import found_text
+from tui.screens.run_screen import FLUSHES_A_SECOND, RunScreen
+from tui.session import Session
+from tui.tree_pane import TreePane
+from tui.unit_map import MapPane
+from tui.words import Activity
+
+RECORDED = Path(__file__).parent / "recorded"
+STREAMS = ("heads", "channels", "algorithm_1")
+"""Heads of SmolLM2 and channels of arith-tiny by the guided search; the same channels by Algorithm 1."""
+WINDOW = 0.25
+"""Seconds within which a verdict is to be seen."""
+
+
+def recorded(name: str) -> list[tuple[float, Event]]:
+    """(seconds, event) of a recorded run."""
+    lines = lzma.decompress((RECORDED / f"{name}.xz").read_bytes()).decode().splitlines()
+    told = [line.partition(" ") for line in lines]
+    return [(float(at), event_from_json(event)) for at, _, event in told]
+
+
+def folded(events: Sequence[Event]) -> RunState:
+    state = RunState()
+    for event in events:
+        state = state.apply(event)
+    return state
+
+
+def cells(screen: RunScreen) -> list[str]:
+    """What map and tree draw, with its styles."""
+    panes = screen.query_one(MapPane), screen.query_one(TreePane)
+    return [repr([*pane.render_line(y)]) for pane in panes for y in range(pane.size.height)]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", STREAMS)
+def test_verdicts_are_seen_and_the_node_under_test_is_on_the_screen(
+    name: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    """Of a recorded search, with its clock driven: nine verdicts of ten change a cell of map or tree by themselves, and
+    a flush comes within a quarter of a second; the node asked or decided last is on the screen 95 % of the time.
+    """
+    assert 1 / FLUSHES_A_SECOND <= WINDOW
+    told = recorded(name)
+
+    async def script(user: Driver) -> None:
+        session = Session(clock=lambda: 0.0)
+        session.activity = Activity.WORKING
+        screen = RunScreen(session)
+        await user.app.push_screen(screen)
+        seen = verdicts = 0
+        on_screen = time = 0.0
+        tree = screen.query_one(TreePane)
+        for number, (at, event) in enumerate(told):
+            before = cells(screen) if isinstance(event, NodeTested) else []
+            session.show(event)
+            if not isinstance(event, NodeAsked | NodeTested | SearchStarted):
+                continue
+            screen.flush()
+            if before:
+                verdicts += 1
+                seen += cells(screen) != before
+            if session.state.latest is None or number + 1 == len(told):
+                continue
+            last = Key("", *session.state.latest)
+            row = next(
+                (row for row, each in enumerate(tree.rows) if each.key and each.key[1:] == last[1:]), -1
+            )
+            top = tree.scroll_offset.y
+            seconds = told[number + 1][0] - at
+            time += seconds
+            on_screen += seconds * (top <= row < top + tree.size.height)
+        assert verdicts > 40
+        assert seen >= 0.9 * verdicts, (seen, verdicts)
+        assert on_screen >= 0.95 * time, (on_screen, time)
+
+    drive(FakeBackend(tmp_path), script, size)
+
+
+def test_the_board_says_of_every_unit_what_its_search_does() -> None:
+    """Against `settled`, which looks at all nodes: in the middle and at the end of every recorded search, whether the
+    board caught up event by event or at once, or went back in time before.
+    """
+    for name in STREAMS:
+        events = [event for _, event in recorded(name)]
+        grown, state = Board(), RunState()
+        for number, event in enumerate(events):
+            state = state.apply(event)
+            grown.catch_up(state)
+            if number in (len(events) // 2, len(events) - 1):
+                at_once, back = Board(), Board()
+                at_once.catch_up(state)
+                back.catch_up(folded(events))
+                back.catch_up(state)
+                assert grown.places == at_once.places == back.places
+                assert_settled(grown, state)
+
+
+def assert_settled(board: Board, state: RunState) -> None:
+    """Fates and units at work, by looking at every node."""
+    for name, view in state.searches.items():
+        layer = board.places[board.place_of(name)][view.layer]
+        open_ = {
+            unit
+            for node in view.nodes.values()
+            for unit in board.units_of(board.key_of(name, node.node))
+            if node.verdict == "split"
+        }
+        for unit in range(view.units):
+            node = view.settled(unit)
+            kept = node is not None and node.verdict == "kept"
+            reaches = kept and node is not None and state.thresholds.reached_by(node.strength)
+            ruled_out = node is not None and not kept
+            fate = (
+                REACHES
+                if reaches
+                else OPEN
+                if kept
+                else RULED_OUT
+                if ruled_out
+                else OPEN
+                if unit in open_
+                else TO_COME
+            )
+            assert layer.fates[unit] == fate, (name, unit)
+        waiting = {
+            unit
+            for node in view.nodes.values()
+            for unit in board.units_of(board.key_of(name, node.node))
+            if node.verdict is None
+        }
+        assert {unit for unit in range(view.units) if layer.at_work[unit]} == waiting
+
+
+def test_the_steps_of_the_default_search_and_the_layers_of_algorithm_1_are_its_branches() -> None:
+    """One tree for all layers; under a layer its groups, under them their parts down to single units."""
+    for name, steps in (("heads", ["confirm", "sweep", "part"]), ("algorithm_1", [""])):
+        state, board = folded([event for _, event in recorded(name)]), Board()
+        board.catch_up(state)
+        (place,) = board.places
+        assert sorted(key.step for key in board.under(place, None)) == sorted(steps)
+        layers = [layer for step in board.under(place, None) for layer in board.under(place, step)]
+        assert {layer.search for layer in layers} == {
+            name for name, view in state.searches.items() if len(view.nodes)
+        }
+        nodes = [key for layer in layers for key in board.under(place, layer)]
+        for key in nodes:
+            nodes += board.under(place, key)
+        assert len(nodes) == len(set(nodes)) == sum(len(view.nodes) for view in state.searches.values())
+
+
+def test_only_shown_units_have_a_name_and_a_colour(tmp_path: Path) -> None:
+    """Until answers kept aside were asked a unit at τ is counted; then the shown are named, by their bound."""
+    told = [event for _, event in recorded("heads")]
+    first = next(number for number, event in enumerate(told) if isinstance(event, UnitJudged))
+    for events, green in ((told[:first], False), (told, True)):
+        state, board = folded(events), Board()
+        board.catch_up(state)
+        text = found_text(state, board, Place(1, "a"), 60)
+        assert ("a20.h8" in text.plain) == green
+        assert any("green" in str(span.style) for span in text.spans) == green
+    assert text.plain.index("a20.h8") < text.plain.index("a21.h2") < text.plain.index("a23.h3")
+    assert "without a23.h0 (1→0):\n 40 + 44 = 84 → 72" in text.plain
+
+
+def test_a_stage_without_verdicts_says_what_is_computed_and_turns(tmp_path: Path) -> None:
+    """With its own clock: half a second later another sign turns, and the stage stands beside it in words."""
+    now = [0.0]
+
+    async def script(user: Driver) -> None:
+        session = Session(clock=lambda: now[0])
+        session.activity = Activity.WORKING
+        for event in story()[:3]:
+            session.show(event)
+        screen = RunScreen(session)
+        await user.app.push_screen(screen)
+        await user.sees("▶ ANSWERS", "the model answers every prompt 1,000 of 2,000")
+        lines = set()
+        for now[0] in (0.0, 0.25, 0.5):
+            screen.flush()
+            await user.pilot.pause()
+            lines.add(user.text.splitlines()[1][:6])
+        assert len(lines) == 3
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_the_map_cuts_many_units_into_strips_and_picks_the_strongest_of_one(tmp_path: Path) -> None:
+    """A layer of 10,000 units is strips across; the cursor on one of them shows the strongest unit in it."""
+
+    async def script(user: Driver) -> None:
+        session = Session()
+        root = replace(
+            node_tested("cha:1:m0", 0, None, "m0.0 … m0.9999", 10_000, (40, 1), "split"),
+            channels=tuple(range(10_000)),
+        )
+        weak, strong = (
+            replace(
+                node_tested("cha:1:m0", node, 0, f"m0.{unit}", 1, (flips, 1), "kept"),
+                begin=unit,
+                end=unit + 1,
+            )
+            for node, unit, flips in ((1, 30, 20), (2, 33, 30))
+        )
+        started = SearchStarted(search="cha:1:m0", regime=1, layer=0, units=10_000)
+        session.replay([run_started(), started, root, weak, strong])
+        screen = RunScreen(session)
+        await user.app.push_screen(screen)
+        await user.press("1", "right")
+        await user.until(lambda: screen.picked is not None, "a unit under the cursor")
+        assert screen.unit == "m0.33"
+        await user.press("enter")
+        await user.until(lambda: screen.shown == {"found"}, "the card over the whole screen")
+
+    drive(FakeBackend(tmp_path), script)
