@@ -537,7 +537,7 @@ def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) ->
     class Routed(FakeBackend):
         def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
             data = {
-                "tool": {"name": "why", "arguments": {"run": run, "neuron": "m1.17"}},
+                "tools": [{"tool": "why", "arguments": {"run": run, "neuron": "m1.17"}, "ok": True}],
                 "certificates": ["7f3a"],
             }
             return ToolResult(data=data, text="It breaks 28/64 [c:7f3a].")
