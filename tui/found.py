@@ -19,6 +19,8 @@ FOUND_HELP = (
     "change, which chose no unit, and the least that it is (95 %). Others are counted. Enter opens the card of the "
     "unit under the cursor of map, tree or rules."
 )
+FLIPPED = "→"
+"""Stands between an answer before and after."""
 
 WIDE = 42
 """Columns from which a line holds the rate beside its bound."""
@@ -88,7 +90,7 @@ def flip_text(state: RunState, width: int) -> Text:
         before, after = plain(answer.before.strip()), plain(answer.after.strip())
         text.append(f" {plain(answer.prompt)} {before}")
         if answer.flipped:
-            text.append(" → ").append(after, "bold").append("\n")
+            text.append(f" {FLIPPED} ").append(after, "bold").append("\n")
         else:
             text.append(" = unharmed\n", "dim")
     return text

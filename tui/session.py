@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +39,6 @@ from tui.words import Activity
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
     from mecharule_ops.findings.records import Findings, Unit
-
-
-Singles = Mapping[tuple[str, str], int]
-"""(search, printed unit) → id of the node that tested the unit alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

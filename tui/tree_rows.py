@@ -60,8 +60,8 @@ def rows_of(
             under.sort(key=lambda key: [*_STEPS, key.step].index(key.step))
         if parent is None and under and not under[0].step:
             under = [key for each in under for key in (board.under(place, each) if not each.step else [each])]
-        shown = [key for key in under if key in on_way or not _is_quiet(board, place, key)]
-        rest = tuple(key for key in under if key not in set(shown)) if len(shown) < len(under) else ()
+        quiet = {key for key in under if key not in on_way and _is_quiet(board, place, key)}
+        shown, rest = [key for key in under if key not in quiet], tuple(filter(quiet.__contains__, under))
         behind = [Row(parent, folded=rest)] if rest else []
         if rest and (parent, True) in toggled:
             behind, shown = [], under

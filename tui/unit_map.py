@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rich.style import Style
 from rich.text import Text
@@ -26,7 +27,7 @@ MAP_HELP = (
     "opens the card."
 )
 _LEVELS = " ▁▂▃▄▅▆▇█"
-_SHADES = ((0.6, "█"), (0.4, "▓"), (0.0, "▒"))
+_SHADES = ((120, "█"), (80, "▓"), (0, "▒"))
 LEGEND = 12
 """Rows from which one says what the signs are."""
 MARK = Style(reverse=True)
@@ -53,7 +54,8 @@ class Grid:
     across_layers: bool
 
     @classmethod
-    def of(cls, layers: Sequence[int], units: int, width: int, height: int, mark: str) -> Grid:
+    @lru_cache(8)
+    def of(cls, layers: tuple[int, ...], units: int, width: int, height: int, mark: str) -> Grid:
         """The finest grid of a map that fits so many columns and rows."""
         across = len(layers) > height
         room = max(1, width)
@@ -131,8 +133,8 @@ class MapPane(Widget, can_focus=True):
         """The cells at the size that the pane has."""
         units = max((len(layer.fates) for layer in self.units.values()), default=1)
         mark = "head " if self.place and self.place.letter == "a" else ""
-        room = self.size.width - self.NAMES
-        return Grid.of(sorted(self.units), units, room, max(1, self.size.height - 2 - self._has_legend), mark)
+        room, height = self.size.width - self.NAMES, self.size.height - 2 - self._has_legend
+        return Grid.of(tuple(sorted(self.units)), units, room, max(1, height), mark)
 
     @property
     def unit(self) -> str | None:
@@ -143,14 +145,13 @@ class MapPane(Widget, can_focus=True):
         from mecharule_ops.bases import Basis
         from mecharule_ops.types import Neuron
 
+        alone = (len(cell.layers), cell.end - cell.begin) == (1, 1)
         found = [
-            (strength, layer, unit)
+            (strength, layer, cell.begin + at)
             for layer in cell.layers
-            for unit, strength in self.units[layer].strengths.items()
-            if cell.begin <= unit < cell.end
+            for at, strength in enumerate(self.units[layer].strengths[cell.begin : cell.end])
+            if strength or alone
         ]
-        if not found and (len(cell.layers), cell.end - cell.begin) == (1, 1):
-            found = [(0.0, cell.layers[0], cell.begin)]
         basis = next(each for each in Basis if each.letter == self.place.letter)
         return str(Neuron(basis, *max(found)[1:])) if found else None
 
@@ -223,14 +224,12 @@ class MapPane(Widget, can_focus=True):
 
     def _sign(self, cell: Cell) -> tuple[str, str]:
         """The sign of a cell and its style."""
-        counts, strongest, shown = [0] * 4, 0.0, False
+        counts, strongest = [0] * 4, 0
         for number in cell.layers:
             layer = self.units[number]
             for fate in (TO_COME, RULED_OUT, OPEN, REACHES):
                 counts[fate] += layer.fates.count(fate, cell.begin, cell.end)
-            if counts[REACHES]:
-                some = [each for unit, each in layer.strengths.items() if cell.begin <= unit < cell.end]
-                strongest = max([strongest, *some])
+            strongest = max(strongest, max(layer.strengths[cell.begin : cell.end], default=0))
         if counts[REACHES]:
             shown = any(layer in cell.layers and cell.begin <= unit < cell.end for layer, unit in self._shown)
             return next(sign for least, sign in _SHADES if strongest >= least), "bold green" if shown else ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 
 from rich.text import Text
 
@@ -78,11 +77,6 @@ def rate(value: float | None) -> str:
     return sign + (shown[1:] if shown.startswith("0") else "1.0" if shown == "1.00" else shown)
 
 
-def threshold(thresholds: Thresholds) -> str:
-    """What a strength is held against: `.20`."""
-    return rate(thresholds.tau)
-
-
 def signed_rate(value: float | None) -> str:
     """`+.39`, `-.05`."""
     text = rate(value)
@@ -116,25 +110,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-@lru_cache(65536)
-def bounds(flips: int, n: int, alpha: float) -> tuple[float, float]:
-    """One-sided Clopper–Pearson lower and upper bound, each at level 1 − α."""
-    from mecharule_ops.confidence import lower_bound, upper_bound
-
-    return lower_bound(flips, n, alpha), upper_bound(flips, n, alpha)
-
-
 def slices_of(node: NodeView) -> tuple[tuple[str, int, int], tuple[str, int, int]]:
     """The name of each slice of a node, its flips and its examples."""
     return (
         ("D+", node.associated_flips, node.associated_n),
         ("D-", node.unrelated_flips, node.unrelated_n),
     )
-
-
-def node_lower_bound(node: NodeView, thresholds: Thresholds) -> float:
-    """The larger lower bound of the two slices, each at α/2."""
-    return max(bounds(flips, n, thresholds.alpha / 2)[0] for _, flips, n in slices_of(node))
 
 
 class Activity(Enum):

@@ -7,7 +7,7 @@ what was told since, and not on the size of the search.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from mecharule_ops.state.run_state import RunState
@@ -57,8 +57,8 @@ class Layer:
     fates: bytearray
     at_work: bytearray
     """1 where a unit is in a group that was asked and is not decided."""
-    strengths: dict[int, float] = field(default_factory=dict)
-    """Of the units that reach τ."""
+    strengths: bytearray
+    """Of the units that reach τ, in halves of a per cent; 0 of the others."""
 
     def fill(self, units: int) -> None:
         """Make room for so many units."""
@@ -66,6 +66,7 @@ class Layer:
         if more > 0:
             self.fates.extend(bytes(more))
             self.at_work.extend(bytes(more))
+            self.strengths.extend(bytes(more))
 
 
 @dataclass(slots=True)
@@ -158,7 +159,9 @@ class Board:
         self._views[view.search] = view
         self._known.setdefault(view.search, {})
         self._waiting.setdefault(view.search, {})
-        layer = self.places.setdefault(place, {}).setdefault(view.layer, Layer(bytearray(), bytearray()))
+        layer = self.places.setdefault(place, {}).setdefault(
+            view.layer, Layer(bytearray(), bytearray(), bytearray())
+        )
         layer.fill(view.units)
         for node in view.nodes.changed(earlier.nodes if earlier else None):
             known = self._known[view.search].get(node.node) or self._hang(at, place, layer, node, view.search)
@@ -209,4 +212,4 @@ class Board:
             ):
                 layer.fates[unit] = fate
             if reaches:
-                layer.strengths[unit] = node.strength or 0.0
+                layer.strengths[unit] = max(1, round(200 * (node.strength or 0.0)))

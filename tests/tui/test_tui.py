@@ -231,6 +231,7 @@ from tui_driving import drive
 from tui_story import FakeBackend, big_search
 from tui.tree_pane import TreePane
 from tui.session import Activity
+from mecharule_ops.state.board import REACHES
 
 told = big_search(10_000)
 
@@ -243,7 +244,7 @@ async def script(user):
     assert view.counts.tested == 10_000
     board = user.run.board
     assert len(user.run.query_one(TreePane).rows) > 10
-    assert sum(len(layer.strengths) for layer in board.places[board.place_of("cha:1:m0")].values()) > 500
+    assert sum(layer.fates.count(REACHES) for layer in board.places[board.place_of("cha:1:m0")].values()) > 500
 
 drive(FakeBackend(pathlib.Path(sys.argv[1]), told), script)
 """

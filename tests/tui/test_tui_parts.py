@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from events_told import run_started
 from findings_fixture import FINDINGS
-from made_certificates import certificate_of, row_of
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -30,10 +29,8 @@ from mecharule_ops.events import (
     RuleAnchored,
     RunFinished,
     SearchStarted,
-    StageFinished,
 )
 from mecharule_ops.findings.accounts import Account
-from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import plain
 from mecharule_ops.plain_text import plain as report_plain
 from mecharule_ops.report.as_text import csv_of, markdown_block
@@ -46,7 +43,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
 from tui.backend import Backend
-from tui.character_charts import bar, interval
+from tui.character_charts import bar
 from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.neuron_card import card
@@ -190,14 +187,12 @@ def test_signed_rates_keep_their_sign() -> None:
     assert [signed_rate(each) for each in (0.39, -0.39, 0.0, float("nan"))] == ["+.39", "-.39", "+.00", "–"]
 
 
-def test_bars_and_intervals_have_the_length_of_their_number() -> None:
+def test_bars_have_the_length_of_their_number() -> None:
     """Worked by hand on ten cells."""
     assert bar(0.5, 10) == "█████     "
     assert bar(0.0, 4) == "    "
     assert bar(2.0, 3) == "███"
     assert bar(1 / 16, 2) == "▏ "
-    assert interval(0.2, 0.5, 0.9, 10) == "  ├──●───┤"
-    assert interval(0.0, 0.0, 0.0, 5) == "●    "
 
 
 # --- the tree ---------------------------------------------------------------------------------------------
@@ -402,63 +397,24 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
     return fold(_one_unit_events(unit, flips))
 
 
-def _card(unit: str, flips: tuple[int, int], findings: Findings | None) -> str:
-    state = _one_unit(unit, flips)
-    return card(state, state.searches["cha:1:a20"], 0, _ended(findings), 60).plain
-
-
-def _ended(findings: Findings | None) -> Session:
-    session = Session()
-    session.findings = findings
-    return session
-
-
-def test_the_card_of_a_unit_states_its_held_out_score_its_controls_and_what_they_show() -> None:
-    """None of 99 random units flips as many, p .03 after Holm over 3; the zero baseline flips 60/64: by hand."""
-    told = _card("a20.h8", (50, 8), FINDINGS)
-    assert "rule      MCC .78 [.64, .88] held-out, input rule\nb >= 50\n" in told
-    assert "above random 99 of 99, p = .03\nselective yes\nbaseline  zero .94\n" in told
-    alike = _card("a21.h2", (41, 39), FINDINGS)
-    assert "above random 99 of 99, p = .03\nselective undecided\n" in alike
-    assert "controls: none were run for this unit" in _card("a14.h2", (8, 1), FINDINGS)
-    assert "controls: not on file" in _card("a20.h8", (50, 8), None)
-
-
-def test_the_card_of_a_run_under_way_says_whether_controls_ran() -> None:
-    """Those of its own basis and direction: before and after their stage."""
-    told = [event for event in _one_unit_events("a20.h8", (50, 8)) if not isinstance(event, RunFinished)]
-    for stage, said_so in (
-        ("controls mlp_out 1→0", "controls: run when the search has ended"),
-        ("controls attn_head 1→0", "controls: ran; told when the run has ended"),
-    ):
-        state = fold([*told, StageFinished(stage=stage, summary="", seconds=1.0)])
-        assert said_so in card(state, state.searches["cha:1:a20"], 0, _ended(None), 60).plain
-
-
-def test_a_card_shows_the_flips_of_its_unit_alone() -> None:
-    """None of a pair that it belongs to, of another unit, or with others held at their clean values."""
-    state, session = _one_unit("a20.h8", (50, 8)), _ended(FINDINGS)
-    alone = (row_of(11, "associated", True), replace(row_of(12, "associated", True), held="above"))
-    pair = tuple(row_of(21, "associated", True, unit) for unit in ("a3.h1", "a20.h8", "a3.h1+a20.h8"))
-    session.certificates = (
-        certificate_of(alone, units=("a20.h8",), claim="ablating a20.h8 flips"),
-        certificate_of(pair, units=("a3.h1", "a20.h8"), claim="ablated together with a3.h1"),
-    )
-    told = card(state, state.searches["cha:1:a20"], 0, session, 60).plain
-    assert "11-7=" in told
-    assert not any(said in told for said in ("12-7=", "21-7=", "together with"))
-
-
-def test_a_card_has_one_style_a_part_and_none_over_all() -> None:
-    """The green of a shown unit ends with its word; what is read stays in the terminal's own colour."""
+def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer_to_why() -> None:
+    """Answers kept aside first, then each half; the answer follows by its parts; colour is of what is shown alone."""
     state = _one_unit("a20.h8", (50, 8))
-    made = card(state, state.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
+    made = card(state, state.searches["cha:1:a20"], 0, 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
     assert made.style == ""
-    (green,) = [span for span in made.spans if "green" in str(span.style)]
-    assert made.plain[green.start : green.end] == "● shown"
+    assert made.plain == (
+        "● shown  a20.h8  1→0  1 head of layer 20\n"
+        "█████████████▊······ 44 of 64 answers kept aside, at least 55 %\n"
+        "███████████████▋···· 50 of 64 of half A of the answers\n"
+        "██▌················· 8 of 64 of half B of the answers\n"
+        "\nSwitch it off.\n1 + 1 = 2 → 3\nHow sure. Very.\n"
+    )
+    bold = [made.plain[span.start : span.end] for span in made.spans if str(span.style) == "bold"]
+    assert bold == ["  a20.h8  1→0", "1 + 1 = 2 → 3", "How sure. "]
     unjudged = replace(state, judged={})
-    made = card(unjudged, unjudged.searches["cha:1:a20"], 0, _ended(FINDINGS), 60)
+    made = card(unjudged, unjudged.searches["cha:1:a20"], 0, 60)
     assert "green" not in str(made.spans)
+    assert "not ruled out" in made.plain
 
 
 # --- forms ------------------------------------------------------------------------------------------------

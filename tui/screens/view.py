@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partialmethod
+from functools import partial, partialmethod
+from typing import TYPE_CHECKING
 
 from textual.widgets import DataTable
 
@@ -21,6 +22,9 @@ from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
 from tui.words import arrow, counted, noun_of
 
+if TYPE_CHECKING:
+    from tools.registry import ToolResult
+
 
 class RunView(PanedScreen):
     """The panes of a run; the live and the replayed screen are made from it."""
@@ -36,6 +40,8 @@ class RunView(PanedScreen):
         """The kind and direction chosen by the person; None follows the work."""
         self.picked: Key | None = None
         """The node whose card stands in place of what was found."""
+        self.cards: dict[Key, str] = {}
+        """Why units flip, as answered so far."""
         self.sorted_by = AT_LEAST
         self.filter = ""
 
@@ -93,15 +99,27 @@ class RunView(PanedScreen):
         pane, key = self.query_one("#found", ReadingPane), self.picked
         if key is not None and key.search in self.state.searches:
             pane.border_title = "2 card · f for what was found"
-            pane.show(
-                card(self.state, self.state.searches[key.search], key.node, self.on_file, pane.size.width)
-            )
+            told = self.cards.get(key, "") if self.on_file.findings else ""
+            view = self.state.searches[key.search]
+            pane.show(card(self.state, view, key.node, pane.size.width - 2, told))
             return
         pane.border_title = "2 found so far" if not self.state.finished else "2 found"
         pane.show(found_text(self.state, self.board, self.place, pane.size.width - 2, self.on_file.headline))
 
     def _pick(self, key: Key | None) -> None:
         self.picked = key if key is not None and key.node >= 0 else None
+        self._draw_side()
+        asked = self.picked
+        if asked is None or asked in self.cards or self.unit is None or self.on_file.findings is None:
+            return
+        view = self.state.searches[asked.search]
+        if view.nodes[asked.node].verdict == "kept":
+            line = f"why {self.unit} --regime {view.regime}"
+            told = partial(self.app.backend.call, line, self.session.run, lambda doing: None)
+            self.app.fetch(self, "card", told, partial(self._keep_card, asked))
+
+    def _keep_card(self, key: Key, result: ToolResult) -> None:
+        self.cards[key] = result.text
         self._draw_side()
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
