@@ -182,7 +182,7 @@ def rules_of(account: Account) -> Iterator[list[str]]:
         said = (
             rule.family.value,
             shown_words(unit_rule(account.neuron, rule)),
-            rule.learned or rule.status.value,
+            str(rule.learned or rule.status.value),
         )
         yield [str(account.neuron), account.regime.arrow, *said, *map(printed, numbers)]
 

@@ -444,31 +444,3 @@ class ChanceTest:
     def failed(self) -> bool:
         """Whether chance may explain the rule, over all rules of the run."""
         return self.adjusted is not None and self.adjusted > self.level
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnchoredRule:
-    """When ablating one agonist flips the behaviour (paper, §4.5)."""
-
-    neuron: Neuron
-    regime: Regime
-    rule: str | None
-    """The HQ-T rule, learned on train only; None when no clause was found."""
-    train: RuleScore | None
-    held_out: RuleScore | None
-    """HQ-T: the train rule scored once on the test split."""
-    full_rule: str | None
-    """The HQ-F rule, fitted on all eligible records: descriptive, not held out."""
-    full: RuleScore | None
-    prompt_only: bool
-    """True when the rule reads prompt columns only, so that it can be checked before generation."""
-    flips: int
-    """Flipped records of D_b in all."""
-    eligible: int
-    """Records of D_b."""
-    chance: ChanceTest | None = None
-    """Of the train rule on the test split; None without a rule and in runs that did not keep it."""
-    words: str = ""
-    """The train rule in the words of the task; empty without a rule and in runs that did not keep it."""
-    where: FlipsWhere | None = None
-    """Flips of the test split where the train rule holds and elsewhere; None likewise."""

@@ -20,6 +20,7 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
 from mecharule_ops.saying.control_facts import claims_words, control_parts
@@ -28,7 +29,7 @@ from mecharule_ops.saying.flips import of_these
 from mecharule_ops.saying.rules import predicts
 from mecharule_ops.saying.unit_rules import UnitRule, told_rule, told_words
 from mecharule_ops.tasks.text import first_word
-from mecharule_ops.types import AnchoredRule, FlipCount, FlipEstimate, Neuron, Regime, Share
+from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime, Share
 from tools.arguments import DirectedArguments
 
 _MOST = 40
@@ -141,7 +142,7 @@ def rule_data(rule: AnchoredRule | None) -> dict[str, FactValue] | None:
     if rule is None or rule.held_out is None or interval is None:
         return None
     return {
-        "text": rule.rule,
+        "text": str(rule.rule),
         "prompt_only": rule.prompt_only,
         "held_out_mcc": interval.mcc,
         "held_out_lower": interval.low,

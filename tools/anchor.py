@@ -63,7 +63,7 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> ToolResult:
                 source,
                 unit=unit,
                 key=f"unit.{unit}.rule",
-                value=asked.told.learned if asked.told else None,
+                value=str(asked.told.learned) if asked.told and asked.told.learned else None,
             )
         )
     return of_facts(facts)

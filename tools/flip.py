@@ -18,7 +18,6 @@ from mecharule_ops.questions.typed_prompt import (
     typed_example,
     unobserved,
 )
-from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified
 from mecharule_ops.run.live_run import Run
@@ -59,7 +58,7 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> ToolResult:
     known = findings.unit(unit, outcome.regime)
     told = told_rule(run.account(unit, outcome.regime), None if known is None else known.rule)
     rule = _predicting(told)
-    fires = None if rule is None else bool(rule_fires(Rule.parse(str(rule.learned)), run.task, [record])[0])
+    fires = bool(rule_fires(rule.learned, run.task, [record])[0]) if rule and rule.learned else None
     others = behaviour_on(run.task, run.subject, _edits(run, rule, fires, example, given.edits)).records
     certificate = _certified(run, unit, record, others)
     rows = shown_rows(certificate, given.show_text)
@@ -92,10 +91,11 @@ def _edits(
     run: Run, rule: UnitRule | None, fires: bool | None, example: Example, count: int
 ) -> list[Example]:
     """The smallest edits that switch a prompt-only rule and are still questions of the task."""
-    if rule is None or not rule.prompt_only or not count or not (edits := run.task.edits(example)):
+    edits = run.task.edits(example) if count and rule and rule.prompt_only else ()
+    if rule is None or rule.learned is None or not edits:
         return []
     unread = [unobserved(edit, run.task) for edit in edits]
-    switched = np.flatnonzero(rule_fires(Rule.parse(str(rule.learned)), run.task, unread) != fires)[:count]
+    switched = np.flatnonzero(rule_fires(rule.learned, run.task, unread) != fires)[:count]
     return [edits[int(place)] for place in switched]
 
 
@@ -146,7 +146,7 @@ def _facts(
             f"{rule_in_words(str(rule.learned), run.task)} (MCC {short(rule.held_out.mcc)})"
         )
         value = {
-            "text": rule.learned,
+            "text": str(rule.learned),
             "fires": fires,
             "agrees": agrees,
             "held_out_mcc": rule.held_out.mcc,

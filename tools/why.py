@@ -18,7 +18,6 @@ from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import of_n, percent, plural, signed, told_apart
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.questions.firing import rule_fires
-from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
@@ -368,7 +367,7 @@ class _Told:
         if told is None or told.learned is None:
             return
         eligible = run.eligible(self.asked.regime)
-        fires = rule_fires(Rule.parse(told.learned), run.task, [run.records[place] for place in eligible])
+        fires = rule_fires(told.learned, run.task, [run.records[place] for place in eligible])
         held_out = ~run.train[eligible]
         count = {
             "fires": int(fires.sum()),
@@ -410,7 +409,8 @@ class _Told:
             f"It is {'' if near else 'not '}the splitter rule in disguise ({split}): on held-out records the two agree "
             f"on {of_n(agree)}, two unrelated rules that hold as often would agree on {percent(chance)}"
         )
-        value = {**encode(agree), "by_chance": chance, "mcc": score, "splitter": split, "rule": told.learned}
+        own = str(told.learned)
+        value = {**encode(agree), "by_chance": chance, "mcc": score, "splitter": split, "rule": own}
         return self.of("rule.disguise", value, said)
 
     def _shared(self, own: Certificate) -> Iterator[Fact]:
@@ -455,7 +455,7 @@ def _rule_data(rule: UnitRule) -> dict[str, FactValue]:
     held = rule.held_out
     return {
         "family": rule.family,
-        "rule": rule.learned,
+        "rule": None if rule.learned is None else str(rule.learned),
         "words": rule.words,
         "shown": rule.shown,
         "prompt_only": rule.prompt_only,

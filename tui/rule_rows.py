@@ -109,7 +109,7 @@ def _of_family(bare: RuleLine, one: FamilyRule) -> RuleLine:
         trees=one.free_form.mcc if one.free_form else None,
         family=one.family.value,
         in_words=plain(one.words) if one.rule else "",
-        rule=plain(one.rule or ""),
+        rule=plain(str(one.rule or "")),
         reads=own_run.get(one.family, "prompt" if one.prompt_only else "output"),
     )
 

@@ -31,12 +31,11 @@ from mecharule_ops.findings.counts import (
     WholeLayer,
 )
 from mecharule_ops.findings.evidence import Certainty, Evidence, HeldOut, evidence_of
-from mecharule_ops.rules.quality import COVERAGE_FLOOR, THRESHOLD, is_hq_full, is_hq_test
+from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, AnchoredRule, is_hq_full, is_hq_test
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import (
     RIGHT_OR_WRONG,
     Agonist,
-    AnchoredRule,
     FlipEstimate,
     Intervention,
     Neuron,

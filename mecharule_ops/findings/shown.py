@@ -14,7 +14,8 @@ from dataclasses import replace
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.types import AnchoredRule, ChanceTest
+from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.types import ChanceTest
 
 _Decide = Callable[[ChanceTest | None], ChanceTest | None]
 

@@ -15,8 +15,9 @@ from mecharule_ops.events import AgonistFound, Event, NodeAsked, NodeTested, Rul
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.evidence import HeldOutFlips
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.state.search_id import SearchId
-from mecharule_ops.types import Agonist, AnchoredRule, Neuron, Regime, ends_printed, ends_read
+from mecharule_ops.types import Agonist, Neuron, Regime, ends_printed, ends_read
 
 RISKY = Regime.BASELINE_NEGATIVE
 """The direction whose units are hidden."""

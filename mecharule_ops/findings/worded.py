@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.rules.families import FamilyRule
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule, FamilyRule
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import AnchoredRule
 
 
 def anchored_worded(rule: AnchoredRule, task: Task) -> AnchoredRule:
@@ -48,7 +48,7 @@ def _family(rule: FamilyRule, task: Task) -> FamilyRule:
     return replace(rule, words=_words(rule.learned, task))
 
 
-def _words(rule: str, task: Task) -> str:
+def _words(rule: Rule, task: Task) -> str:
     """Imported where a rule lacks its words: a question about a run that kept them parses no rule."""
     from mecharule_ops.rules.in_words import rule_in_words
 

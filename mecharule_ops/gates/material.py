@@ -122,11 +122,10 @@ def readable(task: Task, records: Sequence[BehaviourRecord]) -> Columns:
 
 def firing(gates: Sequence[Gate], columns: Columns, records: int) -> Bool[np.ndarray, "gate record"]:
     """Where each gate's rule holds."""
-    rules = [Rule.parse(gate.rule) for gate in gates]
-    texts = sorted(frozenset[str]().union(*(rule.predicates for rule in rules)))
+    texts = sorted(frozenset[str]().union(*(gate.rule.predicates for gate in gates)))
     table: PredicateColumns = evaluated(texts, columns)
     lookup = lookup_in(table.matrix, table.texts)
-    return np.array([rule.fires(lookup) for rule in rules], bool).reshape(len(gates), records)
+    return np.array([gate.rule.fires(lookup) for gate in gates], bool).reshape(len(gates), records)
 
 
 def chosen(found: Material) -> tuple[tuple[Gate, ...], Paired]:
@@ -148,7 +147,7 @@ def chosen(found: Material) -> tuple[tuple[Gate, ...], Paired]:
     gates = tuple(
         Gate(
             unit=found.units[units[one]],
-            rule=str(Rule((offered[one][1],))),
+            rule=Rule((offered[one][1],)),
             gain=expected_gain(fires[one], alone[one], before, harm),
             fixed=int((fires[one] & alone[one] & ~before).sum()),
             broken=int((fires[one] & before & ~alone[one]).sum()),

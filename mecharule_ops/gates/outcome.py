@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mecharule_ops.mcnemar import Paired
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import Basis, Neuron, Regime
 
 
@@ -36,8 +37,7 @@ class Gate:
     """One unit and a clause that says when to ablate it."""
 
     unit: Neuron
-    rule: str
-    """As it prints."""
+    rule: Rule
     gain: float
     """(fixed − h · broken) / fired on the records that chose it."""
     fixed: int

@@ -21,9 +21,9 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.gates.outcome import LearnedGates
 from mecharule_ops.known_answers.known_model import Flips, KnownModel
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
-from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import AnchoredRule, Basis, FlipEstimate, Neuron, Phase, Regime
+from mecharule_ops.types import Basis, FlipEstimate, Neuron, Phase, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.run.live_run import Run
@@ -277,7 +277,7 @@ class _Truth:
         """Whether the rule shown is true on exactly the inputs that the unit flips, of all eligible ones."""
         if rule.rule is None or (rule.chance is not None and rule.chance.failed):
             return False
-        fires, flips = Rule.parse(rule.rule).fires(self._run.fires), self.flips((rule.neuron,))
+        fires, flips = rule.rule.fires(self._run.fires), self.flips((rule.neuron,))
         among = self._eligible[flips.sure[self._eligible]]
         return bool((fires[among] == flips.flipped[among]).all())
 

@@ -266,13 +266,14 @@ def _unit(search: str, unit: Unit) -> UnitRow:
 def _rule(search: str, unit: Unit, rule: UnitRule) -> RuleRow:
     test, interval, paper = rule.chance, rule.held_out, rule.anchored
     scored = interval if paper is None or rule.learned is None else paper.held_out
+    learned = None if rule.learned is None else str(rule.learned)
     return RuleRow(
         search=search,
         unit=str(unit.neuron),
         regime=unit.agonist.regime.arrow,
         family=rule.family,
-        rule=rule.learned if rule.shown else None,
-        learned=rule.learned,
+        rule=learned if rule.shown else None,
+        learned=learned,
         in_words=rule.words,
         shown=shown_words(rule),
         p=None if test is None else test.p,

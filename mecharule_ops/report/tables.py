@@ -11,6 +11,7 @@ from dataclasses import replace
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two_decimals
 from mecharule_ops.report.document import Block, Column, Table
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.saying.account_facts import brief_account
 from mecharule_ops.saying.control_facts import CONTROLS_KEY, control_parts, effect_cell, selective_cell
 from mecharule_ops.saying.flips import unit_flips
@@ -28,7 +29,6 @@ from mecharule_ops.saying.shown_units import (
     unshowable,
 )
 from mecharule_ops.saying.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
-from mecharule_ops.types import AnchoredRule
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
@@ -131,7 +131,7 @@ def _rule_columns(findings: Findings) -> tuple[Column[UnitRule], ...]:
         ("unit", "l", lambda rule: str(rule.neuron)),
         ("family", "l", lambda rule: rule.family),
         (WORDS, "l", lambda rule: rule.words or "–"),
-        (RULE, "l", lambda rule: rule.learned or rule.absent),
+        (RULE, "l", lambda rule: str(rule.learned or rule.absent)),
         ("flips where, elsewhere", "l", lambda rule: where_words(rule.where) if rule.where else "–"),
         ("shown", "l", lambda rule: shown_words(rule)),
         ("held-out MCC", "l", _held_out),

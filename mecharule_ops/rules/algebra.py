@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops.codec import Printed
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.atoms import canonical, disjuncts
 from mecharule_ops.rules.matthews import MARGIN, greedy_union, mcc, pack
@@ -82,7 +84,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Rule:
+class Rule(Printed):
     """An OR of clauses, sorted, none subsumed by another. Raises `UsageError` when there are none.
 
     >>> print(Rule.parse("b >= 100 or (a > 3 and b >= 100)"))
@@ -115,7 +117,7 @@ class Rule:
         return np.logical_or.reduce([clause.fires(lookup) for clause in self.clauses])
 
     @classmethod
-    def parse(cls, text: str) -> Rule:
+    def parse(cls, text: str) -> Self:
         """Read a printed rule. Raises `UsageError` on what is not clauses of atoms joined by `or`."""
         return cls(tuple(Clause(tuple(Condition(*literal) for literal in c)) for c in disjuncts(text)))
 

@@ -15,10 +15,11 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
-from mecharule_ops.rules.algebra import Rule, lookup_in, score
+from mecharule_ops.rules.algebra import lookup_in, score
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.rules.interval import chance_test
 from mecharule_ops.rules.ruleshap import check_target, learn_rule
-from mecharule_ops.types import AnchoredRule, FlipsWhere, Neuron, Regime
+from mecharule_ops.types import FlipsWhere, Neuron, Regime
 
 
 def anchor(
@@ -49,10 +50,10 @@ def anchor(
     return AnchoredRule(
         neuron=neuron,
         regime=regime,
-        rule=_text(rule),
+        rule=rule,
         train=learned.train,
         held_out=None if fires is None or not len(test) else score(fires, flips[test]),
-        full_rule=_text(full.rule),
+        full_rule=full.rule,
         full=full.train,
         prompt_only=rule is not None and all(map(prompt_only_of, rule.predicates)),
         flips=int(np.count_nonzero(flips)),
@@ -60,10 +61,6 @@ def anchor(
         chance=None if fires is None else chance_test(fires, flips[test]),
         where=None if fires is None else FlipsWhere.of(fires, flips[test]),
     )
-
-
-def _text(rule: Rule | None) -> str | None:
-    return None if rule is None else str(rule)
 
 
 def check_split(train: Int[np.ndarray, " train"], test: Int[np.ndarray, " test"], eligible: int) -> None:

@@ -4,6 +4,8 @@ A rule over the prompt says which inputs flip; over leads as well, where the mod
 as well, where the unit carries the answer. Beside each stands what free-form trees reach with the same columns, which
 a rule may exceed. A rule is shown only where the whole interval of its held-out MCC lies above 0 and Fisher's exact
 test, corrected over all learned rules of the run (Holm), tells it apart from chance.
+
+The paper's anchored rule (§4.5) is of high quality by MCC and coverage: HQ-T on held-out records, HQ-F on all of them.
 """
 
 from __future__ import annotations
@@ -11,8 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.types import ChanceTest, FlipsWhere, RuleScore
+from mecharule_ops.types import ChanceTest, FlipsWhere, Neuron, Regime, RuleScore
+
+THRESHOLD = 0.70
+"""MCC from which a rule is of high quality (paper, §4.5)."""
+COVERAGE_FLOOR = 0.005
+"""Least share of the eligible records on which a high-quality rule fires (paper, §4.5)."""
 
 
 class Family(StrEnum):
@@ -71,7 +79,7 @@ class FamilyRule:
     status: FamilyStatus
     columns: int
     """Columns that the trees read: predicates, and numbers as they are."""
-    learned: str | None = None
+    learned: Rule | None = None
     """What train chose, whether or not it may be shown."""
     train: RuleScore | None = None
     """Of that rule on the records it was learned from."""
@@ -100,7 +108,7 @@ class FamilyRule:
         return replace(self, chance=chance, status=status)
 
     @property
-    def rule(self) -> str | None:
+    def rule(self) -> Rule | None:
         """The rule to show; None unless the status is SHOWN."""
         return self.learned if self.status is FamilyStatus.SHOWN else None
 
@@ -110,3 +118,53 @@ class FamilyRule:
         if self.rule is None or self.held_out is None or self.free_form is None or self.free_form.mcc <= 0:
             return None
         return self.held_out.mcc / self.free_form.mcc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchoredRule:
+    """When ablating one agonist flips the behaviour (paper, §4.5)."""
+
+    neuron: Neuron
+    regime: Regime
+    rule: Rule | None
+    """The HQ-T rule, learned on train only; None when no clause was found."""
+    train: RuleScore | None
+    held_out: RuleScore | None
+    """HQ-T: the train rule scored once on the test split."""
+    full_rule: Rule | None
+    """The HQ-F rule, fitted on all eligible records: descriptive, not held out."""
+    full: RuleScore | None
+    prompt_only: bool
+    """True when the rule reads prompt columns only, so that it can be checked before generation."""
+    flips: int
+    """Flipped records of D_b in all."""
+    eligible: int
+    """Records of D_b."""
+    chance: ChanceTest | None = None
+    """Of the train rule on the test split; None without a rule and in runs that did not keep it."""
+    words: str = ""
+    """The train rule in the words of the task; empty without a rule and in runs that did not keep it."""
+    where: FlipsWhere | None = None
+    """Flips of the test split where the train rule holds and elsewhere; None likewise."""
+
+
+def is_hq(score: RuleScore | None, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+    """True when a rule's MCC reaches the threshold and it fires on the floor's share of its scope or more."""
+    return score is not None and score.mcc >= threshold and score.coverage >= floor
+
+
+def dataset_coverage(anchored: AnchoredRule) -> float:
+    """Share of the split's eligible records, train and held-out together, on which the HQ-T rule fires."""
+    parts = [part for part in (anchored.train, anchored.held_out) if part is not None]
+    records = sum(part.n for part in parts)
+    return sum(part.coverage * part.n for part in parts) / records if records else 0.0
+
+
+def is_hq_test(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+    """HQ-T: the held-out MCC reaches the threshold, and the coverage of the eligible records the floor."""
+    return is_hq(anchored.held_out, threshold, floor=0.0) and dataset_coverage(anchored) >= floor
+
+
+def is_hq_full(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+    """HQ-F: the MCC of the rule fitted on every eligible record reaches the threshold."""
+    return is_hq(anchored.full, threshold, floor)

@@ -21,7 +21,7 @@ from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.free_form_trees import free_form_trees
 from mecharule_ops.rules.interval import chance_test, mcc_interval
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
-from mecharule_ops.rules.short_rules import short_rule
+from mecharule_ops.rules.short_rules import phrased, short_rule
 from mecharule_ops.types import Columns, FlipsWhere
 
 
@@ -119,7 +119,7 @@ def _family_rule(
     return replace(
         bare,
         status=status,
-        learned=short.text,
+        learned=phrased(short.rule),
         train=short.train,
         held_out=held_out,
         chance=chance_test(fires, target.flips[target.test]),

@@ -15,7 +15,7 @@ EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task ha
 _NUMBER = re.compile(r"-?\d+")
 
 
-def rule_in_words(text: str, task: object) -> str:
+def rule_in_words(rule: Rule | str, task: object) -> str:
     """`the right answer is negative, or b's units digit is 1 and …`: the shortest clause first.
 
     In a clause what is comes before what is not; a comma stands before each `or` between clauses. A literal without
@@ -23,10 +23,10 @@ def rule_in_words(text: str, task: object) -> str:
     are taken to hold no NaN. Cost: no model call. Raises `UsageError` on what is no rule.
     """
     wording, domain = wording_of(task), domain_of(task)
-    rule = simplified(Rule.parse(text), domain)
-    if isinstance(rule, bool):
-        return EVERYWHERE if rule else NOWHERE
-    clauses = sorted(rule.clauses, key=lambda clause: len(clause.conditions))
+    plain = simplified(rule if isinstance(rule, Rule) else Rule.parse(rule), domain)
+    if isinstance(plain, bool):
+        return EVERYWHERE if plain else NOWHERE
+    clauses = sorted(plain.clauses, key=lambda clause: len(clause.conditions))
     return ", or ".join(
         " and ".join(
             phrase.text

@@ -65,11 +65,6 @@ class ShortRule:
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Each set that the rule names → the predicates of its values."""
 
-    @property
-    def text(self) -> str | None:
-        """The rule for people: `a < 5` for `not (a >= 5)`."""
-        return None if self.rule is None else str(phrased(self.rule))
-
     def fires(self, lookup: Lookup) -> Bool[np.ndarray, " record"]:
         """Where the rule holds, by a lookup that knows the predicates of the table. Needs a rule."""
         assert self.rule is not None, self.status

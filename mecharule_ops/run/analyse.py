@@ -27,6 +27,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.auditing import audited
 from mecharule_ops.run.certify import certify_each
@@ -55,7 +56,7 @@ from mecharule_ops.run.unit_flips import (
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.tasks.table_check import FEW, too_few, too_small
-from mecharule_ops.types import AnchoredRule, Basis, Regime
+from mecharule_ops.types import Basis, Regime
 
 PACED = 5
 """Every so many layers one is ablated as a whole before the search, from the last but one down: their pace prices it.

@@ -23,9 +23,10 @@ from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.summing_up import versions
-from mecharule_ops.types import AnchoredRule, Baseline, BehaviourRecord, Intervention, Neuron, Regime
+from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import Completions
@@ -190,7 +191,7 @@ def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
         return None
     score = rule.held_out
     return CertifiedRule(
-        text=rule.rule,
+        text=str(rule.rule),
         scope="held-out",
         mcc=score.mcc,
         coverage=score.coverage,

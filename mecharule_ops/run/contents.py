@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -32,6 +32,7 @@ from mecharule_ops.findings.worded import account_worded, findings_worded
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.store import keys
@@ -42,7 +43,6 @@ from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import (
-    AnchoredRule,
     Basis,
     BehaviourRecord,
     Candidates,
@@ -67,7 +67,8 @@ _FORMS: Mapping[str, Any] = {
 """What is kept of a unit under a name of each kind."""
 
 
-class Splitter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Splitter:
     """r₀; the first two None when no rule was learned."""
 
     rule: Rule | None
@@ -184,9 +185,7 @@ class RunContents:
     @property
     def splitter(self) -> Splitter:
         """r₀, its train MCC, and why it was chosen."""
-        stored = self.store.get(keys.SPLITTER)
-        rule = None if stored["rule"] is None else Rule.parse(stored["rule"])
-        return Splitter(rule, stored["train_mcc"], stored["note"])
+        return decode(Splitter, self.store.get(keys.SPLITTER))
 
     @property
     def regimes(self) -> tuple[Regime, ...]:

@@ -25,6 +25,7 @@ from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, Pro
 from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import RuleStatus, learn_rule, permuted
+from mecharule_ops.run.contents import Splitter
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import E1Condition, best_split
@@ -164,14 +165,12 @@ def _splitter(run: Run, stage: Stage) -> None:
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
     rule, note = _powered(run, [*rules, *alone]) if rules else (None, _without_rule(run, learned.status))
-    splitter = keys.StoredSplitter(rule=None, train_mcc=None, note=note)
-    summary = note
+    train_mcc, summary = None, note
     if rule is not None:
         train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
-        splitter["rule"], splitter["train_mcc"] = str(rule), train_mcc
         summary = f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}"
     run.store.put(keys.SPLITTER.summary, summary)
-    run.store.put(keys.SPLITTER, splitter)
+    run.store.put(keys.SPLITTER, encode(Splitter(rule, train_mcc, note)))
 
 
 def _one_sided(run: Run) -> str | None:

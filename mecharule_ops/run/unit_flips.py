@@ -21,12 +21,13 @@ from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.worded import anchored_worded
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.anchoring import anchor
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised
 from mecharule_ops.run.refinement import refined_texts
-from mecharule_ops.types import AnchoredRule, Neuron, Regime, Share
+from mecharule_ops.types import Neuron, Regime, Share
 
 CHUNK = 256
 """Records a call to one engine, between two signs of progress; workers get as many each."""
@@ -157,7 +158,7 @@ def tell_rule(journal: Journal, rule: AnchoredRule) -> None:
         RuleAnchored(
             regime=rule.regime.value,
             neuron=str(rule.neuron),
-            rule=rule.rule,
+            rule=str(rule.rule),
             held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,
             full_mcc=None if rule.full is None else rule.full.mcc,
             prompt_only=rule.prompt_only,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mecharule_ops.numbers import plural
-from mecharule_ops.rules.families import FamilyRule
+from mecharule_ops.rules.families import AnchoredRule, FamilyRule
 from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.rules import LONGEST_WORDS, predicts, short
-from mecharule_ops.types import AnchoredRule, FlipsWhere, RuleScore
+from mecharule_ops.types import FlipsWhere, RuleScore
 
 SHORT_WORDS = 120
 """Characters of a rule that is said though it is not shown."""

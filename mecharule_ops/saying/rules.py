@@ -13,10 +13,10 @@ from itertools import accumulate
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
-from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, RuleScore
+from mecharule_ops.types import ChanceTest, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
@@ -67,12 +67,12 @@ def family_words(rule: FamilyRule) -> str:
     return f"no {kind} rule {scored}{trees}{why}"
 
 
-def worded(rule: str, words: str) -> str:
+def worded(rule: Rule | str, words: str) -> str:
     """The words of a rule and its syntax behind them; the syntax alone of a long rule, or where a run kept no words."""
-    return f"{words} ({rule})" if 0 < len(words) <= LONGEST_WORDS else rule
+    return f"{words} ({rule})" if 0 < len(words) <= LONGEST_WORDS else str(rule)
 
 
-def briefly(rule: str | None, words: str) -> str:
+def briefly(rule: Rule | None, words: str) -> str:
     """The words alone where they are not too long, else the syntax."""
     return words if 0 < len(words) <= LONGEST_WORDS else str(rule)
 
@@ -97,15 +97,15 @@ def anchored_words(rule: AnchoredRule | None, run: str) -> str:
     return f"no rule can be scored: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
 
 
-def _beginning(rule: str, words: str, run: str) -> str:
+def _beginning(rule: Rule, words: str, run: str) -> str:
     """The rule as `worded`; of a long one the alternatives that there is room for, and how many more it has."""
     if len(words) <= LONGEST_WORDS:
-        return worded(clipped(rule, run), words)
+        return worded(clipped(str(rule), run), words)
     alternatives = words.split(_ALTERNATIVE)
     sums = accumulate(len(_ALTERNATIVE) + len(each) for each in alternatives)
     kept = sum(1 for length in sums if length - len(_ALTERNATIVE) <= LONGEST_WORDS)
-    if not kept or len(alternatives) != len(Rule.parse(rule).clauses):
-        return clipped(rule, run)
+    if not kept or len(alternatives) != len(rule.clauses):
+        return clipped(str(rule), run)
     more = (
         f"under one of {len(alternatives) - kept} further conditions (`mecharule show {run} --table rules`)"
     )

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural
-from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
 from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.saying.flips_where import counted_when, not_shown_words
 from mecharule_ops.saying.rules import anchored_words, family_words, predicts, short
-from mecharule_ops.types import AnchoredRule, ChanceTest, FlipsWhere, Neuron
+from mecharule_ops.types import ChanceTest, FlipsWhere, Neuron
 
 ANCHORED = "anchored"
 """In place of a family: the paper's rule (§4.5), which has no free-form trees beside it."""
@@ -24,7 +25,7 @@ class UnitRule:
 
     neuron: Neuron
     family: str
-    learned: str | None = None
+    learned: Rule | None = None
     """What train chose, whether or not it is shown."""
     words: str = ""
     """The same in the words of the task; empty in runs that did not keep it."""

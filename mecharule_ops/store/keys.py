@@ -51,15 +51,6 @@ class Decided(TypedDict):
     """Those of them with too small a lead, which were decided in float32."""
 
 
-class StoredSplitter(TypedDict):
-    """r₀ as text with its train MCC; both None when no rule was learned."""
-
-    rule: str | None
-    train_mcc: float | None
-    note: str
-    """Why it is not the rule of highest MCC; empty where it is."""
-
-
 class LastAnswer(TypedDict):
     """What the last answer about a run cited."""
 
@@ -107,7 +98,8 @@ FURTHER = Artefact[list[Any]]("further-records")
 FURTHER_TRAIN = Artefact[np.ndarray]("further-train")
 """True for those of them that may select anything."""
 VOCABULARY = Artefact[Vocabulary]("vocabulary")
-SPLITTER = Artefact[StoredSplitter]("splitter")
+SPLITTER = Artefact[dict[str, Any]]("splitter")
+"""r₀ with its train MCC, encoded."""
 FINDINGS = Artefact[str]("findings")
 """The report's data as JSON; there once the run has finished."""
 AGREED = Artefact[list[str]]("agreed")

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.worded import account_worded, anchored_worded
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.saying.flips_where import counted_when, not_shown_words, when_words, where_words
 from mecharule_ops.saying.rules import family_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.types import AnchoredRule, ChanceTest, FlipCount, FlipsWhere, Neuron, Regime, RuleScore
+from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere, Neuron, Regime, RuleScore
 
 UNIT = Neuron.parse("m1.14")
 WHERE = FlipsWhere(holds=FlipCount(flips=84, n=98), elsewhere=FlipCount(flips=8, n=24))
@@ -25,7 +26,7 @@ SHOWN = FamilyRule(
     family=Family.INPUT,
     status=FamilyStatus.SHOWN,
     columns=3,
-    learned="carry_at(a, b, 0)",
+    learned=Rule.parse("carry_at(a, b, 0)"),
     held_out=MccInterval(mcc=0.5, low=0.3, high=0.7, n=122, positives=92),
     where=WHERE,
     prompt_only=True,
@@ -118,7 +119,7 @@ def test_an_anchored_rule_has_its_words_and_counts() -> None:
     anchored = AnchoredRule(
         neuron=UNIT,
         regime=Regime.BASELINE_POSITIVE,
-        rule="b >= 50",
+        rule=Rule.parse("b >= 50"),
         train=score,
         held_out=score,
         full_rule=None,

@@ -13,12 +13,12 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json, to_json
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
-from mecharule_ops.rules.algebra import score
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.algebra import Rule, score
+from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
 from mecharule_ops.saying.rules import anchored_words, family_words, predicts
 from mecharule_ops.saying.unit_rules import learned_rules, shown_of_all, shown_words, unit_rule
-from mecharule_ops.types import AnchoredRule, ChanceTest, Neuron, Regime
+from mecharule_ops.types import ChanceTest, Neuron, Regime
 
 LEVEL = 0.05
 RUNS, UNITS, RULES, HELD_OUT = 400, 8, 3, 200
@@ -31,7 +31,7 @@ def anchored(unit: int, fires: np.ndarray, flips: np.ndarray) -> AnchoredRule:
     return AnchoredRule(
         neuron=Neuron.parse(f"m1.{unit}"),
         regime=Regime.BASELINE_POSITIVE,
-        rule="a >= 1",
+        rule=Rule.parse("a >= 1"),
         train=scored,
         held_out=scored,
         full_rule=None,
@@ -105,7 +105,7 @@ def account(p: float) -> Account:
                 family=Family.INPUT,
                 status=FamilyStatus.SHOWN,
                 columns=3,
-                learned="b >= 5",
+                learned=Rule.parse("b >= 5"),
                 held_out=WEAK,
                 chance=ChanceTest(p=p),
                 prompt_only=True,
@@ -114,7 +114,7 @@ def account(p: float) -> Account:
                 family=Family.CLEAN_RUN,
                 status=FamilyStatus.SHOWN,
                 columns=3,
-                learned="a >= 2",
+                learned=Rule.parse("a >= 2"),
                 held_out=WEAK,
                 chance=ChanceTest(p=0.001),
             ),
@@ -135,7 +135,7 @@ def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() ->
     made = done[0].accounts[0]
     assert (made.families[0].status, made.families[0].rule) == (FamilyStatus.NOT_APART, None)
     assert (made.best, made.families[2].chance) == (made.families[1], None)
-    assert made.families[1].rule == "a >= 2"
+    assert str(made.families[1].rule) == "a >= 2"
     assert predicts(done[0].anchored[0]) is predicts(done[1].anchored[0]) is None
     findings = replace(FINDINGS, searches=tuple(done))
     assert shown_of_all(findings) == "1 of 4 learned rules is shown (corrected for 4, α = .05)"
@@ -147,7 +147,7 @@ def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() ->
     assert family_words(made.families[0]).endswith(f"MCC {WEAK}, p = .06 (corrected for 4 rules)")
     assert anchored_words(done[0].anchored[0], "0c1f").endswith(", p = .06 (corrected for 4 rules)")
     assert shown_over(done, LEVEL) == done
-    assert shown_over(done, 0.1)[0].accounts[0].families[0].rule == "b >= 5"
+    assert shown_over(done, 0.1)[0].accounts[0].families[0].rule == Rule.parse("b >= 5")
 
 
 def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None:

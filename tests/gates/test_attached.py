@@ -24,6 +24,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.replacement.table_files import arrays_of
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
@@ -61,7 +62,7 @@ def gates_of(setting: Setting) -> tuple[Gate, ...]:
     basis = setting.table.intervention.basis
     units = {Basis.MLP_OUT: ((1, 37), (1, 118)), Basis.ATTN_HEAD: ((0, 1), (1, 2))}[basis]
     return tuple(
-        Gate(unit=Neuron(basis, *place), rule=rule, gain=gain, fixed=1, broken=0, fired=2)
+        Gate(unit=Neuron(basis, *place), rule=Rule.parse(rule), gain=gain, fixed=1, broken=0, fired=2)
         for place, rule, gain in zip(units, RULES, (0.1, 0.2), strict=True)
     )
 

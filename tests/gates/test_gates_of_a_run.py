@@ -22,6 +22,7 @@ from mecharule_ops.gates.learning import GateSettings
 from mecharule_ops.gates.material import Material, chosen, forwards, fresh_examples, material
 from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesControl, GatesStatus, LearnedGates
 from mecharule_ops.mcnemar import Paired
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.controlling import same_layers
 from mecharule_ops.saying.gate_facts import gate_facts
 from mecharule_ops.types import RIGHT_OR_WRONG, Basis, Neuron
@@ -178,7 +179,9 @@ def test_random_units_go_the_whole_way(found: Material) -> None:
 
 def learned(test: Paired, *controls: tuple[ControlKind, Paired]) -> LearnedGates:
     beside = tuple(GatesControl(kind=kind, result=test, ahead=ahead) for kind, ahead in controls)
-    gate = Gate(unit=Neuron(Basis.MLP_OUT, 1, 37), rule="a >= 1", gain=0.1, fixed=1, broken=0, fired=2)
+    gate = Gate(
+        unit=Neuron(Basis.MLP_OUT, 1, 37), rule=Rule.parse("a >= 1"), gain=0.1, fixed=1, broken=0, fired=2
+    )
     return LearnedGates(
         run="b00d", asked=GatesAsked(), status=GatesStatus.HELPS, gates=(gate,), test=test, controls=beside
     )

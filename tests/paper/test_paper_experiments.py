@@ -37,7 +37,8 @@ from scipy import stats
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.counts import Dominance
-from mecharule_ops.types import AnchoredRule, Baseline, Basis, ChanceTest, Regime, Share
+from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.types import Baseline, Basis, ChanceTest, Regime, Share
 
 ROOT = Path(__file__).parents[2]
 UP = Regime.BASELINE_POSITIVE

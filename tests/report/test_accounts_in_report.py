@@ -16,6 +16,7 @@ from mecharule_ops.findings.counts import PredictedUnit
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.report.drawing import draw, standalone
 from mecharule_ops.report.unit_account import account_figures
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.saying.searches import predicted_words
@@ -32,7 +33,7 @@ def account() -> Account:
             family=Family.INPUT,
             status=FamilyStatus.SHOWN,
             columns=3,
-            learned="b >= 50",
+            learned=Rule.parse("b >= 50"),
             held_out=GOOD,
             free_form=GOOD,
             validated=0.5,

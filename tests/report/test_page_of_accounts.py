@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mecharule_ops.findings.accounts import Account
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import Neuron, Regime
@@ -116,7 +117,7 @@ def test_a_learned_rule_counts_whether_or_not_it_is_shown(accounts: ModuleType) 
         family=Family.INPUT,
         status=FamilyStatus.NOT_APART,
         columns=3,
-        learned="a > 1",
+        learned=Rule.parse("a > 1"),
         held_out=MccInterval(mcc=0.3, low=0.01, high=0.5, n=30, positives=15),
     )
     account = Account(

@@ -11,9 +11,9 @@ from predicate_columns import table as columns
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in
 from mecharule_ops.rules.anchoring import anchor
+from mecharule_ops.rules.families import AnchoredRule, dataset_coverage, is_hq, is_hq_full, is_hq_test
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.rules.quality import dataset_coverage, is_hq, is_hq_full, is_hq_test
-from mecharule_ops.types import AnchoredRule, Neuron, Regime, RuleScore
+from mecharule_ops.types import Neuron, Regime, RuleScore
 
 ELIGIBLE = 600
 PREDICATES = ("op == '-'", "b >= 100", "a % 2 == 0", "answer >= 10", "a > b", "len(completion) > 3")
@@ -44,7 +44,7 @@ def test_a_planted_trigger_is_anchored() -> None:
     matrix, text = table(), "b >= 100 and op == '-'"
     flips = flips_of(text, matrix)
     found = anchored_to(flips, matrix)
-    assert found.rule == found.full_rule == text
+    assert found.rule == found.full_rule == Rule.parse(text)
     assert found.train is not None
     assert found.held_out is not None
     assert found.full is not None
@@ -91,7 +91,7 @@ def test_the_held_out_score_is_the_rules_own() -> None:
     found = anchored_to(flips, matrix)
     assert found.rule is not None
     assert found.held_out is not None
-    fires = flips_of(found.rule, matrix)
+    fires = flips_of(str(found.rule), matrix)
     assert found.held_out.mcc == pytest.approx(mcc(fires[TEST], flips[TEST]))
     assert found.held_out.coverage == pytest.approx(fires[TEST].mean())
     assert dataset_coverage(found) == pytest.approx(fires.mean())
@@ -131,7 +131,7 @@ def test_without_held_out_records_there_is_no_held_out_score() -> None:
         reads_prompt,
         0,
     )
-    assert found.rule == found.full_rule == "b >= 100"
+    assert found.rule == found.full_rule == Rule.parse("b >= 100")
     assert found.held_out is None
     assert is_hq_full(found)
     assert not is_hq_test(found)

@@ -50,10 +50,10 @@ def test_each_family_says_what_its_columns_can() -> None:
     assert [rule.family for rule in rules] == list(Family)
     assert [rule.status for rule in rules] == [FamilyStatus.SHOWN] * 3
     by_input, clean, mechanism = rules
-    assert by_input.rule == "a == 7"
+    assert str(by_input.rule) == "a == 7"
     assert by_input.prompt_only
     assert not clean.prompt_only
-    assert mechanism.rule == "drop_minus_lead >= 0"
+    assert str(mechanism.rule) == "drop_minus_lead >= 0"
     assert [rule.columns for rule in rules] == sorted(rule.columns for rule in rules)
     trees = [rule.free_form for rule in rules]
     assert all(score is not None for score in trees)
@@ -124,7 +124,7 @@ def test_a_rule_over_the_answer_is_no_input_rule() -> None:
     target = replace(TARGET, flips=COLUMNS["answer"] >= 4)
     by_input, clean, _ = account_rules(target, FAMILIES, 0)
     assert by_input.rule is None
-    assert (clean.rule, clean.prompt_only) == ("answer >= 4", False)
+    assert (str(clean.rule), clean.prompt_only) == ("answer >= 4", False)
 
 
 def test_wrong_shapes_and_splits_are_refused() -> None:

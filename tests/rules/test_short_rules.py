@@ -73,7 +73,7 @@ def test_a_set_of_values_is_one_literal_made_on_train() -> None:
     matrix, texts, digit = digits(0, 900)
     target = np.isin(digit, (1, 4, 6)) ^ (np.random.default_rng(1).random(900) < 0.05)
     found = short_rule(table(matrix, texts), target, 0)
-    assert found.text == "digit(a, 0) in (1, 4, 6)"
+    assert str(found.rule) == "digit(a, 0) in (1, 4, 6)"
     fresh, _, other = digits(5, 300)
     assert (found.fires(lookup_in(fresh, texts)) == np.isin(other, (1, 4, 6))).all()
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_learned_has_a_status_and_no_text() -> None:
     """Constant and rare targets, and columns that hardly vary."""
     matrix = np.random.default_rng(0).random((60, 3)) < 0.5
     constant = short_rule(table(matrix, names(3)), np.ones(60, bool), 0)
-    assert (constant.status, constant.text) == (RuleStatus.CONSTANT, None)
+    assert (constant.status, constant.rule) == (RuleStatus.CONSTANT, None)
     assert short_rule(table(matrix, names(3)), np.arange(60) < 2, 0).status is RuleStatus.TOO_FEW
     flat = short_rule(table(np.ones((60, 3), bool), names(3)), np.arange(60) < 30, 0)
     assert flat.status is RuleStatus.NO_PREDICATES

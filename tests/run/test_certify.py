@@ -80,7 +80,7 @@ def test_its_rule_is_the_held_out_score(run: Run) -> None:
             assert certificate.rule is None
         else:
             assert certificate.rule == CertifiedRule(
-                text=rule.rule,
+                text=str(rule.rule),
                 scope="held-out",
                 mcc=rule.held_out.mcc,
                 coverage=rule.held_out.coverage,

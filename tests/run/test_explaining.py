@@ -11,6 +11,7 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event, LayerCovered
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.controlling import (
     control_records,
     controls,
@@ -23,7 +24,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise, rank_candidates
 from mecharule_ops.run.planning import SearchPlan
 from mecharule_ops.run.unit_flips import UnitFlips, anchor_rules, coverage, share_of_union, tell_layers
-from mecharule_ops.types import AnchoredRule, Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
+from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -117,7 +117,7 @@ def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, even
         for node in search.tree
     )
     assert {e.neuron: e.rule for e in events if isinstance(e, RuleAnchored)} == {
-        str(rule.neuron): rule.rule for rule in search.anchored if rule.rule is not None
+        str(rule.neuron): str(rule.rule) for rule in search.anchored if rule.rule is not None
     }
     assert {e.certificate for e in events if isinstance(e, CertificateWritten)} == {
         certificate.id for certificate in run.store.certificates()

@@ -26,10 +26,11 @@ from mecharule_ops.findings.records import (
     StageCost,
 )
 from mecharule_ops.findings.shown import shown_over
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.summing_up import choices_for
 from mecharule_ops.types import (
     Agonist,
-    AnchoredRule,
     Baseline,
     Basis,
     ChanceTest,
@@ -44,7 +45,7 @@ from mecharule_ops.types import (
 )
 
 TAU, EPSILON, ALPHA = 0.2, 0.2, 0.05
-HOSTILE = "op in [/,*] and text == '<script>alert(1)</script>' and x | y \x1b[31m\u202e"
+HOSTILE = "op in ('[/', '*]') and text == '<script>alert(1)</script> x | y'"
 
 
 def estimate(plus: int, minus: int, n: int = 64) -> FlipEstimate:
@@ -64,14 +65,15 @@ def agonist(name: str, plus: int, minus: int) -> Agonist:
 
 
 def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> AnchoredRule:
+    learned = Rule.parse(rule) if rule else None
     score = RuleScore(mcc=mcc, coverage=positives / n, n=n, positives=positives)
     return AnchoredRule(
         neuron=Neuron.parse(name),
         regime=Regime.BASELINE_POSITIVE,
-        rule=rule,
+        rule=learned,
         train=score if rule else None,
         held_out=score if rule else None,
-        full_rule=rule,
+        full_rule=learned,
         full=score if rule else None,
         prompt_only=True,
         flips=positives,

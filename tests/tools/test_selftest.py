@@ -15,6 +15,7 @@ from app import main
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run import analyse as stage
 from tools.arguments import SelftestArguments
 from tools.registry import ToolResult
@@ -82,10 +83,10 @@ def test_a_rule_shortened_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def forge(findings: Findings) -> Findings:
         (search,) = findings.searches
-        rules = [one.rule or "" for one in search.anchored]
+        rules = [str(one.rule or "") for one in search.anchored]
         place = next(place for place, rule in enumerate(rules) if " and " in rule)
         anchored = list(search.anchored)
-        anchored[place] = replace(anchored[place], rule=rules[place].split(" and ", 1)[1])
+        anchored[place] = replace(anchored[place], rule=Rule.parse(rules[place].split(" and ", 1)[1]))
         return replace(findings, searches=(replace(search, anchored=tuple(anchored)),))
 
     result = _forged(monkeypatch, "either", forge)
@@ -98,7 +99,7 @@ def test_a_rule_left_out_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def forge(findings: Findings) -> Findings:
         (search,) = findings.searches
-        anchored = tuple(one for one in search.anchored if " and " not in (one.rule or ""))
+        anchored = tuple(one for one in search.anchored if " and " not in str(one.rule or ""))
         return replace(findings, searches=(replace(search, anchored=anchored),))
 
     result = _forged(monkeypatch, "either", forge)

@@ -158,7 +158,7 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(cop
         known = run.findings.searches[0].anchored[0]
         eligible = run.eligible(Regime.BASELINE_POSITIVE)
     own = _data("anchor", run="last", neuron=str(known.neuron))
-    assert own[f"unit.{known.neuron}.anchored.rule"]["text"] == known.rule
+    assert own[f"unit.{known.neuron}.anchored.rule"]["text"] == str(known.rule)
     assert _data("anchor", run="last", neuron=str(known.neuron), estimate=True)["price"] == {
         "example_forwards": 0,
         "seconds": 0.0,

@@ -36,6 +36,7 @@ from mecharule_ops.plain_text import plain as report_plain
 from mecharule_ops.report.as_text import csv_of, markdown_block
 from mecharule_ops.report.document import Table
 from mecharule_ops.report.summary import found_line, sure_line, when_line
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.board import Board, Key, Place
@@ -295,12 +296,16 @@ def test_a_rule_of_an_account_has_its_family_and_trees_before_the_anchored_one()
             family=Family.MECHANISM,
             status=FamilyStatus.SHOWN,
             columns=3,
-            learned="drop_minus_lead >= 0",
+            learned=Rule.parse("drop_minus_lead >= 0"),
             held_out=score,
             free_form=limit,
         ),
         FamilyRule(
-            family=Family.INPUT, status=FamilyStatus.NO_BETTER, columns=4, learned="b >= 9", free_form=limit
+            family=Family.INPUT,
+            status=FamilyStatus.NO_BETTER,
+            columns=4,
+            learned=Rule.parse("b >= 9"),
+            free_form=limit,
         ),
     )
     told, regime = fold(story()), Regime.BASELINE_POSITIVE
