@@ -1,0 +1,232 @@
+"""Twenty researchers' questions of the golden run, without a model and with a recorded one; writes docs/agent.md.
+
+    python benchmarks/researchers.py [--write] [--offline] [--record FOLDER]
+
+The questions and what a right answer holds: researchers.toml. The replies of a capable model: researchers.json, which
+`--record FOLDER` completes: each request that has no reply yet waits in FOLDER for one (`recorded_model.py`); what was
+stopped goes on where it was. Questions without a recorded reply are counted as not recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import re
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "support")]
+
+from pages import made_at, put_between  # noqa: E402
+from recorded_model import RecordedModel  # noqa: E402
+from stated_numbers import known_numbers, unborne  # noqa: E402
+
+from agent import chat_models  # noqa: E402
+from agent.canonical import Understood, understand  # noqa: E402
+from agent.chat import ask, names_of  # noqa: E402
+from agent.consent import Listener  # noqa: E402
+from agent.model_faults import ModelFault  # noqa: E402
+from mecharule_ops.run.opening import opened  # noqa: E402
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "researchers.json"
+GOLDEN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
+ALONE = Listener(earlier=())
+PURSE = 600.0
+"""Seconds of ablations: more than any of the questions takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question and what a right answer is."""
+
+    ask: str
+    offline: tuple[str, ...]
+    must: tuple[str, ...]
+    never: tuple[str, ...] = ()
+
+    def judged(self, answer: str) -> str:
+        """`right`, `wrong`, or `partly`."""
+        if any(re.search(one, answer) for one in self.never):
+            return "wrong"
+        return "right" if all(re.search(one, answer) for one in self.must) else "partly"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """How a question was answered."""
+
+    question: str
+    verdict: str
+    marked: int = 0
+    false: tuple[str, ...] = ()
+    """Figures of sentences without a mark that no fact which they cite states, by a reading of its own."""
+    requests: int = 0
+    first: int = 0
+    """Tokens of the first turn."""
+    cached: float | None = None
+    """Of the first turn, the part that the second read from cache."""
+
+
+def questions() -> tuple[Question, ...]:
+    """All twenty."""
+    rows = tomllib.loads((HERE / "researchers.toml").read_text("utf-8"))["question"]
+    return tuple(
+        Question(
+            ask=row["ask"],
+            offline=tuple(row["offline"]),
+            must=tuple(row["must"]),
+            never=tuple(row.get("never", ())),
+        )
+        for row in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """Copies of the golden run in a folder, a fresh one a question, so that none knows of another."""
+
+    folder: Path
+
+    @property
+    def fresh(self) -> str:
+        """The path of a copy."""
+        path = self.folder / "b00d.mecharule"
+        for stale in self.folder.glob("b00d.*"):
+            stale.unlink()
+        path.write_bytes(lzma.decompress(GOLDEN.read_bytes()))
+        return str(path)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Without a config file or key of the user."""
+        return {"MECHARULE_CONFIG": str(self.folder / "none.json")}
+
+
+def without_model(golden: Golden, asked: Iterable[Question]) -> Iterator[Scored]:
+    """Answered as asked, by suggestions, or with the answer to another question."""
+    with opened(golden.fresh) as held:
+        names = names_of(held)
+    for one in asked:
+        data = ask(golden.fresh, one.ask, ALONE, llm="none", environment=golden.environment).data
+        if data["understood"] is None:
+            suggested: Any = data["suggested"]
+            read = [understand(each, names) for each in suggested]
+            meant = any(isinstance(each, Understood) and each.row.name in one.offline for each in read)
+            verdict = "suggested" if meant else "other suggestions"
+        else:
+            verdict = "right" if data["understood"] in one.offline else "another question's answer"
+        yield Scored(question=one.ask, verdict=verdict)
+
+
+def with_model(golden: Golden, asked: Iterable[Question], model: RecordedModel) -> Iterator[Scored]:
+    """Answered by the recorded model behind its server."""
+    with model.served() as address:
+        known = {**golden.environment, "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": address}
+        for one in asked:
+            begin = len(model.sizes)
+            try:
+                answer = ask(
+                    golden.fresh,
+                    one.ask,
+                    ALONE,
+                    llm="anthropic/recorded",
+                    seconds=PURSE,
+                    must=True,
+                    environment=known,
+                )
+            except ModelFault as fault:
+                yield Scored(
+                    question=one.ask, verdict="not recorded" if "no reply is kept" in str(fault) else "fault"
+                )
+                continue
+            data: Any = answer.data
+            sizes = model.sizes[begin:]
+            yield Scored(
+                question=one.ask,
+                verdict=one.judged(str(data["answer"])),
+                marked=len(data["marks"]),
+                false=tuple(unheld(str(data["answer"]), data["marks"], data["cited"].values(), one.ask)),
+                requests=data["requests"],
+                first=sizes[0][0],
+                cached=sizes[1][1] / sizes[0][0] if len(sizes) > 1 else None,
+            )
+
+
+def unheld(answer: str, marks: Sequence[str], facts: Iterable[str], question: str) -> Iterator[str]:
+    """The numbers of unmarked sentences that no cited fact, nor the share of a count in one, nor the question holds."""
+    texts = [*facts, question]
+    known = known_numbers(texts)
+    for text in texts:
+        for first, second in re.findall(r"(\d[\d,]*)(?: of (?:these |the )?|/)(\d[\d,]*)", text):
+            known.add(int(first.replace(",", "")) / max(1, int(second.replace(",", ""))))
+    for sentence in re.split(r"(?<=[.!?\]])\s+", answer):
+        bare = re.sub(r"\[f\d+(?:, ?f\d+)*\]", "", sentence)
+        if not any(mark.startswith(sentence[:40]) for mark in marks):
+            yield from unborne(bare, known)
+
+
+def page(offline: Sequence[Scored], recorded: Sequence[Scored]) -> str:
+    """The table of docs/agent.md."""
+    alone, told = Counter(one.verdict for one in offline), Counter(one.verdict for one in recorded)
+    answered = [one for one in recorded if one.requests]
+    first = max((one.first for one in answered), default=0)
+    cached = [one.cached for one in answered if one.cached is not None]
+    rows = (
+        (
+            "without a model: right; one of three suggestions would be; none",
+            f"{alone['right']}; {alone['suggested']}; {alone['other suggestions']}",
+        ),
+        ("answered with another question's answer", str(alone["another question's answer"])),
+        (
+            "with the recorded model: right; partly; wrong; not recorded",
+            "; ".join(str(told[verdict]) for verdict in ("right", "partly", "wrong", "not recorded")),
+        ),
+        (
+            "sentences marked; false figures unmarked",
+            f"{sum(x.marked for x in answered)}; {sum(len(x.false) for x in answered)}",
+        ),
+        (
+            "requests; tokens of the first turn, tools included, at most",
+            f"{sum(x.requests for x in answered)}; {first:,}",
+        ),
+        ("of them read from cache at the second turn, at least", f"{min(cached):.0%}" if cached else "–"),
+    )
+    lines = [f"| {len(offline)} researchers' questions of the golden run | |", "|---|---:|"]
+    lines += [f"| {name} | {value} |" for name, value in rows]
+    lines += ["", f"By `python benchmarks/researchers.py --write`. {made_at()}"]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Ask, print how each question went, and write the page where asked."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true", help="write the table of docs/agent.md")
+    parser.add_argument("--offline", action="store_true", help="without a model alone")
+    parser.add_argument("--record", type=Path, help="folder where requests wait for replies")
+    given = parser.parse_args(arguments)
+    if given.record:
+        chat_models.SECONDS = 4000.0
+    with tempfile.TemporaryDirectory() as folder:
+        golden, model = Golden(Path(folder)), RecordedModel(kept=RECORDED, folder=given.record)
+        offline = list(without_model(golden, questions()))
+        recorded = list(with_model(golden, () if given.offline else questions(), model))
+    for one in [*offline, *recorded]:
+        print(f"{one.verdict:26} {one.question}", *one.false, sep="  ")
+    text = page(offline, recorded)
+    print(f"\n{text}")
+    if given.write:
+        put_between(ROOT / "docs" / "agent.md", text)
+
+
+if __name__ == "__main__":
+    main()
