@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sayings import ASKED, FALSE, QUESTION, TRUE
 from scripted_lies import facts_of, quantities, scripted
 
 from agent.prose import MARK, Cited, check, cited_in, marked
-from agent.toolbox import Toolbox
 
+SAYINGS = json.loads(Path(__file__).with_name("sayings.json").read_text("utf-8"))
+"""True and false sentences in free words, beside the facts as they were worded when these were written."""
+TOLD = {f"f{place}": Cited(id=f"f{place}", **one) for place, one in enumerate(SAYINGS["facts"], start=1)}
 RUN = Path(__file__).parents[1] / "golden" / "b00d.mecharule.xz"
 
 FACTS = {
@@ -105,40 +106,29 @@ def test_no_scripted_lie_passes_and_no_truth_is_marked(golden: str) -> None:
     assert (struck, passed) == ([], [])
 
 
-@pytest.fixture(scope="module")
-def told(golden: str) -> dict[str, Cited]:
-    """Facts of the golden run, as a conversation numbers them."""
-    box = Toolbox(golden)
-    stated = [one for name, given in ASKED for one in box.result(name, given)[1]]
-    numbered = {f"f{place + 1}": one for place, one in enumerate(stated)}
-    return {
-        id: Cited(id=id, sentence=one["sentence"], arguments=one["arguments"], unit=one["unit"])
-        for id, one in numbered.items()
-    }
-
-
-def cited(said: str, told: Mapping[str, Cited]) -> str:
+def cited(said: str) -> str:
     """A sentence with the id of the first fact that holds each text in braces."""
 
     def id_of(match: re.Match[str]) -> str:
-        return next(id for id, fact in told.items() if match[1] in fact.sentence)
+        return next(id for id, fact in TOLD.items() if match[1] in fact.sentence)
 
     return re.sub(r"\{(.+?)\}", id_of, said)
 
 
-@pytest.mark.parametrize("said", TRUE)
-def test_a_true_sentence_in_free_words_is_not_marked(said: str, told: Mapping[str, Cited]) -> None:
-    checked = check(cited(said, told), told, QUESTION)
+@pytest.mark.parametrize("said", SAYINGS["true"])
+def test_a_true_sentence_in_free_words_is_not_marked(said: str) -> None:
+    checked = check(cited(said), TOLD, SAYINGS["question"])
     assert [one.fault for one in checked] == [""] * len(checked)
 
 
-@pytest.mark.parametrize("said", FALSE)
-def test_a_false_sentence_in_free_words_is_marked(said: str, told: Mapping[str, Cited]) -> None:
-    assert any(one.fault for one in check(cited(said, told), told, QUESTION))
+@pytest.mark.parametrize("said", SAYINGS["false"])
+def test_a_false_sentence_in_free_words_is_marked(said: str) -> None:
+    assert any(one.fault for one in check(cited(said), TOLD, SAYINGS["question"]))
 
 
-def test_each_fact_repeated_word_for_word_stands(told: Mapping[str, Cited]) -> None:
-    for id, fact in told.items():
+def test_each_fact_repeated_word_for_word_stands(golden: str) -> None:
+    stated, _ = facts_of(golden)
+    for id, fact in {**TOLD, **{f"f9{id[1:]}": fact for id, fact in stated.items()}}.items():
         checked = check(f"{fact.sentence.rstrip('.')} [{id}].", {id: fact})
         assert not any(one.fault for one in checked), (fact.sentence, checked)
 
