@@ -124,7 +124,8 @@ class MapPane(Widget, can_focus=True):
         self._now = -1, frozenset()
         if state.latest and place == board.place_of(state.latest[0]):
             key = board.key_of(*state.latest)
-            self._now = board.view(key.search).layer, frozenset(board.units_of(key))
+            if board.node(key).verdict is None and not state.finished:
+                self._now = board.view(key.search).layer, frozenset(board.units_of(key))
         self._shown = {(unit.layer, unit.channel) for unit in units}
         self.refresh()
 

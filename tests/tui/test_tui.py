@@ -31,7 +31,7 @@ from tui.screens.compare_screen import CompareScreen
 from tui.screens.home_screen import HomeScreen
 from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.new_run import FieldLine, NewRunScreen
-from tui.screens.replay_screen import ReplayScreen
+from tui.screens.replay_screen import VERDICTS, ReplayScreen
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable
@@ -364,6 +364,34 @@ def test_replay_scrubs_forwards_and_back_and_says_why_a_group_was_opened(tmp_pat
         assert screen.on_file.findings is FINDINGS
         await user.press("shift+left", "escape")
         assert isinstance(user.app.screen, RunScreen)
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def test_replay_plays_from_the_beginning_by_verdicts(tmp_path: Path) -> None:
+    """Space plays and pauses, `x` makes it faster; a turn goes on to the next verdicts, and the end stops it."""
+
+    async def script(user: Driver) -> None:
+        await user.press("d")
+        await user.sees("DONE")
+        await user.press("r")
+        screen = user.app.screen
+        assert isinstance(screen, ReplayScreen)
+        verdicts = [n for n, event in enumerate(story(), 1) if isinstance(event, VERDICTS)]
+        assert [screen.timeline.after_verdicts(0, n) for n in (1, 3, 1000)] == [
+            verdicts[0],
+            verdicts[2],
+            len(story()),
+        ]
+        await user.press("space")
+        await user.until(lambda: 0 < screen.position < len(story()), "it to play")
+        await user.press("space")
+        at = screen.position
+        await user.sees("Space play")
+        assert at in {0, *verdicts}
+        await user.press("x", "x", "space")
+        await user.until(lambda: not screen.playing, "the end")
+        assert screen.position == len(story())
 
     drive(FakeBackend(tmp_path), script)
 

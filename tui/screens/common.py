@@ -31,6 +31,8 @@ from tui.working_app import WorkingApp
 
 Pane = MapPane | TreePane | TextTable | ReadingPane | ChatPane
 _FAR = 1_000_000
+TWO_COLUMNS = 100
+"""Columns of the terminal from which the help lists keys in two."""
 _OF_A_SCREEN_ON_SHOW = (events.Mount, events.ScreenResume, events.Resize, events.Timer, events.Key)
 TWICE_SECONDS = 3.0
 """A second press within this time counts."""
@@ -188,12 +190,17 @@ class HelpPopup(ClosesOnce, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         commands = commands_of(self.of_screen)
+        columns = 2 if self.app.size.width >= TWO_COLUMNS else 1
         grid = Table.grid(padding=(0, 2))
-        grid.add_column(justify="right", no_wrap=True)
-        grid.add_column(ratio=1)
-        for command in commands:
-            grid.add_row(Text(", ".join(map(key_said, command.keys)), "bold"), Text(command.help))
-        grid.add_row(Text("^P", "bold"), Text("every command by name"))
+        for _ in range(columns):
+            grid.add_column(justify="right", no_wrap=True)
+            grid.add_column(ratio=1)
+        said = [(", ".join(map(key_said, command.keys)), command.help) for command in commands]
+        said.append(("^P", "every command by name"))
+        rows = -(-len(said) // columns)
+        for row in range(rows):
+            cells = [(Text(key, "bold"), Text(help)) for key, help in said[row::rows]]
+            grid.add_row(*(cell for pair in cells for cell in pair))
         names = f"\nIn the chat of a run each is /its-name: {', '.join(command.name for command in commands)}"
         with VerticalScroll(classes="popup tall"):
             if self.about:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from rich.text import Text
 
-from mecharule_ops.events import Event
+from mecharule_ops.events import Event, FlipsSeen, LayerAblated, NodeTested, StageStarted, UnitJudged
 from mecharule_ops.state.run_state import RunState
 from tui.character_charts import bar
 from tui.screens.common import Line, fitted, hint_parts
@@ -18,6 +18,11 @@ from tui.tree_pane import TreePane
 from tui.tree_rows import why_opened
 from tui.words import headline, progress
 
+VERDICTS = (NodeTested, UnitJudged, LayerAblated, FlipsSeen, StageStarted)
+"""What changes a cell while it plays."""
+TURNS_A_SECOND = 8
+SPEEDS = (1, 10, 100)
+"""Verdicts a turn."""
 LEAPS = 20
 """Leaps from one end to the other."""
 STRIDE = 256
@@ -30,6 +35,7 @@ class Timeline:
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = tuple(events)
         self._kept = [RunState()]
+        self._verdicts = [n for n, event in enumerate(self.events, 1) if isinstance(event, VERDICTS)]
 
     def __len__(self) -> int:
         """Positions run from 0, before the first event, to this."""
@@ -43,6 +49,11 @@ class Timeline:
             self._kept.append(self._folded(self._kept[-1], begin, begin + STRIDE))
         nearest = position // STRIDE
         return self._folded(self._kept[nearest], nearest * STRIDE, position)
+
+    def after_verdicts(self, position: int, verdicts: int) -> int:
+        """The position after so many more verdicts, or the end."""
+        last = islice((n for n in self._verdicts if n > position), verdicts - 1, None)
+        return next(last, len(self))
 
     def _folded(self, state: RunState, begin: int, end: int) -> RunState:
         for event in islice(self.events, begin, end):
@@ -59,7 +70,29 @@ class ReplayScreen(RunView):
         super().__init__(session)
         self.timeline = Timeline(session.events)
         self.position = len(self.timeline)
+        self.playing, self.speed = False, SPEEDS[0]
         self.state = self.timeline.at(self.position)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_interval(1 / TURNS_A_SECOND, self.turn)
+
+    def turn(self) -> None:
+        """While it plays, go on by as many verdicts as the speed says."""
+        if self.playing:
+            self.tick += 1
+            self.go(self.timeline.after_verdicts(self.position, self.speed))
+            self.playing = self.position < len(self.timeline)
+
+    def do_play(self) -> None:
+        self.playing = not self.playing
+        if self.playing and self.position == len(self.timeline):
+            self.go(0)
+        self.draw_lines()
+
+    def do_speed(self) -> None:
+        self.speed = SPEEDS[(SPEEDS.index(self.speed) + 1) % len(SPEEDS)]
+        self.draw_lines()
 
     def go(self, position: int) -> None:
         """Show the run after so many events."""
@@ -78,8 +111,27 @@ class ReplayScreen(RunView):
         line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
         self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
-        words = {"forward": "on", "backward": "back", "leap": "leap", "why-opened": "why", "back": "leave"}
-        names = ("backward", "forward", "leap", "why-opened", "ledger", "follow", "back", "help")
+        words = {
+            "play": "pause" if self.playing else "play",
+            "speed": f"×{self.speed}",
+            "forward": "on",
+            "backward": "back",
+            "leap": "leap",
+            "why-opened": "why",
+            "back": "leave",
+        }
+        names = (
+            "play",
+            "speed",
+            "backward",
+            "forward",
+            "leap",
+            "why-opened",
+            "ledger",
+            "follow",
+            "back",
+            "help",
+        )
         keys = hint_parts("replay", names, words)
         self.query_one("#status", Line).say(fitted(keys, self.app.size.width))
 
