@@ -22,16 +22,16 @@ from agent.choice import NONE, Choice, choose
 from agent.consent import PURSE, Exchanges, Listener, Priced, in_words, not_run, pays
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
+from mecharule_ops.facts.answer_text import answer_text
+from mecharule_ops.facts.fact import Fact, FactValue, certificate_ids, fact
+from mecharule_ops.facts.glossary import SPELLINGS
+from mecharule_ops.facts.properties import PROPERTIES
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, kept_open, opened
 from mecharule_ops.run.tabulating import columns_of
-from mecharule_ops.saying.answer_text import answer_text
-from mecharule_ops.saying.fact import Fact, FactValue, certificate_ids, fact
-from mecharule_ops.saying.glossary import SPELLINGS
-from mecharule_ops.saying.properties import PROPERTIES
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron

@@ -23,6 +23,7 @@ from agent.choice import NONE, choose
 from agent.consent import PURSE, Listener
 from mecharule_ops.confidence import difference_interval
 from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
+from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import percent, plural
 from mecharule_ops.questions.support import by_evidence
@@ -31,7 +32,6 @@ from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened, strongest_regime
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
-from mecharule_ops.saying.fact import Fact, fact
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipsWhere, Neuron

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.report.screen import screen
+from mecharule_ops.pages.screen import screen
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import short_name
 

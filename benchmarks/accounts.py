@@ -28,6 +28,8 @@ from pages import ROOT, made_at, put_table
 from planted_rules import planted
 
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.facts.rules import short
+from mecharule_ops.facts.unit_rules import shown_words, unit_rule
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import load
@@ -41,8 +43,6 @@ from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.summing_up import versions
-from mecharule_ops.saying.rules import short
-from mecharule_ops.saying.unit_rules import shown_words, unit_rule
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Basis, Intervention

@@ -38,6 +38,8 @@ _PARSES_RULES = (
 """The codec, the parser itself and the command line."""
 _ROUTER_LINES = ("agent/answering/wordings.txt", "benchmarks/wordings/*.txt", "benchmarks/follow_ups/*.txt")
 _ROUTER_WEIGHTS = "agent/answering/matching.npz"
+_LIMITED_AS = {"mecharule_ops/facts": "mecharule_ops/saying", "mecharule_ops/pages": "mecharule_ops/report"}
+"""Rooms whose limit stands in budget.toml under their earlier name."""
 _NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT),
     *(tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER),
@@ -60,12 +62,7 @@ class Row:
 TABLE = (
     Row("code lines of the product · files", ("product", "files"), "45,094 · 458", "≤ 27,000 · ≤ 290"),
     Row("of tests · of benchmarks", ("tests", "benchmarks"), "29,206 · 7,013", "≤ 20,000 · ≤ 4,300"),
-    Row(
-        "hand-made data of the router (lines · kB of weights)",
-        ("router_lines", "router_kb"),
-        "44,670 · 661",
-        "0 · 0",
-    ),
+    Row("hand-made data of the router (lines · kB)", ("router_lines", "router_kb"), "44,670 · 661", "0 · 0"),
     Row("verbs · tools · settings", ("verbs", "tools", "settings"), "55 · 45 · 43", "≤ 33 · ≤ 22 · –"),
     Row("settings shown without `--all`", ("settings_shown",), "43", "≤ 10"),
     Row("public function names with two meanings", ("names_twice",), "86", "≤ 20"),
@@ -112,7 +109,8 @@ def rooms(files: Files) -> Counter[str]:
     """Count code lines by room; a room is a top-level file, a package, or a folder of a package."""
     lines: Counter[str] = Counter()
     for path, source in files.items():
-        lines["/".join(path.parts[:2]) if len(path.parts) > 2 else path.parts[0]] += code_lines(source)
+        room = "/".join(path.parts[:2]) if len(path.parts) > 2 else path.parts[0]
+        lines[_LIMITED_AS.get(room, room)] += code_lines(source)
     return lines
 
 

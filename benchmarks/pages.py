@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mecharule_ops.report.as_text import csv_of
+from mecharule_ops.pages.as_text import csv_of
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "docs" / "tables"

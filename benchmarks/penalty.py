@@ -35,9 +35,9 @@ from recall import (
     units_found,
 )
 
+from mecharule_ops.facts.searches import summed_recall_words
 from mecharule_ops.loading.model_names import BUNDLED, BUNDLED_DIRECTORY
 from mecharule_ops.numbers import plural
-from mecharule_ops.saying.searches import summed_recall_words
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.task_names import PRESETS
 from mecharule_ops.types import Share

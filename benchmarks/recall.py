@@ -30,6 +30,7 @@ from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.searches import recall_words, summed_recall_words
 from mecharule_ops.loading.model_names import BUNDLED
 from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.run.driver import NamedSearch, SearchDriver
@@ -38,7 +39,6 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates
 from mecharule_ops.run.predicting import search_plan
 from mecharule_ops.run.preparation import prepare
-from mecharule_ops.saying.searches import recall_words, summed_recall_words
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore

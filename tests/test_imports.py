@@ -16,8 +16,8 @@ ORDER = ("app", "tui", "agent", "tools", "mecharule_ops")
 FLOORS = (
     ("",),
     ("notebook", "known_answers"),
-    ("report",),
-    ("saying",),
+    ("pages",),
+    ("facts",),
     ("questions",),
     ("gates",),
     ("run",),
@@ -160,14 +160,14 @@ def test_rooms_of_one_floor_import_no_circle() -> None:
 
 def test_an_arrow_up_and_a_circle_would_be_seen() -> None:
     """The checks can fail, for types alone too."""
-    source = "if TYPE_CHECKING:\n    from mecharule_ops.report import as_text\n"
-    known = {"mecharule_ops.report", "mecharule_ops.report.as_text", "mecharule_ops.cha.tree"}
-    assert modules_imported(source, known) == {"mecharule_ops.report.as_text"}
+    source = "if TYPE_CHECKING:\n    from mecharule_ops.pages import as_text\n"
+    known = {"mecharule_ops.pages", "mecharule_ops.pages.as_text", "mecharule_ops.cha.tree"}
+    assert modules_imported(source, known) == {"mecharule_ops.pages.as_text"}
     up = {
-        "mecharule_ops.cha.tree": {"mecharule_ops.report.as_text"},
-        "mecharule_ops.report.as_text": set[str](),
+        "mecharule_ops.cha.tree": {"mecharule_ops.pages.as_text"},
+        "mecharule_ops.pages.as_text": set[str](),
     }
-    assert upward_arrows(up) == ["mecharule_ops.cha.tree → mecharule_ops.report.as_text"]
+    assert upward_arrows(up) == ["mecharule_ops.cha.tree → mecharule_ops.pages.as_text"]
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
     assert circle_in({"a": {"b"}, "b": set()}) == []
 
@@ -195,7 +195,7 @@ def _loaded(code: str) -> list[str]:
         "import app\ntry:\n    app.main(['--help'])\nexcept SystemExit:\n    pass",
         "import app\ntry:\n    app.main(['run', '--help'])\nexcept SystemExit:\n    pass",
         "import mecharule_ops.cha",
-        "import mecharule_ops.run.live_run, mecharule_ops.state.run_state, mecharule_ops.report",
+        "import mecharule_ops.run.live_run, mecharule_ops.state.run_state, mecharule_ops.pages",
         "import mecharule_ops as mr\nmr.open_run, mr.analyse, mr.FinishedRun",
         "import tools.registry, tools.schemas",
         "import agent.chat, agent.canonical",

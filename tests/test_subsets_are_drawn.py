@@ -13,7 +13,7 @@ HOLDS_RECORDS = frozenset(
 ALLOWED = {
     "tools/_accuracy.py: examples[:_TIMED]": "only time is measured; the others follow",
     "tools/_accuracy.py: examples[_TIMED:]": "all that were not timed",
-    "mecharule_ops/saying/run_setting.py: run.observed.train[total:]": "the further records, all of them",
+    "mecharule_ops/facts/run_setting.py: run.observed.train[total:]": "the further records, all of them",
     "mecharule_ops/run/prediction_scores.py: train[:0]": "none of them",
     "mecharule_ops/gates/controls.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/run/accounting.py: fresh[len(seen):][:PORTION]": "fresh ones come as a draw",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
+from mecharule_ops.facts.fact import FactValue, fact
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.fact import FactValue, fact
 from tools.result import Tell, ToolResult
 
 A_MINUTE = 60.0

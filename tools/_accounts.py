@@ -16,6 +16,11 @@ from mecharule_ops.certificates.certificate import (
     shown_rows,
 )
 from mecharule_ops.codec import encode
+from mecharule_ops.facts.control_facts import claims_words, control_parts
+from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.flips import of_these
+from mecharule_ops.facts.rules import predicts
+from mecharule_ops.facts.unit_rules import UnitRule, told_rule, told_words
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
@@ -23,11 +28,6 @@ from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
 from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
-from mecharule_ops.saying.control_facts import claims_words, control_parts
-from mecharule_ops.saying.fact import Fact, FactValue, fact
-from mecharule_ops.saying.flips import of_these
-from mecharule_ops.saying.rules import predicts
-from mecharule_ops.saying.unit_rules import UnitRule, told_rule, told_words
 from mecharule_ops.tasks.text import first_word
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime, Share
 from tools.arguments import DirectedArguments

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.properties import PROPERTIES
 from mecharule_ops.questions.own_words import worded_conditions
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
-from mecharule_ops.saying.properties import PROPERTIES
 
 
 def condition_of(run: Run, text: str) -> str:

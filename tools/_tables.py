@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import fill
 
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.glossary import explained
+from mecharule_ops.pages.as_text import csv_of, markdown_of, text_of
+from mecharule_ops.pages.document import Document, Section, Table
 from mecharule_ops.plain_text import plain
-from mecharule_ops.report.as_text import csv_of, markdown_of, text_of
-from mecharule_ops.report.document import Document, Section, Table
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.glossary import explained
 from tools.arguments import TableArguments
 from tools.registry import ToolResult
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from mecharule_ops.certificates.certificate import Certificate, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.control_facts import p_words
+from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, keep
 from mecharule_ops.run.tabulating import Part, drawn, fires
-from mecharule_ops.saying.control_facts import p_words
-from mecharule_ops.saying.fact import Fact, FactValue, fact
 from mecharule_ops.types import Baseline, Neuron, Regime
 from tools._accounts import direction, example_data, flipped_fact, flips_fact, slices_data
 from tools._conditions import condition_of

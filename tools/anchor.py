@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mecharule_ops.codec import encode
+from mecharule_ops.facts.fact import fact
+from mecharule_ops.facts.rules import anchored_words, predicts
 from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.numbers import of_n
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction
-from mecharule_ops.saying.fact import fact
-from mecharule_ops.saying.rules import anchored_words, predicts
 from mecharule_ops.store import keys
 from mecharule_ops.types import FlipCount
 from tools._accounts import Asked, rule_data

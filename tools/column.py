@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import FactValue, fact
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import columns_of, keep_column
-from mecharule_ops.saying.fact import FactValue, fact
 from mecharule_ops.store.keys import OwnColumn
 from tools.arguments import ColumnArguments
 from tools.result import Tell, ToolResult, of_facts

@@ -10,6 +10,8 @@ from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.counts import UnitStrength
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -27,8 +29,6 @@ from mecharule_ops.run.opening import (
     regime_of,
     short_name,
 )
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipEstimate, Neuron, Regime
 from tools._accounts import flips_fact, flips_of, slices_data
 from tools.arguments import CompareArguments

@@ -7,9 +7,9 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from mecharule_ops.errors import MechaRuleError, UsageError
+from mecharule_ops.facts.fact import FactValue, fact
 from mecharule_ops.loading import model_names
 from mecharule_ops.loading.placement import this_machine
-from mecharule_ops.saying.fact import FactValue, fact
 from mecharule_ops.store.run_directory import runs_directory
 from tools.arguments import DoctorArguments
 from tools.result import Tell, ToolResult

@@ -15,16 +15,16 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
+from mecharule_ops.facts.account_facts import account_verdict, chain_verdict
+from mecharule_ops.facts.chain_lines import Link, chain_links
+from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.findings.accounts import Account, PredictionKind
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls, decided
+from mecharule_ops.pages.unit_account import account_figures, account_links
 from mecharule_ops.plain_text import write_file
-from mecharule_ops.report.unit_account import account_figures, account_links
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, keep, regime_for
-from mecharule_ops.saying.account_facts import account_verdict, chain_verdict
-from mecharule_ops.saying.chain_lines import Link, chain_links
-from mecharule_ops.saying.fact import Fact, FactValue, fact
 from mecharule_ops.store import keys
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
@@ -245,8 +245,8 @@ def _drawn(run: Run) -> int:
 
 def _written(known: Account | Chain, folder: Path) -> list[str]:
     """The SVG files written, one a figure. Raises `StoreError` when the folder cannot be written."""
-    from mecharule_ops.report.chain_plots import chain_figures
-    from mecharule_ops.report.drawing import standalone
+    from mecharule_ops.pages.chain_plots import chain_figures
+    from mecharule_ops.pages.drawing import standalone
 
     figures = chain_figures(known) if isinstance(known, Chain) else account_figures(known)
     return [str(write_file(folder / f"{name}.svg", standalone(svg))) for name, (svg, _) in figures.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mecharule_ops import report
+from mecharule_ops import pages
 from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError, UsageError
@@ -64,9 +64,9 @@ def export(given: ExportArguments, tell: Tell) -> ToolResult:
 
 def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
     texts = {
-        "report.html": report.render_html(findings),
-        "report.md": report.render_markdown(findings),
-        "report.json": report.render_json(findings),
+        "report.html": pages.render_html(findings),
+        "report.md": pages.render_markdown(findings),
+        "report.json": pages.render_json(findings),
         CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
         "README.md": README.format(
             run=findings.run,

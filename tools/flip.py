@@ -9,6 +9,10 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
 from mecharule_ops.engine.behaviour import behaviour_on
+from mecharule_ops.facts.chain_lines import quoted
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.rules import short
+from mecharule_ops.facts.unit_rules import UnitRule, told_rule
 from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.questions.typed_prompt import (
@@ -22,10 +26,6 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, keep, outcome_for
-from mecharule_ops.saying.chain_lines import quoted
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import short
-from mecharule_ops.saying.unit_rules import UnitRule, told_rule
 from mecharule_ops.tasks.text import OWN
 from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
 from tools._accounts import change_words, example_data

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.gate_facts import gate_facts
 from mecharule_ops.gates.outcome import GatesAsked, LearnedGates
 from mecharule_ops.numbers import signed
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.gate_facts import gate_facts
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.arguments import GatesArguments
 from tools.result import Tell, ToolResult, of_facts

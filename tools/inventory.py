@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.loading import gguf, model_names
 from mecharule_ops.loading.fetch import fetch
-from mecharule_ops.report.document import Table
-from mecharule_ops.saying.fact import fact
+from mecharule_ops.pages.document import Table
 from tools._tables import shown
 from tools.arguments import ModelsArguments, TableArguments
 from tools.result import Tell, ToolResult, of_facts

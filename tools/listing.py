@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from mecharule_ops.certificates.certificate import Certificate
+from mecharule_ops.facts.unit_rules import shown_of_all
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import two_decimals
-from mecharule_ops.report.document import Column, Table
-from mecharule_ops.report.tables import RULE, WORDS, agonists
-from mecharule_ops.report.tables import rules as rule_table
+from mecharule_ops.pages.document import Column, Table
+from mecharule_ops.pages.tables import RULE, WORDS, agonists
+from mecharule_ops.pages.tables import rules as rule_table
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, findings_of, regime_of, short_name
-from mecharule_ops.saying.unit_rules import shown_of_all
 from mecharule_ops.state.run_state import HypothesisView
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.state.search_view import NodeView, SearchView

@@ -10,6 +10,8 @@ import numpy as np
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.facts.control_facts import p_words
+from mecharule_ops.facts.fact import FactValue, fact
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.questions.matched_prompts import PairTable, PromptPair, matched, sides
 from mecharule_ops.questions.typed_prompt import ablated_rows
@@ -18,8 +20,6 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import keep
-from mecharule_ops.saying.control_facts import p_words
-from mecharule_ops.saying.fact import FactValue, fact
 from mecharule_ops.types import BehaviourRecord
 from tools._accounts import Asked, change_words, example_data
 from tools._conditions import condition_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mecharule_ops.pages.document import Table
 from mecharule_ops.plain_text import last_line, plain
-from mecharule_ops.report.document import Table
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, regime_for
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing

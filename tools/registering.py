@@ -6,15 +6,15 @@ import numpy as np
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.claims import MORE_OFTEN, counts_words, figures_words
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.looks import looks_words
 from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, findings_of
 from mecharule_ops.run.registered_claims import claims_decided, claims_of, entered
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at, touches
-from mecharule_ops.saying.claims import MORE_OFTEN, counts_words, figures_words
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState, Ledger
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Neuron, Regime

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mecharule_ops.saying.answer_text import answer_text
-from mecharule_ops.saying.fact import Fact, keyed
+from mecharule_ops.facts.answer_text import answer_text
+from mecharule_ops.facts.fact import Fact, keyed
 
 Tell = Callable[[str], None]
 """Is told one line at a time what a tool is doing; narration, never data."""

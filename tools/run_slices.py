@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.fact import Fact, FactValue, fact
 from mecharule_ops.types import Regime
 from tools._accounts import direction, finite
 from tools.arguments import SlicesArguments

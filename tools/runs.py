@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import AgonistFound, NodeTested, Price, StageStarted
-from mecharule_ops.report.document import Table
-from mecharule_ops.saying.fact import fact
+from mecharule_ops.facts.fact import fact
+from mecharule_ops.pages.document import Table
 from mecharule_ops.store.run_directory import RunSummary, find_run, list_runs, runs_directory
 from mecharule_ops.store.run_file import holder
 from mecharule_ops.store.run_log import RunLog

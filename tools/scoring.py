@@ -8,16 +8,16 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import fact
+from mecharule_ops.pages.document import Table
 from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.report.document import Table
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, regime_for
 from mecharule_ops.run.refinement import refined_texts
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
-from mecharule_ops.saying.fact import fact
 from mecharule_ops.types import Neuron
 from tools._conditions import condition_of
 from tools._tables import shown

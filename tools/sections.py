@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts import run_behaviour, run_evidence, run_setting
+from mecharule_ops.facts.fact import Stated, fact
+from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import percent
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of
-from mecharule_ops.saying import run_behaviour, run_evidence, run_setting
-from mecharule_ops.saying.fact import Stated, fact
-from mecharule_ops.saying.glossary import SPELLINGS, TERMS, written
 from tools._conditions import condition_of
 from tools.arguments import RunSection, ShowArguments
 from tools.registry import ToolResult, of_facts

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.known_answers.calibration import CASES, Calibration, Exactly, calibrate
 from mecharule_ops.known_answers.known_model import KnownModel, changed_files
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.numbers import plural
-from mecharule_ops.report.as_text import block_lines
-from mecharule_ops.report.document import Column, Table
-from mecharule_ops.saying.fact import fact
+from mecharule_ops.pages.as_text import block_lines
+from mecharule_ops.pages.document import Column, Table
 from tools._tables import WIDTH
 from tools.arguments import SelftestArguments
 from tools.result import Tell, ToolResult

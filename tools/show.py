@@ -6,13 +6,13 @@ import json
 from textwrap import fill
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.glossary import explained
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of
-from mecharule_ops.saying.glossary import explained
 from tools._accounts import example_fact
 from tools.arguments import ShowArguments
 from tools.listing import TABLES
@@ -25,7 +25,7 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
 
     The data of a report are the findings.
     """
-    from mecharule_ops import report
+    from mecharule_ops import pages
 
     if given.table is not None and given.section is not None:
         raise UsageError("expected --table or --section, got both; leave one out")
@@ -36,19 +36,19 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
     findings = findings_of(run)
     if given.html is None:
         return ToolResult(data=json.loads(to_json(findings)), text=_text(findings, given, example_of(run)))
-    write_file(given.html, report.render_html(findings))
+    write_file(given.html, pages.render_html(findings))
     return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
 
 
 def _text(findings: Findings, given: ShowArguments, example: str) -> str:
-    from mecharule_ops import report
+    from mecharule_ops import pages
 
     if given.md:
-        return report.render_markdown(findings)
+        return pages.render_markdown(findings)
     if not given.full:
-        return report.render_screen(findings, example=example)
-    text = report.render_text(findings)
-    return f"{text}\n{fill(explained(text), report.WIDEST)}\n"
+        return pages.render_screen(findings, example=example)
+    text = pages.render_text(findings)
+    return f"{text}\n{fill(explained(text), pages.WIDEST)}\n"
 
 
 def example_of(run: Run) -> str:

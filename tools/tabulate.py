@@ -14,6 +14,8 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.confidence import difference_interval, lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.looks import looks_words
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import percent
@@ -21,8 +23,6 @@ from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, regime_for
 from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, drawn, fires, forwards_missing
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.looks import looks_words
 from mecharule_ops.types import FlipCount, Neuron, Regime
 from tools._conditions import condition_of
 from tools.arguments import TabulateArguments

@@ -9,10 +9,10 @@ import numpy as np
 
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.numbers import plural
-from mecharule_ops.report.document import Table
+from mecharule_ops.pages.document import Table
 from mecharule_ops.run.settled import settled, writing
-from mecharule_ops.saying.fact import fact
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable

@@ -14,6 +14,7 @@ from mecharule_ops.certificates.verification import Verification, VerificationSt
 from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.codec import encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import AUTO, kept, this_machine
 from mecharule_ops.numbers import plural
@@ -22,7 +23,6 @@ from mecharule_ops.replacement.table_files import read_table
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
 from mecharule_ops.run.second_run import Bench, CannotRepeat, bench_of_run, rerun
-from mecharule_ops.saying.fact import fact
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory, written_last_first
 from mecharule_ops.store.run_store import RunStore

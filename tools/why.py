@@ -12,6 +12,24 @@ from mecharule_ops.certificates.certificate import Certificate, hidden, shown_ro
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
+from mecharule_ops.facts.account_facts import (
+    READS,
+    REGISTERED,
+    SAID_SURE,
+    SAID_WHEN,
+    WHEN,
+    WRITES,
+    explained,
+    explanation,
+)
+from mecharule_ops.facts.claims import counts_words
+from mecharule_ops.facts.control_facts import beside_random, brief_rank, split_words
+from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.flips import both_slices, leaning
+from mecharule_ops.facts.rules import briefly, clipped, short
+from mecharule_ops.facts.searches import search_name, searched_words
+from mecharule_ops.facts.shown_units import evidence_data, evidence_words
+from mecharule_ops.facts.unit_rules import UnitRule, rules_of, shown_words, told_rule, when_told
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
@@ -22,24 +40,6 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.registered_claims import claims_of
-from mecharule_ops.saying.account_facts import (
-    READS,
-    REGISTERED,
-    SAID_SURE,
-    SAID_WHEN,
-    WHEN,
-    WRITES,
-    explained,
-    explanation,
-)
-from mecharule_ops.saying.claims import counts_words
-from mecharule_ops.saying.control_facts import beside_random, brief_rank, split_words
-from mecharule_ops.saying.fact import Fact, FactValue, fact
-from mecharule_ops.saying.flips import both_slices, leaning
-from mecharule_ops.saying.rules import briefly, clipped, short
-from mecharule_ops.saying.searches import search_name, searched_words
-from mecharule_ops.saying.shown_units import evidence_data, evidence_words
-from mecharule_ops.saying.unit_rules import UnitRule, rules_of, shown_words, told_rule, when_told
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import FlipCount, Share

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mecharule_ops.codec import encode
+from mecharule_ops.facts.fact import FactValue, fact
+from mecharule_ops.facts.flips import unit_flips
+from mecharule_ops.facts.unit_rules import UnitRule
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import percent, told_apart, two_decimals
 from mecharule_ops.questions.fates import (
@@ -16,9 +19,6 @@ from mecharule_ops.questions.fates import (
 )
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, keep
-from mecharule_ops.saying.fact import FactValue, fact
-from mecharule_ops.saying.flips import unit_flips
-from mecharule_ops.saying.unit_rules import UnitRule
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import Neuron, Regime, SearchStatus
 from tools._accounts import Asked, slices_data, slices_words

@@ -118,7 +118,7 @@ class Backend:
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
-        from mecharule_ops.report.summary import found_line
+        from mecharule_ops.pages.summary import found_line
         from mecharule_ops.run.contents import RunContents
 
         assert session.run is not None
@@ -139,7 +139,7 @@ class Backend:
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
-        from mecharule_ops.report import render_html
+        from mecharule_ops.pages import render_html
 
         if session.findings is None:
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
@@ -168,7 +168,7 @@ class Backend:
 
 def _in_short(findings: Findings) -> str:
     """What a run found, when the strongest unit flips, how sure: what its end says first."""
-    from mecharule_ops.report.summary import found_line, sure_line, when_line
+    from mecharule_ops.pages.summary import found_line, sure_line, when_line
 
     said = {"Found": found_line(findings), "When": when_line(findings), "How sure": sure_line(findings)}
     return "\n".join(f"{part}. {sentence}" for part, sentence in said.items() if sentence)

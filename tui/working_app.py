@@ -130,8 +130,8 @@ class WorkingApp(App[Any]):
 
     def save_table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Write a table as CSV and as Markdown."""
-        from mecharule_ops.report.as_text import csv_of, markdown_block
-        from mecharule_ops.report.document import Table
+        from mecharule_ops.pages.as_text import csv_of, markdown_block
+        from mecharule_ops.pages.document import Table
 
         table = Table(header=tuple(header), rows=tuple(map(tuple, rows)), align="l" * len(header))
         self.save(f"{name}.csv", csv_of(table.header, table.rows))

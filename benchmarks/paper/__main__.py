@@ -23,7 +23,7 @@ from agent.verbs.options import key_value  # noqa: E402
 from mecharule_ops.config import make_config  # noqa: E402
 from mecharule_ops.errors import MechaRuleError  # noqa: E402
 from mecharule_ops.loading.model_names import BUNDLED  # noqa: E402
-from mecharule_ops.report.as_text import csv_of  # noqa: E402
+from mecharule_ops.pages.as_text import csv_of  # noqa: E402
 from mecharule_ops.store.run_directory import runs_directory  # noqa: E402
 
 from .finishing import Runs, finished, units_of_model  # noqa: E402

@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
 
+from mecharule_ops.facts.rules import predicts
+from mecharule_ops.facts.searches import summed_recall_words
 from mecharule_ops.findings.measures import SMALL, jaccard, within
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.rules.families import is_hq_full, is_hq_test
-from mecharule_ops.saying.rules import predicts
-from mecharule_ops.saying.searches import summed_recall_words
 from mecharule_ops.types import Neuron, Regime, Share
 
 from .finishing import PaperRun, Runs

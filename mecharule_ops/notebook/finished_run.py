@@ -38,10 +38,10 @@ from mecharule_ops.notebook.rows import (
     rule_rows,
     unit_rows,
 )
-from mecharule_ops.report import render_html, render_screen
-from mecharule_ops.report.content import account_section, opening_sections
-from mecharule_ops.report.document import Section
-from mecharule_ops.report.model_map import model_map
+from mecharule_ops.pages import render_html, render_screen
+from mecharule_ops.pages.content import account_section, opening_sections
+from mecharule_ops.pages.document import Section
+from mecharule_ops.pages.model_map import model_map
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
     check_direction,
@@ -129,9 +129,9 @@ class FinishedRun:
 
     def chain(self, unit: str, regime: int | None = None, *, make: bool = False) -> ReportPart:
         """How a unit's flips come about, link by link; `make` measures and certifies it, as `account` does."""
-        from mecharule_ops.report.document import Bullets
+        from mecharule_ops.facts.chain_lines import chain_links
+        from mecharule_ops.pages.document import Bullets
         from mecharule_ops.run.chains import kept_chain, plan
-        from mecharule_ops.saying.chain_lines import chain_links
 
         with self._opened(write=make) as run:
             neuron, chosen = self._named(run, unit, regime)

@@ -9,22 +9,22 @@ from pathlib import Path
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import Verification, VerificationStatus, verify
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.notebook.rows import TreeRow, tree_rows
+from mecharule_ops.pages.as_text import text_of
+from mecharule_ops.pages.chain_plots import chain_figures
+from mecharule_ops.pages.content import search_section
+from mecharule_ops.pages.document import Document, Section, Table
+from mecharule_ops.pages.drawing import standalone
+from mecharule_ops.pages.html import figure_of, fragment_of
+from mecharule_ops.pages.model_map import model_map
+from mecharule_ops.pages.plots import search_figures
+from mecharule_ops.pages.unit_account import account_figures
 from mecharule_ops.plain_text import write_file
-from mecharule_ops.report.as_text import text_of
-from mecharule_ops.report.chain_plots import chain_figures
-from mecharule_ops.report.content import search_section
-from mecharule_ops.report.document import Document, Section, Table
-from mecharule_ops.report.drawing import standalone
-from mecharule_ops.report.html import figure_of, fragment_of
-from mecharule_ops.report.model_map import model_map
-from mecharule_ops.report.plots import search_figures
-from mecharule_ops.report.unit_account import account_figures
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.searches import search_names
 
 WIDTH = 100
 """Columns of a part printed as text."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.control_facts import NOT_RUN
+from mecharule_ops.facts.searches import search_names
+from mecharule_ops.facts.shown_units import unit_status
+from mecharule_ops.facts.unit_rules import UnitRule, rules_of, shown_words
 from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.counts import TreeNode
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.saying.control_facts import NOT_RUN
-from mecharule_ops.saying.searches import search_names
-from mecharule_ops.saying.shown_units import unit_status
-from mecharule_ops.saying.unit_rules import UnitRule, rules_of, shown_words
 from mecharule_ops.types import Regime
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from findings_fixture import FINDINGS, POSITIVE, anchored
 
 from agent.verbs.command_line import parser
 from mecharule_ops.errors import UsageError
-from mecharule_ops.report import render_html, render_markdown, render_screen, render_text
+from mecharule_ops.pages import render_html, render_markdown, render_screen, render_text
 
 ROOT = Path(__file__).parent.parent.parent
 PYTHON = sorted(

@@ -15,6 +15,7 @@ from scipy import stats
 
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.confidence import upper_bound
+from mecharule_ops.facts.control_facts import baseline_words, counted_selective, standing_words
 from mecharule_ops.findings.controls import (
     AgonistControls,
     Selective,
@@ -26,7 +27,6 @@ from mecharule_ops.findings.controls import (
     rank_p,
 )
 from mecharule_ops.findings.counts import SearchAudit
-from mecharule_ops.saying.control_facts import baseline_words, counted_selective, standing_words
 from mecharule_ops.subsets import random_units
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mecharule_ops.codec import decode, encode
+from mecharule_ops.facts.flips_where import counted_when, not_shown_words, when_words, where_words
+from mecharule_ops.facts.rules import family_words
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.worded import account_worded, anchored_worded
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.saying.flips_where import counted_when, not_shown_words, when_words, where_words
-from mecharule_ops.saying.rules import family_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere, Neuron, Regime, RuleScore
 

@@ -11,7 +11,7 @@ from findings_fixture import FINDINGS, POSITIVE
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.findings.counts import FlipOverlap
 from mecharule_ops.findings.measures import dominance, flip_overlaps
-from mecharule_ops.report import render_text
+from mecharule_ops.pages import render_text
 from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Share, Verdict
 
 

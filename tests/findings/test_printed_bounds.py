@@ -10,7 +10,7 @@ from findings_fixture import ALPHA, TAU
 from scipy import stats
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
-from mecharule_ops.saying.flips import stronger_slice
+from mecharule_ops.facts.flips import stronger_slice
 from mecharule_ops.types import FlipCount, FlipEstimate
 
 UNITS, RUNS = 256, 400

@@ -9,6 +9,8 @@ import pytest
 from findings_fixture import FINDINGS, POSITIVE, chance_p
 
 from mecharule_ops.codec import decode, encode
+from mecharule_ops.facts.rules import anchored_words, family_words, predicts
+from mecharule_ops.facts.unit_rules import learned_rules, shown_of_all, shown_words, unit_rule
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import from_json, to_json
 from mecharule_ops.findings.records import SearchOutcome
@@ -16,8 +18,6 @@ from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
-from mecharule_ops.saying.rules import anchored_words, family_words, predicts
-from mecharule_ops.saying.unit_rules import learned_rules, shown_of_all, shown_words, unit_rule
 from mecharule_ops.types import ChanceTest, Neuron, Regime
 
 LEVEL = 0.05

@@ -15,6 +15,7 @@ from bundled_run import opened
 from mecharule_ops.certificates.verification import inconsistencies
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
+from mecharule_ops.facts.gate_facts import gate_facts
 from mecharule_ops.gates import testing
 from mecharule_ops.gates.controls import right_answers, runner_up, solved
 from mecharule_ops.gates.exported import GATE, VALUES, load_gates
@@ -24,7 +25,6 @@ from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesCont
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.controlling import same_layers
-from mecharule_ops.saying.gate_facts import gate_facts
 from mecharule_ops.types import RIGHT_OR_WRONG, Basis, Neuron
 from tools.registry import call
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from mecharule_ops.saying.answer_text import answer_text
-from mecharule_ops.saying.fact import fact
-from mecharule_ops.saying.glossary import GLOSSES, Term, explained, unexplained
+from mecharule_ops.facts.answer_text import answer_text
+from mecharule_ops.facts.fact import fact
+from mecharule_ops.facts.glossary import GLOSSES, Term, explained, unexplained
 from tools.registry import call
 
 HERE = Path(__file__).parent

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import pytest
 
-from mecharule_ops.saying.fact import Fact
+from mecharule_ops.facts.fact import Fact
 from tools.arguments import RunSection
 
 HERE = Path(__file__).parent

@@ -13,7 +13,7 @@ import pytest
 from bundled_run import opened
 
 import mecharule_ops as mr
-from mecharule_ops import report
+from mecharule_ops import pages
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.notebook.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
 from mecharule_ops.types import Share
@@ -162,7 +162,7 @@ def test_parts_are_well_formed_and_say_what_the_report_says(run: mr.FinishedRun)
     """A run, a tree, an account, a chain and pictures close what they open; no second renderer words them."""
     unit = str(run.findings.searches[0].accounts[0].neuron)
     account = run.account(unit)
-    page = report.render_html(run.findings)
+    page = pages.render_html(run.findings)
     for part in (run, run.tree(), account, run.chain(unit), run.plot.layers(), run.plot.account(unit)):
         assert faults_of(part._repr_html_()) == [], part
         assert "<script" not in part._repr_html_()

@@ -11,11 +11,11 @@ from bundled_run import opened
 
 from mecharule_ops.cha.partition import Order, RootSplit, roots
 from mecharule_ops.events import Event, StageStarted
+from mecharule_ops.facts.run_evidence import ordered_by
 from mecharule_ops.run.accounting import PORTION, VISIBLE, held_out_gain
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates
-from mecharule_ops.saying.run_evidence import ordered_by
 from mecharule_ops.types import Basis, LayerCandidates, Regime
 
 REGIME = Regime.BASELINE_POSITIVE

@@ -15,18 +15,18 @@ from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.counts import SearchAudit
-from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report import render_text
-from mecharule_ops.report.absence import after_audit
-from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
-from mecharule_ops.saying.searches import (
+from mecharule_ops.facts.searches import (
     audit_sentence,
     guaranteed_words,
     missed_words,
     recall_words,
     searched_words,
 )
+from mecharule_ops.findings.counts import SearchAudit
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.pages import render_text
+from mecharule_ops.pages.absence import after_audit
+from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
 from mecharule_ops.types import Regime, SearchStatus, Share
 
 AUDIT = SearchAudit.of(

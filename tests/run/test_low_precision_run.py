@@ -15,8 +15,8 @@ from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.engine.group_questions import Counted, GroupQuestion, InTurn
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model_names import load
+from mecharule_ops.pages.limits import limits
 from mecharule_ops.passes.greedy import multiplies_bfloat16
-from mecharule_ops.report.limits import limits
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import rerun
 from mecharule_ops.store import keys

@@ -16,13 +16,14 @@ from torch import nn
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.config import make_config
+from mecharule_ops.facts.account_facts import prediction_sentence
 from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.leads import Leads
+from mecharule_ops.pages.unit_account import account_links
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.report.unit_account import account_links
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
@@ -32,7 +33,6 @@ from mecharule_ops.run.prediction_scores import (
     bands,
     cut_scores,
 )
-from mecharule_ops.saying.account_facts import prediction_sentence
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Regime
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 7)

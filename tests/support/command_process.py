@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mecharule_ops.saying.fact import certificate_ids
+from mecharule_ops.facts.fact import certificate_ids
 
 ROOT = Path(__file__).parents[2]
 

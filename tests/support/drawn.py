@@ -1,4 +1,4 @@
-"""Reads back what `mecharule_ops.report.drawing` drew."""
+"""Reads back what `mecharule_ops.pages.drawing` drew."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from bundled_run import opened
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.mechanism.first_order import effects
-from mecharule_ops.report.unit_account import account_figures
+from mecharule_ops.pages.unit_account import account_figures
 from mecharule_ops.run.accounting import prediction_hypothesis
 from mecharule_ops.store.ledger import HypothesisState, Ledger
 from mecharule_ops.subsets import some_places

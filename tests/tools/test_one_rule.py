@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.account_facts import account_verdict, registered_sentence, writes_sentence
+from mecharule_ops.facts.chain_lines import NAMED_FROM, chain_links
+from mecharule_ops.facts.unit_rules import learned_rules, shown_of_all, told_rule, when_told
 from mecharule_ops.mechanism.links import TokenPush
 from mecharule_ops.numbers import told_apart
-from mecharule_ops.report.tables import RULE
+from mecharule_ops.pages.tables import RULE
 from mecharule_ops.rules.families import Family
 from mecharule_ops.run.opening import findings_of, opened
-from mecharule_ops.saying.account_facts import account_verdict, registered_sentence, writes_sentence
-from mecharule_ops.saying.chain_lines import NAMED_FROM, chain_links
-from mecharule_ops.saying.unit_rules import learned_rules, shown_of_all, told_rule, when_told
 from mecharule_ops.types import Regime
 from tools.registry import call
 

@@ -8,12 +8,12 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.facts.fact import keyed
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.questions.matched_prompts import matched, sides
 from mecharule_ops.questions.typed_prompt import unobserved
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.saying.fact import keyed
 from tools.registry import call
 
 CONDITION = "digit(expected, 0) == 1"

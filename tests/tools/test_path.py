@@ -16,7 +16,7 @@ from mecharule_ops.certificates.verification import inconsistencies, totals_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
 from mecharule_ops.mechanism.holds import Above, HeldLayer, OneUnit
-from mecharule_ops.report.chain_plots import chain_figures
+from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.run.certify import certify_mediation
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.registry import call

@@ -12,11 +12,11 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.control_facts import claims_words
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.controlling import beside, control_records, units_beside
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires
-from mecharule_ops.saying.control_facts import claims_words
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.thresholds import RANDOM_UNITS

@@ -31,11 +31,11 @@ from mecharule_ops.events import (
     SearchStarted,
 )
 from mecharule_ops.findings.accounts import Account
+from mecharule_ops.pages.as_text import csv_of, markdown_block
+from mecharule_ops.pages.document import Table
+from mecharule_ops.pages.summary import found_line, sure_line, when_line
 from mecharule_ops.plain_text import plain
 from mecharule_ops.plain_text import plain as report_plain
-from mecharule_ops.report.as_text import csv_of, markdown_block
-from mecharule_ops.report.document import Table
-from mecharule_ops.report.summary import found_line, sure_line, when_line
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval

@@ -8,8 +8,8 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from mecharule_ops.pages.document import Block, Bullets, Document, Table
 from mecharule_ops.plain_text import plain, tied
-from mecharule_ops.report.document import Block, Bullets, Document, Table
 
 _GAP = "  "
 _SHORTEST_COLUMN = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.controls import AgonistControls, Selective
 from mecharule_ops.numbers import k_of_n
-from mecharule_ops.saying.flips import both_slices
 from mecharule_ops.types import FlipEstimate, Share
 
 NOT_RUN = "not run"

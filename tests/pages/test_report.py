@@ -25,30 +25,30 @@ from findings_fixture import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mecharule_ops.facts.flips import stronger_slice, unit_flips
+from mecharule_ops.facts.rules import LONGEST_RULE, clipped, family_words, predicts, score_words
+from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
 from mecharule_ops.findings.records import Findings, SearchOutcome, StageCost
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.numbers import k_of_n, percent
-from mecharule_ops.plain_text import plain
-from mecharule_ops.report import (
+from mecharule_ops.pages import (
     render_html,
     render_json,
     render_markdown,
     render_text,
     tables,
 )
-from mecharule_ops.report.absence import negative, suggestions
-from mecharule_ops.report.as_text import text_of
-from mecharule_ops.report.content import document
-from mecharule_ops.report.html import html_of
-from mecharule_ops.report.plots import figures, icicle
+from mecharule_ops.pages.absence import negative, suggestions
+from mecharule_ops.pages.as_text import text_of
+from mecharule_ops.pages.content import document
+from mecharule_ops.pages.html import html_of
+from mecharule_ops.pages.plots import figures, icicle
+from mecharule_ops.plain_text import plain
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval
-from mecharule_ops.saying.flips import stronger_slice, unit_flips
-from mecharule_ops.saying.rules import LONGEST_RULE, clipped, family_words, predicts, score_words
-from mecharule_ops.saying.searches import search_names
 from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, Share, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -555,7 +555,7 @@ def test_icicle_keeps_the_shallowest_when_there_are_too_many() -> None:
 
 def test_findings_and_report_load_neither_torch_nor_matplotlib() -> None:
     code = (
-        "import sys, mecharule_ops.report, mecharule_ops.findings.controls\n"
+        "import sys, mecharule_ops.pages, mecharule_ops.findings.controls\n"
         "sys.exit(bool({'torch', 'matplotlib', 'transformers'} & set(sys.modules)))"
     )
     root = Path(__file__).parents[2]

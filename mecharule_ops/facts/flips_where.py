@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mecharule_ops.facts.control_facts import p_words
+from mecharule_ops.facts.rules import LONGEST_WORDS, predicts, short
 from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import AnchoredRule, FamilyRule
 from mecharule_ops.rules.interval import interval_of
-from mecharule_ops.saying.control_facts import p_words
-from mecharule_ops.saying.rules import LONGEST_WORDS, predicts, short
 from mecharule_ops.types import FlipsWhere, RuleScore
 
 SHORT_WORDS = 120

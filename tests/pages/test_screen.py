@@ -11,7 +11,7 @@ from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.report import render_screen
+from mecharule_ops.pages import render_screen
 from mecharule_ops.types import Basis, Intervention, Neuron, Regime
 
 GOLDEN = Path(__file__).parent / "golden" / "screen.txt"

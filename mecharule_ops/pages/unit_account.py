@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mecharule_ops.facts.account_facts import beside_words, caveats
+from mecharule_ops.facts.chain_lines import Link
+from mecharule_ops.facts.rules import family_words, short
 from mecharule_ops.findings.accounts import (
     Account,
     Band,
@@ -20,11 +23,8 @@ from mecharule_ops.findings.accounts import (
     PredictionScore,
 )
 from mecharule_ops.numbers import k_of_n, percent
-from mecharule_ops.report.drawing import INK, draw, figure_stem, glyphs, tidy
+from mecharule_ops.pages.drawing import INK, draw, figure_stem, glyphs, tidy
 from mecharule_ops.rules.families import FamilyRule
-from mecharule_ops.saying.account_facts import beside_words, caveats
-from mecharule_ops.saying.chain_lines import Link
-from mecharule_ops.saying.rules import family_words, short
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mecharule_ops.facts.chain_lines import NAMED_FROM, hold_words, of_group, quoted
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.rules import UNSCORED, briefly, short
+from mecharule_ops.facts.unit_rules import when_told
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, OneUnit
 from mecharule_ops.mechanism.links import FLIPPED, TokenPush, Written
 from mecharule_ops.numbers import k_of_n, of_n, percent, signed
 from mecharule_ops.rules.families import Family, FamilyStatus
-from mecharule_ops.saying.chain_lines import NAMED_FROM, hold_words, of_group, quoted
-from mecharule_ops.saying.fact import Fact, fact
-from mecharule_ops.saying.rules import UNSCORED, briefly, short
-from mecharule_ops.saying.unit_rules import when_told
 from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
 
 _SOURCES = 3

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from mecharule_ops.saying.fact import Fact, certificate_ids, run_ids
-from mecharule_ops.saying.glossary import explained
+from mecharule_ops.facts.fact import Fact, certificate_ids, run_ids
+from mecharule_ops.facts.glossary import explained
 
 
 def answer_text(facts: Sequence[Fact], *, head: str = "") -> str:

@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 
 from mecharule_ops.cha.audit import StratumResult
-from mecharule_ops.findings.counts import RecallRow, SearchCost
-from mecharule_ops.findings.records import Findings, SearchOutcome, StageCost
-from mecharule_ops.numbers import k_of_n, percent, plural
-from mecharule_ops.report.document import Block, Column, Table
-from mecharule_ops.saying.searches import (
+from mecharule_ops.facts.searches import (
     audit_sentence,
     recall_words,
     search_names,
     shared_replacement,
     tested_all,
 )
+from mecharule_ops.findings.counts import RecallRow, SearchCost
+from mecharule_ops.findings.records import Findings, SearchOutcome, StageCost
+from mecharule_ops.numbers import k_of_n, percent, plural
+from mecharule_ops.pages.document import Block, Column, Table
 from mecharule_ops.types import Share, Value
 
 

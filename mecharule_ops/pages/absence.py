@@ -10,9 +10,9 @@ from collections.abc import Collection
 
 from mecharule_ops.bases import ROWS
 from mecharule_ops.confidence import flipless_size
+from mecharule_ops.facts.flips import stronger_slice
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural
-from mecharule_ops.saying.flips import stronger_slice
 from mecharule_ops.types import Baseline, Basis, Phase, SearchStatus
 
 

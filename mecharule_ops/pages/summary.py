@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import k_of_n, percent, plural, sentence
-from mecharule_ops.report.absence import negative
-from mecharule_ops.report.document import Block, Bullets
-from mecharule_ops.saying.control_facts import brief_rank, counted_selective
-from mecharule_ops.saying.rules import predicts, short
-from mecharule_ops.saying.searches import (
+from mecharule_ops.facts.control_facts import brief_rank, counted_selective
+from mecharule_ops.facts.rules import predicts, short
+from mecharule_ops.facts.searches import (
     is_risk,
     missed_words,
     recall_sentence,
     search_titles,
     shared_replacement,
 )
-from mecharule_ops.saying.shown_units import NOT_TOLD_APART, evidence_words, reached_words, unshowable
-from mecharule_ops.saying.unit_rules import UnitRule, shown_of_all, told_rule, when_told
+from mecharule_ops.facts.shown_units import NOT_TOLD_APART, evidence_words, reached_words, unshowable
+from mecharule_ops.facts.unit_rules import UnitRule, shown_of_all, told_rule, when_told
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import k_of_n, percent, plural, sentence
+from mecharule_ops.pages.absence import negative
+from mecharule_ops.pages.document import Block, Bullets
 
 
 def summary(findings: Findings) -> tuple[Block, ...]:

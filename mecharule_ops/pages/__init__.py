@@ -19,23 +19,23 @@ PAGE_ROWS = 200
 
 def render_screen(findings: Findings, earlier: Findings | None = None, example: str = "") -> str:
     """What a person reads when a run has ended: at most 40 lines of 100 columns."""
-    from mecharule_ops.report.screen import screen
+    from mecharule_ops.pages.screen import screen
 
     return screen(findings, earlier, example)
 
 
 def render_text(findings: Findings) -> str:
     """Plain text with aligned tables, never wider than 100 columns."""
-    from mecharule_ops.report.as_text import text_of
-    from mecharule_ops.report.content import document
+    from mecharule_ops.pages.as_text import text_of
+    from mecharule_ops.pages.content import document
 
     return text_of(document(findings), WIDEST)
 
 
 def render_markdown(findings: Findings) -> str:
     """GitHub-flavoured Markdown; rule text cannot become markup."""
-    from mecharule_ops.report.as_text import markdown_of
-    from mecharule_ops.report.content import document
+    from mecharule_ops.pages.as_text import markdown_of
+    from mecharule_ops.pages.content import document
 
     return markdown_of(document(findings))
 
@@ -49,8 +49,8 @@ def render_json(findings: Findings) -> str:
 
 def render_html(findings: Findings) -> str:
     """One self-contained page with its plots inlined as SVG; no script and no external address."""
-    from mecharule_ops.report.content import document
-    from mecharule_ops.report.html import html_of
-    from mecharule_ops.report.plots import figures
+    from mecharule_ops.pages.content import document
+    from mecharule_ops.pages.html import html_of
+    from mecharule_ops.pages.plots import figures
 
     return html_of(document(findings, PAGE_ROWS), figures(findings))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mecharule_ops.facts.control_facts import p_words
+from mecharule_ops.facts.flips_where import counted_when, not_shown_words
+from mecharule_ops.facts.rules import anchored_words, family_words, predicts, short
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule
 from mecharule_ops.rules.interval import MccInterval, interval_of
-from mecharule_ops.saying.control_facts import p_words
-from mecharule_ops.saying.flips_where import counted_when, not_shown_words
-from mecharule_ops.saying.rules import anchored_words, family_words, predicts, short
 from mecharule_ops.types import ChanceTest, FlipsWhere, Neuron
 
 ANCHORED = "anchored"

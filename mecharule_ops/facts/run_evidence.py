@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mecharule_ops.codec import encode
-from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.numbers import k_of_n, percent, plural
-from mecharule_ops.questions.support import by_support
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.control_facts import brief_rank, selective_words
-from mecharule_ops.saying.fact import FactValue, Stated
-from mecharule_ops.saying.flips import both_slices
-from mecharule_ops.saying.searches import cost_words, predicted_words, recall_sentence, search_titles
-from mecharule_ops.saying.shown_units import (
+from mecharule_ops.facts.control_facts import brief_rank, selective_words
+from mecharule_ops.facts.fact import FactValue, Stated
+from mecharule_ops.facts.flips import both_slices
+from mecharule_ops.facts.searches import cost_words, predicted_words, recall_sentence, search_titles
+from mecharule_ops.facts.shown_units import (
     NOT_TOLD_APART,
     evidence_words,
     measures,
     reached_words,
     unshowable,
 )
-from mecharule_ops.saying.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
+from mecharule_ops.facts.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import k_of_n, percent, plural
+from mecharule_ops.questions.support import by_support
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.types import Basis, Regime, SearchStatus
 

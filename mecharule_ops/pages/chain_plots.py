@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mecharule_ops.facts.chain_lines import hold_words, of_group, quoted, remaining
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, Together
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList
 from mecharule_ops.mechanism.mediation import Through
 from mecharule_ops.numbers import k_of_n
-from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
-from mecharule_ops.saying.chain_lines import hold_words, of_group, quoted, remaining
+from mecharule_ops.pages.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
 from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:

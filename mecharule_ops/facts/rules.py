@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval, interval_of
-from mecharule_ops.saying.control_facts import p_words
 from mecharule_ops.types import ChanceTest, FlipCount, RuleScore
 
 WORTH_PRINTING = 0.50

@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two_decimals
-from mecharule_ops.report.document import Block, Column, Table
-from mecharule_ops.rules.families import AnchoredRule
-from mecharule_ops.saying.account_facts import brief_account
-from mecharule_ops.saying.control_facts import CONTROLS_KEY, control_parts, effect_cell, selective_cell
-from mecharule_ops.saying.flips import unit_flips
-from mecharule_ops.saying.flips_where import where_words
-from mecharule_ops.saying.rules import clipped, is_told, rule_line, score_words, untold_sentence, worded
-from mecharule_ops.saying.searches import is_risk, search_names
-from mecharule_ops.saying.shown_units import (
+from mecharule_ops.facts.account_facts import brief_account
+from mecharule_ops.facts.control_facts import CONTROLS_KEY, control_parts, effect_cell, selective_cell
+from mecharule_ops.facts.flips import unit_flips
+from mecharule_ops.facts.flips_where import where_words
+from mecharule_ops.facts.rules import clipped, is_told, rule_line, score_words, untold_sentence, worded
+from mecharule_ops.facts.searches import is_risk, search_names
+from mecharule_ops.facts.shown_units import (
     NOT_TOLD_APART,
     SHOWN_KEY,
     evidence_words,
@@ -28,7 +24,11 @@ from mecharule_ops.saying.shown_units import (
     unit_status,
     unshowable,
 )
-from mecharule_ops.saying.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
+from mecharule_ops.facts.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two_decimals
+from mecharule_ops.pages.document import Block, Column, Table
+from mecharule_ops.rules.families import AnchoredRule
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""

@@ -8,17 +8,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import of_n, plural, sentence
-from mecharule_ops.plain_text import plain, tied
-from mecharule_ops.questions.support import strongest
-from mecharule_ops.report.absence import negative, suggestions
-from mecharule_ops.report.limits import limits
-from mecharule_ops.report.summary import found_line, sure_line, when_line
-from mecharule_ops.saying.glossary import explained
-from mecharule_ops.saying.rules import NO_RULE, UNSCORED, short
-from mecharule_ops.saying.searches import is_risk, missed_words, search_titles
-from mecharule_ops.saying.shown_units import (
+from mecharule_ops.facts.glossary import explained
+from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short
+from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
+from mecharule_ops.facts.shown_units import (
     NOT_TOLD_APART,
     kept_aside,
     marked,
@@ -26,7 +19,14 @@ from mecharule_ops.saying.shown_units import (
     reached_words,
     unshowable,
 )
-from mecharule_ops.saying.unit_rules import told_rule
+from mecharule_ops.facts.unit_rules import told_rule
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import of_n, plural, sentence
+from mecharule_ops.pages.absence import negative, suggestions
+from mecharule_ops.pages.limits import limits
+from mecharule_ops.pages.summary import found_line, sure_line, when_line
+from mecharule_ops.plain_text import plain, tied
+from mecharule_ops.questions.support import strongest
 from mecharule_ops.types import Share
 
 LINES, WIDTH = 40, 100

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
+from mecharule_ops.pages.document import Block, Bullets, Document, Section, Table
 from mecharule_ops.plain_text import plain, tied
-from mecharule_ops.report.document import Block, Bullets, Document, Section, Table
 
 _STYLE = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 

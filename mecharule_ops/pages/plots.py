@@ -11,10 +11,10 @@ import numpy as np
 
 from mecharule_ops.findings.counts import TreeNode
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.chain_plots import chain_figures
-from mecharule_ops.report.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy
-from mecharule_ops.report.model_map import model_map
-from mecharule_ops.report.unit_account import account_figures
+from mecharule_ops.pages.chain_plots import chain_figures
+from mecharule_ops.pages.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy
+from mecharule_ops.pages.model_map import model_map
+from mecharule_ops.pages.unit_account import account_figures
 from mecharule_ops.types import Neuron, Verdict
 
 if TYPE_CHECKING:

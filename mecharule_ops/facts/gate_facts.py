@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.gates.outcome import ControlKind, LearnedGates
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.numbers import percent, plural, signed
-from mecharule_ops.saying.fact import Fact, FactValue, fact
 from mecharule_ops.types import OutcomeWords, Regime
 
 

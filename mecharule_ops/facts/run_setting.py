@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from mecharule_ops.codec import encode
+from mecharule_ops.facts.fact import Stated
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n, plural
 from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.saying.fact import Stated
 from mecharule_ops.store import keys
 from mecharule_ops.types import Baseline, Basis, Phase, Regime
 

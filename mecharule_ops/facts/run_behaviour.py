@@ -8,6 +8,8 @@ from contextlib import suppress
 import numpy as np
 
 from mecharule_ops.codec import encode
+from mecharule_ops.facts.fact import Stated
+from mecharule_ops.facts.properties import PROPERTIES
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import beginning, what_differs
@@ -16,8 +18,6 @@ from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import fires
-from mecharule_ops.saying.fact import Stated
-from mecharule_ops.saying.properties import PROPERTIES
 from mecharule_ops.types import Share
 
 SHOWN = 5

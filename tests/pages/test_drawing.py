@@ -11,9 +11,9 @@ import pytest
 from drawn import rows_of_points
 from findings_fixture import FINDINGS, NEGATIVE
 
-from mecharule_ops.report import render_html
-from mecharule_ops.report.drawing import draw, glyphs
-from mecharule_ops.report.model_map import NAME, model_map
+from mecharule_ops.pages import render_html
+from mecharule_ops.pages.drawing import draw, glyphs
+from mecharule_ops.pages.model_map import NAME, model_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

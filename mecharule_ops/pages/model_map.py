@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.report.drawing import GREY, INK, draw, glyphs, tidy
+from mecharule_ops.pages.drawing import GREY, INK, draw, glyphs, tidy
 from mecharule_ops.types import Agonist, Neuron, Regime
 
 if TYPE_CHECKING:

@@ -10,16 +10,16 @@ import pytest
 from drawn import rows_of_points
 from findings_fixture import FINDINGS, POSITIVE
 
-from mecharule_ops import report
+from mecharule_ops import pages
+from mecharule_ops.facts.searches import predicted_words
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKind, PredictionScore
 from mecharule_ops.findings.counts import PredictedUnit
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.report.drawing import draw, standalone
-from mecharule_ops.report.unit_account import account_figures
+from mecharule_ops.pages.drawing import draw, standalone
+from mecharule_ops.pages.unit_account import account_figures
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.saying.searches import predicted_words
 
 UNIT = POSITIVE.tau_agonists[0].neuron
 GOOD = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)
@@ -69,7 +69,7 @@ def found() -> Findings:
 
 def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
     """With first order, the rule and the trees beside it; the commands that show the rest."""
-    text = " ".join(report.render_text(found).split())
+    text = " ".join(pages.render_text(found).split())
     assert f"When and why {UNIT} flips (1→0)" in text
     assert "b >= 50 – input rule, MCC .50 [.40, .60]; free-form trees of the same columns reach .50" in text
     assert f"`mecharule explain {found.run} {UNIT} --parts drive --regime 1`" in text
@@ -88,7 +88,7 @@ def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:
 
 
 def test_the_page_shows_the_figures(found: Findings) -> None:
-    page = report.render_html(found)
+    page = pages.render_html(found)
     assert page.count('role="img"') >= 2
     assert page.count("<details>") == 1, "the list of every learned rule"
 
@@ -97,7 +97,7 @@ def test_only_the_first_unit_is_unfolded(found: Findings) -> None:
     """The second account of a run waits to be opened, and so does the list of every learned rule."""
     other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
     two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
-    assert report.render_html(two).count("<details>") == 2
+    assert pages.render_html(two).count("<details>") == 2
 
 
 def test_the_ranks_of_the_prediction_are_said(found: Findings) -> None:
@@ -105,7 +105,7 @@ def test_the_ranks_of_the_prediction_are_said(found: Findings) -> None:
     strong = [agonist.neuron for agonist in POSITIVE.tau_agonists]
     ranks = [unit.rank for unit in found.searches[0].predicted if unit.neuron in strong]
     assert f" {ranks[0]}" in predicted_words(found.searches[0])
-    assert predicted_words(found.searches[0]) in " ".join(report.render_text(found).split())
+    assert predicted_words(found.searches[0]) in " ".join(pages.render_text(found).split())
     assert predicted_words(POSITIVE) == ""
 
 

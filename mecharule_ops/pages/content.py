@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from mecharule_ops.facts.account_facts import explained, explanation
+from mecharule_ops.facts.answer_text import lines, proof
+from mecharule_ops.facts.glossary import TERMS
+from mecharule_ops.facts.searches import predicted_words, search_names
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural, sentence, two_decimals
-from mecharule_ops.report import tables
-from mecharule_ops.report.absence import after_audit, negative, suggestions, whole_layer_words
-from mecharule_ops.report.document import Block, Bullets, Document, Section
-from mecharule_ops.report.drawing import figure_stem
-from mecharule_ops.report.limits import limits
-from mecharule_ops.report.model_map import NAME as MAP
-from mecharule_ops.report.run_blocks import cost_blocks, recall_blocks, run_blocks
-from mecharule_ops.report.summary import summary
-from mecharule_ops.report.tables import AGONIST_KEY, strong_blocks, weak_blocks
-from mecharule_ops.saying.account_facts import explained, explanation
-from mecharule_ops.saying.answer_text import lines, proof
-from mecharule_ops.saying.glossary import TERMS
-from mecharule_ops.saying.searches import predicted_words, search_names
+from mecharule_ops.pages import tables
+from mecharule_ops.pages.absence import after_audit, negative, suggestions, whole_layer_words
+from mecharule_ops.pages.document import Block, Bullets, Document, Section
+from mecharule_ops.pages.drawing import figure_stem
+from mecharule_ops.pages.limits import limits
+from mecharule_ops.pages.model_map import NAME as MAP
+from mecharule_ops.pages.run_blocks import cost_blocks, recall_blocks, run_blocks
+from mecharule_ops.pages.summary import summary
+from mecharule_ops.pages.tables import AGONIST_KEY, strong_blocks, weak_blocks
 from mecharule_ops.types import Basis
 
 ROWS = 20
