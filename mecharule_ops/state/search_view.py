@@ -45,11 +45,12 @@ class IntMap(Mapping[int, T], Generic[T]):
         return self._size
 
     def changed(self, before: IntMap[T] | None) -> Iterator[T]:
-        """The values in chunks that an earlier version had not, or had otherwise."""
+        """The values that an earlier version had not, or had otherwise, in order of key."""
         known = before._chunks if before else {}
         for place in sorted(self._chunks):
-            if self._chunks[place] is not known.get(place):
-                yield from (self._chunks[place][key] for key in sorted(self._chunks[place]))
+            chunk, old = self._chunks[place], known.get(place, {})
+            if chunk is not old:
+                yield from (chunk[key] for key in sorted(k for k, v in chunk.items() if old.get(k) is not v))
 
     def __iter__(self) -> Iterator[int]:
         for place in sorted(self._chunks):
