@@ -27,11 +27,9 @@ from mecharule_ops.facts.fact import Fact, FactValue, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
 from mecharule_ops.facts.properties import PROPERTIES
 from mecharule_ops.plain_text import last_line
-from mecharule_ops.questions.own_words import few_valued
-from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, kept_open, opened
-from mecharule_ops.run.tabulating import columns_of
+from mecharule_ops.run.tabulating import columns_of, few_valued
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron
@@ -197,7 +195,7 @@ def _offline(
 def names_of(run: Run) -> Names:
     """What a finished run has names for."""
     findings = findings_of(run)
-    found = by_evidence(findings)
+    found = findings.by_evidence()
     units = tuple(str(each.neuron) for each in found)
     firsts = (str(Neuron(run.config.bases[0], 0, channel)) for channel in range(len(units) + 1))
     columns = columns_of(run)

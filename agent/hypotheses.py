@@ -26,7 +26,6 @@ from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import percent, plural
-from mecharule_ops.questions.support import by_evidence
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
@@ -130,7 +129,7 @@ def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     units = read.units if isinstance(read, Understood) else ()
     if not units:
         units = tuple(UNIT.findall(question))
-    found = [str(each.neuron) for each in by_evidence(findings)]
+    found = [str(each.neuron) for each in findings.by_evidence()]
     chosen = next(iter([*units, *found]), None)
     if chosen is None:
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")

@@ -18,7 +18,6 @@ FLOORS = (
     ("notebook", "known_answers"),
     ("pages",),
     ("facts",),
-    ("questions",),
     ("gates",),
     ("run",),
     ("findings", "engine", "mechanism", "store", "workers"),

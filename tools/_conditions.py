@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import combinations
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.properties import PROPERTIES
-from mecharule_ops.questions.own_words import worded_conditions
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import fires
+from mecharule_ops.run.tabulating import few_valued, fires
 
 
 def condition_of(run: Run, text: str) -> str:
@@ -19,6 +19,17 @@ def condition_of(run: Run, text: str) -> str:
         with suppress(UsageError):
             fires(run, tried)
             return str(Rule.parse(tried))
-    text = rule_from_words(text, worded_conditions(run), run.task) or text
+    text = rule_from_words(text, _worded(run), run.task) or text
     fires(run, text)
     return str(Rule.parse(text))
+
+
+def _worded(run: Run) -> list[str]:
+    """Predicates that are known by their words: the task's own, single values, equal columns, the prompt's length."""
+    few = few_valued(run)
+    return [
+        *run.task.account_predicates(),
+        *(f"{name} == {value!r}" for name, values in few.items() for value in values),
+        *(f"{x} == {y}" for x, y in combinations(few, 2) if type(few[x][0]) is type(few[y][0])),
+        *(["length(prompt) >= 2"] if "prompt" in run.columns else []),
+    ]

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
 from mecharule_ops.engine.behaviour import behaviour_on
+from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.engine.settling import until_settled
+from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.chain_lines import quoted
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.unit_rules import UnitRule, told_rule
+from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.plain_text import beginning, last_line
-from mecharule_ops.questions.firing import rule_fires
-from mecharule_ops.questions.typed_prompt import (
-    FirstOrderOfPrompt,
-    ablated_rows,
-    first_order_of_prompt,
-    typed_example,
-    unobserved,
-)
 from mecharule_ops.rules.in_words import rule_in_words
-from mecharule_ops.run.certify import certified
+from mecharule_ops.run.certify import certified, rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, keep, outcome_for
-from mecharule_ops.tasks.text import OWN
-from mecharule_ops.types import BehaviourRecord, Example, Neuron, Regime
+from mecharule_ops.run.tabulating import rule_fires
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.text import OWN, TextTask
+from mecharule_ops.types import BehaviourRecord, Example, Intervention, Neuron, Regime
 from tools._accounts import change_words, example_data
 from tools.arguments import FlipArguments
 from tools.result import Tell, ToolResult, of_facts
@@ -193,3 +191,74 @@ def _verdict(agrees: bool) -> str:
 
 def _side(run: Run, completion: Completion) -> str:
     return f"{beginning(completion.text)} ({run.task.words.of(completion.label)})"
+
+
+def ablated_rows(
+    run: Run,
+    intervention: Intervention,
+    units: Group,
+    records: Sequence[BehaviourRecord],
+    slices: Sequence[str],
+) -> tuple[ExampleRow, ...]:
+    """Each record before and after the ablation, in the slice named for it."""
+    engine = run.completer(intervention, records=records)
+    placed = [(name, place) for place, name in enumerate(slices)]
+    after = engine.completions([units], range(len(records)))
+    return rows_from(after, 0, run.subject.decode, records, placed)
+
+
+def unobserved(example: Example, task: Task) -> BehaviourRecord:
+    """A record without a completion: enough for a rule over prompt columns."""
+    return BehaviourRecord(
+        example=example, tokens=(), completion="", parsed=task.parse(example, ""), label=False
+    )
+
+
+def typed_example(task: Task, text: str) -> Example:
+    """The example of a typed prompt; of a table also of words that one prompt alone has, or of a prompt of one's own.
+
+    Raises `UsageError`.
+    """
+    try:
+        return task.read(text)
+    except UsageError:
+        if not isinstance(task, TextTask) or task.concealed:
+            raise
+        return task.holding(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstOrderOfPrompt:
+    """Lead and first-order drop where most is left of drop − lead."""
+
+    position: int
+    """Generated token, counted from 1."""
+    generated: str
+    competitor: str
+    """The token that would take its place."""
+    lead: float
+    """In logits."""
+    drop: float
+
+    @property
+    def changes(self) -> bool:
+        """L_j(x): whether first order says that the answer changes."""
+        return self.drop > self.lead
+
+
+def first_order_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> FirstOrderOfPrompt | None:
+    """None without a token in reach. Cost: a clean pass, and a backward a generated token and competitor."""
+    answer = until_settled(run.subject, run.task, [record])
+    found = effects(run.subject, answer, run.replacement(run.intervention(unit.basis)), [unit])
+    lead, drop = found.leads.lead[0], found.effect[0, :, :, 0]
+    beyond = np.nan_to_num(drop - lead, nan=-np.inf)
+    if not np.isfinite(beyond).any():
+        return None
+    position, competitor = np.unravel_index(int(beyond.argmax()), beyond.shape)
+    return FirstOrderOfPrompt(
+        position=int(position) + 1,
+        generated=run.subject.decode((int(found.leads.generated[0, position]),)),
+        competitor=run.subject.decode((int(found.leads.token[0, position, competitor]),)),
+        lead=float(lead[position, competitor]),
+        drop=float(drop[position, competitor]),
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -12,24 +13,28 @@ from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import FactValue, fact
+from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.plain_text import last_line
-from mecharule_ops.questions.matched_prompts import PairTable, PromptPair, matched, sides
-from mecharule_ops.questions.typed_prompt import ablated_rows
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import keep
-from mecharule_ops.types import BehaviourRecord
+from mecharule_ops.run.tabulating import rule_fires
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.types import BehaviourRecord, Example
 from tools._accounts import Asked, change_words, example_data
 from tools._conditions import condition_of
 from tools.arguments import PairsArguments
+from tools.flip import ablated_rows, unobserved
 from tools.result import Tell, ToolResult, of_facts
 
 HOLDS, FAILS = "holds", "fails"
 TRIED = 2
 """Pairs whose clean answers are read, for each pair that is wanted: both must start from the unit's outcome."""
 SHOWN = 3
+DRAWN = 20
+"""Prompts drawn for each pair that is wanted."""
 
 
 def pairs_price(run: Run, given: PairsArguments) -> int:
@@ -113,9 +118,79 @@ def _certified(run: Run, asked: Asked, condition: str, records: list[BehaviourRe
 
 
 def _table(rows: Sequence[ExampleRow]) -> PairTable:
-    flipped = np.array([row.flipped for row in rows])
-    return PairTable.of(flipped[::2], flipped[1::2])
+    pairs = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
+    return PairTable(
+        both=pairs[True, True],
+        only_holds=pairs[True, False],
+        only_fails=pairs[False, True],
+        neither=pairs[False, False],
+    )
 
 
 def _pair_words(pair: tuple[ExampleRow, ExampleRow]) -> str:
     return " beside ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in pair)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptPair:
+    """Two prompts one edit apart."""
+
+    holds: Example
+    """The condition holds on it."""
+    fails: Example
+
+
+def matched(run: Run, condition: str, most: int) -> list[PromptPair]:
+    """Up to `most` pairs, in the order of a draw that the run's seed fixes. Raises `UsageError` on no predicate."""
+    generator = np.random.default_rng(run.config.seed)
+    known = {record.example.id for record in run.observed.records}
+    pairs = list[PromptPair]()
+    rule = Rule.parse(condition)
+    drawn = list(run.task.examples(len(known) + DRAWN * most, generator))
+    # A task of few examples gives all of them in order.
+    for example in (drawn[place] for place in generator.permutation(len(drawn))):
+        if len(pairs) == most:
+            break
+        if example.id in known:
+            continue
+        near = [edit for edit in run.task.edits(example) if edit.id not in known]
+        pair = _pair(run.task, rule, example, near)
+        if pair is not None:
+            pairs.append(pair)
+            known |= {pair.holds.id, pair.fails.id}
+    return pairs
+
+
+def _pair(task: Task, rule: Rule, example: Example, near: Sequence[Example]) -> PromptPair | None:
+    holds = rule_fires(rule, task, [unobserved(one, task) for one in (example, *near)])
+    switched = np.flatnonzero(holds[1:] != holds[0])
+    if not len(switched):
+        return None
+    other = near[int(switched[0])]
+    return PromptPair(holds=example, fails=other) if holds[0] else PromptPair(holds=other, fails=example)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTable:
+    """Pairs by which of their two prompts flips."""
+
+    both: int
+    only_holds: int
+    only_fails: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        """Pairs in all."""
+        return self.both + self.only_holds + self.only_fails + self.neither
+
+    @property
+    def p(self) -> float:
+        """McNemar's, exact, two-sided; 1 where no pair parts."""
+        return mcnemar_p(self.only_holds, self.only_fails)
+
+
+def sides(pairs: Sequence[PromptPair]) -> Iterator[Example]:
+    """The prompts of pairs, the side where it holds first."""
+    for pair in pairs:
+        yield from (pair.holds, pair.fails)

@@ -10,7 +10,6 @@ from mecharule_ops.facts.glossary import explained
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import write_file
-from mecharule_ops.questions.support import strongest
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of
 from tools._accounts import example_fact
@@ -53,10 +52,10 @@ def _text(findings: Findings, given: ShowArguments, example: str) -> str:
 
 def example_of(run: Run) -> str:
     """Answers before and after under the ablation of the strongest unit; empty without one or of a concealed task."""
-    unit = strongest(run.findings)
+    unit = run.findings.strongest()
     if unit is None or run.task.concealed:
         return ""
-    certificate = find_certificate(run, (unit.neuron,), unit.regime)
+    certificate = find_certificate(run, (unit.neuron,), unit.search.regime)
     return (
         "" if certificate is None else f"Without {unit.neuron}: {example_fact(certificate, False).sentence}."
     )

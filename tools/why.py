@@ -35,11 +35,11 @@ from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import of_n, percent, plural, signed, told_apart
 from mecharule_ops.plain_text import last_line
-from mecharule_ops.questions.firing import rule_fires
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.registered_claims import claims_of
+from mecharule_ops.run.tabulating import rule_fires
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import FlipCount, Share

@@ -296,11 +296,10 @@ def told(options: argparse.Namespace, tell: Tell = lambda line: None) -> dict[st
 
 
 def _strongest(named: str, regime: str | None, tell: Tell) -> str:
-    from mecharule_ops.questions.support import strongest
     from mecharule_ops.run.opening import findings_of, opened, regime_of
 
     with opened(named) as run:
-        found = strongest(findings_of(run), regime=regime_of(regime))
+        found = findings_of(run).strongest(regime_of(regime))
     if found is None:
         raise UsageError(f"expected {UNIT_MEANING}, got none, and run {run.id} found none to take instead")
     tell(f"no unit is named: {found.neuron}, the strongest of run {run.id}")

@@ -14,10 +14,9 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import beginning, what_differs
 from mecharule_ops.predicates.type_check import PredicateRefused
-from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import fires
+from mecharule_ops.run.tabulating import few_valued, fires
 from mecharule_ops.types import Share
 
 SHOWN = 5

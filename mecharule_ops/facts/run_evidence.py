@@ -19,7 +19,6 @@ from mecharule_ops.facts.shown_units import (
 from mecharule_ops.facts.unit_rules import ANCHORED, learned_rules, shown_of_all, shown_words
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
-from mecharule_ops.questions.support import by_support
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.types import Basis, Regime, SearchStatus
@@ -322,18 +321,17 @@ def controls(run: Run, findings: Findings) -> Iterator[Stated]:
                     else f"stays below τ = {findings.tau:g}"
                 ),
             )
-    claims = by_support(findings)
-    for claim in claims:
-        if claim.weak_points:
-            unit = claim.unit
+    claims = findings.by_support()
+    for unit in claims:
+        if unit.weak_points:
             yield (
                 f"unit.{unit.neuron}.{unit.search.regime.value}.weak_points",
-                list(claim.weak_points),
+                list(unit.weak_points),
                 f"That {unit.neuron} reaches τ ({unit.search.regime.arrow}) has weak points: "
-                f"{'; '.join(claim.weak_points)}",
+                f"{'; '.join(unit.weak_points)}",
             )
     if claims:
-        sound = sum(not claim.weak_points for claim in claims)
+        sound = sum(not unit.weak_points for unit in claims)
         of = f"of the claims about {plural(len(claims), 'τ-agonist')}"
         said = (
             f"{sound} {of} {'has' if sound == 1 else 'have'} no weak point"

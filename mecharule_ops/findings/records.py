@@ -194,6 +194,18 @@ class Unit:
         controls = self.controls
         return controls is not None and controls.depends_on_baseline(self.estimate, self.agonist.tau)
 
+    @property
+    def weak_points(self) -> tuple[str, ...]:
+        """What speaks against the claim that it alone reaches τ: phrases without numbers; none where nothing does."""
+        points = {
+            "its lower bound does not reach τ": not self.counts_show_it,
+            "no random unit was ablated beside it": self.evidence is None,
+            "on answers kept aside it is not told apart from random units": self.evidence
+            and not self.is_shown,
+            "under another baseline it stays below τ": self.depends_on_baseline,
+        }
+        return tuple(point for point, holds in points.items() if holds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateCounts:
@@ -320,6 +332,15 @@ class Findings:
         for unit in sorted((unit for unit in told if not unit.search.suppressed), key=_by_bound):
             first.setdefault(unit.neuron, unit)
         return list(first.values())
+
+    def strongest(self, regime: Regime | None = None) -> Unit | None:
+        """The first of the shown units by their bound."""
+        return next((unit for unit in self.by_evidence(regime) if unit.is_shown), None)
+
+    def by_support(self) -> list[Unit]:
+        """Every τ-agonist whose name is told: most weak points first, then the one that lies lowest against τ."""
+        told = [unit for unit in self.units() if unit.is_tau_agonist and not unit.search.suppressed]
+        return sorted(told, key=lambda unit: (-len(unit.weak_points), unit.lower, unit.neuron))
 
     def unit(self, neuron: Neuron, regime: Regime) -> Unit | None:
         """One unit by its name and the direction of its flips, or None when no search localized it."""

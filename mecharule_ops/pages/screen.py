@@ -26,7 +26,6 @@ from mecharule_ops.pages.absence import negative, suggestions
 from mecharule_ops.pages.limits import limits
 from mecharule_ops.pages.summary import found_line, sure_line, when_line
 from mecharule_ops.plain_text import plain, tied
-from mecharule_ops.questions.support import strongest
 from mecharule_ops.types import Share
 
 LINES, WIDTH = 40, 100
@@ -157,7 +156,7 @@ def _ask_next(findings: Findings) -> Iterator[str]:
     if not any(outcome.tau_agonists for outcome in findings.searches):
         for advice in _advice(findings)[:ADVICE]:
             yield from _wrapped(f"Next: {advice}")
-    unit = strongest(findings)
+    unit = findings.strongest()
     about = ("why does {} flip?", "how sure is {}?") if unit else ()
     questions = [*(question.format(unit and unit.neuron) for question in about), "what did the search miss?"]
     for place, question in enumerate(questions):

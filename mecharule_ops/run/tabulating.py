@@ -7,7 +7,7 @@ held-out ones decide; a draw of fewer records is a prefix of a draw of more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from weakref import WeakKeyDictionary
 
@@ -21,12 +21,15 @@ from mecharule_ops.run.contents import ObservedRecords
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import LOOKS, OWN_COLUMNS, HeldOutLook, OwnColumn
 from mecharule_ops.subsets import some_places
-from mecharule_ops.types import Columns, Regime
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.text import TextTask
+from mecharule_ops.types import BehaviourRecord, Columns, Regime
 
 AMONG = " among "
 """Between the condition of a look and the one whose records alone were looked at."""
 _COLUMNS: WeakKeyDictionary[Run, tuple[ObservedRecords, Columns]] = WeakKeyDictionary()
 """Of each open run its columns, which every predicate reads."""
+MOST_VALUES = 12
 
 
 class Part(StrEnum):
@@ -79,9 +82,17 @@ def touches(look: str, condition: str) -> bool:
 
 def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
     """Where a predicate, or a printed rule, holds on the observed records. Raises `UsageError`."""
-    columns = columns_of(run)
+    return _holds(Rule.parse(condition), columns_of(run))
+
+
+def rule_fires(rule: Rule, task: Task, records: Sequence[BehaviourRecord]) -> Bool[np.ndarray, " record"]:
+    """Where a rule fires on records, also on ones that no run has seen. Loads no model."""
+    return _holds(rule, task.columns(records))
+
+
+def _holds(rule: Rule, columns: Columns) -> Bool[np.ndarray, " record"]:
     schema = schema_of(columns)
-    return Rule.parse(condition).fires(lambda text: evaluate(parse_predicate(text, schema), columns))
+    return rule.fires(lambda text: evaluate(parse_predicate(text, schema), columns))
 
 
 def columns_of(run: Run) -> Columns:
@@ -112,3 +123,20 @@ def _with_own(run: Run, every: Iterable[OwnColumn]) -> Columns:
             of_each = [labels.get(str(record.example.id), absent) for record in run.observed.records]
             columns[own["name"]] = np.array(of_each)
     return columns
+
+
+def few_valued(run: Run) -> dict[str, list[str | int]]:
+    """The columns of the prompt with 2 to `MOST_VALUES` distinct values, texts or whole numbers.
+
+    None of a task that has words of its own for what its columns hold, or that conceals them.
+    """
+    task = run.task
+    if not isinstance(task, TextTask) or task.concealed:
+        return {}
+    own = task.prompt_columns - task.solution_columns
+    plain = {
+        name: np.unique(values).tolist()
+        for name, values in run.observed.columns.items()
+        if name in own and values.dtype.kind in "iU"
+    }
+    return {name: values for name, values in plain.items() if 2 <= len(values) <= MOST_VALUES}

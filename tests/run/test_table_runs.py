@@ -17,10 +17,10 @@ from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.plain_text import plain
-from mecharule_ops.questions.typed_prompt import typed_example, unobserved
 from mecharule_ops.run.settled import settled
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Neuron, Regime
+from tools.flip import typed_example, unobserved
 
 SETTINGS = (
     *("--regime", "both", "--basis", "attn_head", "--baseline", "zero", "--yes", "--display", "plain"),

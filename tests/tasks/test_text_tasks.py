@@ -12,12 +12,12 @@ import pytest
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
-from mecharule_ops.questions.typed_prompt import typed_example
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.from_file import TableTask, read_table
 from mecharule_ops.tasks.task_names import make_task, task_from
 from mecharule_ops.tasks.text import OWN, Row, first_word, first_word_ended
 from mecharule_ops.types import BehaviourRecord, Phase
+from tools.flip import typed_example
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_task.py"
 

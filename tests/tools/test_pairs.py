@@ -10,10 +10,10 @@ from bundled_run import opened
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import keyed
 from mecharule_ops.mcnemar import mcnemar_p
-from mecharule_ops.questions.firing import rule_fires
-from mecharule_ops.questions.matched_prompts import matched, sides
-from mecharule_ops.questions.typed_prompt import unobserved
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.run.tabulating import rule_fires
+from tools.flip import unobserved
+from tools.pairs import matched, sides
 from tools.registry import call
 
 CONDITION = "digit(expected, 0) == 1"

@@ -12,8 +12,8 @@ from bundled_run import QUICK
 import mecharule_ops as mr
 from agent.chat import ask, condition_of
 from mecharule_ops.errors import UsageError
-from mecharule_ops.questions.own_words import few_valued
 from mecharule_ops.run.opening import opened
+from mecharule_ops.run.tabulating import few_valued
 from tools.registry import call
 
 SIZES = {"Tiny": 50, "Medium": 150, "Huge": 300}

@@ -16,12 +16,12 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.engine.group_questions import GroupQuestion
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.events import NodeAsked, NodeTested
-from mecharule_ops.questions.fates import attribution_rank, promise, settled_by
 from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store.stored_engine import Cost
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
+from tools.why_not import attribution_rank, promise, settled_by
 
 PRUNED = Neuron(Basis.MLP_OUT, 0, 0)
 

@@ -1,1 +1,0 @@
-"""What is computed to answer a question about one unit or one typed prompt."""
