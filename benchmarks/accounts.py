@@ -320,9 +320,9 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     yield "# What predicts a unit's flips"
     yield ""
     yield (
-        "**The learner of short rules was tuned on the sums of 0–99 of SmolLM2, so SmolLM2 is asked here for sums of "
-        "100–199, which no tuning saw.** arith-tiny is asked what it was always asked, so its rows are no such test; "
-        "it was trained with a penalty that makes its MLP writes sparse, on 80 % of the problems."
+        "The learner of short rules was tuned on the sums of 0–99 of SmolLM2, so SmolLM2 is asked here for sums of "
+        "100–199, which no tuning saw. arith-tiny is no such test; it was trained with a penalty that makes its MLP "
+        "writes sparse, on 80 % of the problems."
     )
     yield ""
     yield from dict.fromkeys(part["made"] for part in kept.values())
@@ -330,21 +330,19 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     yield f"How well are flips on held-out records predicted? {' '.join(map(medians, cases, cases.values()))}"
     yield ""
     yield (
-        "The units are those that `guided` found, which asks first what first order predicts, without an audit. The "
-        f"table has the {SHOWN} of each model that flip most, those with something above them first; the others are in "
-        "the CSV."
+        f"The units are those that `guided` found without an audit: of each model the {SHOWN} that flip most, those "
+        "with something above them first; the others are in the CSV."
     )
     yield ""
     header = ("model", "unit", "flips", "base rate", *COLUMNS)
     yield from table(header, [row_of(CASES[name].name, unit) for name, unit in units])
     yield ""
     yield (
-        "*Flips* are of all records with that outcome, the *base rate* of the held-out ones; in 0→1 every column "
-        "predicts that the answer becomes right. Always or never predicting a flip has MCC 0. *First order*: the "
-        "unit's first-order drop of the lead (logit difference) exceeds it. *Lead only*, *drop only*: one threshold, "
-        "fitted on train. Intervals are 95 %; trees may be exceeded. = marks arithmetic (against three other tokens),"
-        " ∅ a unit that first order is blind to, ○ a learned rule that is not shown: its interval reaches 0, or "
-        "chance explains it (Holm). Medians count every learned rule, shown or not."
+        "*Flips*: of all records with that outcome; *base rate*: of the held-out ones. Always or never predicting "
+        "a flip has MCC 0. *First order*: the unit's first-order drop of the lead (logit difference) exceeds it. "
+        "*Lead only*, *drop only*: one threshold, fitted on train. Intervals are 95 %. = marks arithmetic (against "
+        "three other tokens), ∅ a unit that first order is blind to, ○ a learned rule that is not shown. Medians "
+        "count every learned rule, shown or not."
     )
     yield ""
     yield "## How it was made"
@@ -358,8 +356,6 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
         )
     yield ""
     yield f"Versions: {', '.join(f'{name} {one}' for name, one in versions().items())}."
-    yield ""
-    yield "Beside this page, one line a unit and kind:"
     yield ""
     names = tuple(field.name for field in fields(PredictionRow))
     tables = (

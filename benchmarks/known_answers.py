@@ -115,10 +115,9 @@ def among_decoys(decoys: int) -> str:
         found = {_written(large, agonist.neuron) for agonist in search.tau_agonists}
     cost = search.cost
     return (
-        f"Of {decoys:,} random hidden neurons that nothing reads, beside those of `hist`, attribution keeps "
-        f"{cost.candidates:,}; among them the search finds {len(found & planted)} of the {len(planted)} τ-agonists and "
-        f"{len(found - planted) or 'no'} other unit, with {cost.queries:,} group ablations: "
-        f"{cost.queries / cost.candidates:.3%} of brute force."
+        f"Among {decoys:,} random hidden neurons that nothing reads, beside those of `hist`, the search finds "
+        f"{len(found & planted)} of the {len(planted)} τ-agonists and {len(found - planted) or 'no'} other unit, with "
+        f"{cost.queries:,} group ablations: {cost.queries / cost.candidates:.3%} of brute force."
     )
 
 
@@ -145,8 +144,7 @@ def pair_of_backups() -> str:
     return (
         f"Of two heads of which either suffices the oracle flips {alone[0]} and {alone[1]} of {len(known.ids)} inputs "
         f"alone and {together} together; the search claims {claimed or 'none'} of them, and the engine flips "
-        f"{int(flips.sum())} with both. No verb looks for such pairs by itself: `mecharule ablate` measures one "
-        "that is named."
+        f"{int(flips.sum())} with both. No verb looks for such pairs; `mecharule ablate` measures one that is named."
     )
 
 
@@ -251,41 +249,27 @@ def figures(
             ),
         )
     )
-    inexact = [row for row in rows if not row.exact]
-    exactly = "rules that hold on exactly the inputs that their unit flips"
+    exactly = "rules that hold on exactly the inputs that their unit flips, of all units that"
+    bounds = "; ".join(f"{name}: {holds}, finds {met}" for name, holds, met in simulated)
     lines += [
         "",
         "| figure | measured |",
         "| --- | ---: |",
         f"| counts of flips equal the oracle's | {counts} |",
-        f"| {exactly}, of all units that flip some inputs and not others | {rules} |",
-        f"| {exactly}, of those of them of which a short rule over the run's predicates can say it | {sayable} |",
+        f"| {exactly} flip some inputs and not others | {rules} |",
+        f"| {exactly} a short rule over the run's predicates can describe | {sayable} |",
         f"| units with a rule of high quality held out (HQ-T) | {sum(row.result.good for row in default)} |",
         f"| counts of chains and pairs equal the oracle's | {chains} |",
         f"| certificates that match | {certificates} |",
         *(f"| wrong answers mended by the planted fault's gate | {row.result.mended} |" for row in repaired),
         *(f"| right answers that it breaks | {row.result.broken} |" for row in repaired),
-        *(
-            f"| audits whose bound holds, misses planted in groups of 23: {name} | {holds} (finds {met}) |"
-            for name, holds, met in simulated
-        ),
-        "",
-        "Not exact: " + ("; ".join(map(_said, inexact)) or "none") + ".",
+        f"| audits whose bound holds, by the misses planted in groups of 23 | {bounds} |",
         "",
         *besides,
         "",
         f"Every run: {put_table('known-answers', HEADER, [cells(row) for row in rows])}. {made_at()}",
     ]
     return "\n".join(lines)
-
-
-def _said(row: Row) -> str:
-    one = row.result
-    what = [f"misses {', '.join(map(str, one.missed))}"] if one.missed else []
-    what += [f"finds {', '.join(map(str, one.wrong))} too"] if one.wrong else []
-    settings = ", ".join(str(value) for value in one.case.settings.values()) if row.search == "guided" else ""
-    under = f" ({settings})" if settings else ""
-    return f"{one.case} by {row.search}{under} {' and '.join(what) or 'counts otherwise'}"
 
 
 def main() -> None:

@@ -19,9 +19,8 @@ TABLES = ROOT / "docs" / "tables"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 MADE = "Made at commit "
 TRAINED = (
-    "arith-tiny was trained with a penalty that makes its MLP writes sparse, and 80 % of the problems that it is "
-    "tested on were in its training set: its counts and costs say what the program does, not what models are like. "
-    "docs/penalty.md sets it beside models trained alike without the penalty."
+    "arith-tiny was trained with a penalty that makes its MLP writes sparse, on 80 % of the problems that it is tested "
+    "on: its counts and costs say what the program does, not what models are like ([penalty.md](penalty.md))."
 )
 """Stands on every page of figures of the bundled model."""
 

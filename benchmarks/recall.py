@@ -384,13 +384,11 @@ def page(lines: Sequence[Line]) -> str:
     made = sorted({line.made for line in lines})
     link = put_table("search", header, rows)
     key = (
-        "Counts over seeds are sums; their lower bound is over distinct units, since seeds of one model share them: "
-        "one counts as found where no seed missed it. As many units by write norm: no search, but as many units as "
-        "`guided`'s example-forwards pay for, tested alone in order of the norm of what they write to the residual "
-        "stream, which is read off the weights."
+        "Counts over seeds are sums; their lower bound is over distinct units, one found where no seed missed it. "
+        "As many units by write norm: as many as `guided`'s example-forwards pay for, tested alone in order of the "
+        "norm of what they write, which is read off the weights."
     )
-    trained = TRAINED.replace("docs/penalty.md", "[penalty.md](penalty.md)")
-    bundled = [trained, ""] if any(line.case.startswith(BUNDLED) for line in lines) else []
+    bundled = [TRAINED, ""] if any(line.case.startswith(BUNDLED) for line in lines) else []
     return "\n".join([*said, "", key, "", *bundled, f"Every search and option: {link}. {' '.join(made)}"])
 
 

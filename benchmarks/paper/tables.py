@@ -25,7 +25,7 @@ from mecharule_ops.types import Neuron, Regime, Share
 
 from .finishing import PaperRun, Runs
 from .intervals import Row, direction, paired, summary, t_interval, words
-from .plans import FAKE, GUIDED, PRINTED, REFERENCE, SPECTRAL
+from .plans import FAKE, PRINTED, REFERENCE, SPECTRAL
 
 Rows = Sequence[Row]
 REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
@@ -242,9 +242,6 @@ def e2(runs: Runs) -> Shown:
     return Shown(
         tables={"e2": rows, "e2-overtopping": summary([*_overtopping(runs[PRINTED])], "regime", "layer")},
         lines=[(f"τ-agonists found by {label}", "; ".join(both)) for label, both in said.items()],
-        says="Of the τ-agonists that brute force finds, "
-        + " — ".join(f"{label} finds {'; '.join(said[label])}" for label in (GUIDED, PRINTED))
-        + ".",
     )
 
 
