@@ -176,7 +176,7 @@ def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
         flips = run.flips([(unit,) for unit in (row.neuron, *every, *layer)], records, regime).sum(axis=1)
         assert row.flips == FlipCount(flips=int(flips[0]), n=len(records))
         as_many = flips[1:] >= flips[0]
-        assert row.basis == Share(count=int(as_many[: len(every)].sum()), n=run.config.controls)
+        assert row.basis == Share(count=int(as_many[: len(every)].sum()), n=len(every))
         assert row.layer == Share(count=int(as_many[len(every) :].sum()), n=8)
         assert row.second_baseline is Baseline.MEAN
         assert row.second.associated.n == len(slices.associated)

@@ -191,15 +191,15 @@ def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(
         unit = next(
             one for one in (Neuron.parse(f"m1.{channel}") for channel in range(9)) if one not in controlled
         )
-        drawn = units_beside(run, unit, RANDOM_UNITS)[0]
+        assert run.config.controls > RANDOM_UNITS
+        drawn = units_beside(run, unit, run.config.controls)[0]
     asked = {"run": "last", "neuron": str(unit), "parts": "controls"}
     assert "ablated completions" in call("explain", asked | {"estimate": True}).text
     data = _data("explain", **asked, yes=True)
     counts = data[f"unit.{unit}.controls.counts"]
     with opened(copied_run) as run:
         certificate = run.store.certificate(str(data[f"unit.{unit}.controls.certificate"]))
-        assert run.config.controls < RANDOM_UNITS
-        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE, most=RANDOM_UNITS)
+        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE)
     assert counts["random_units"]["count"] == made.basis.n - made.basis.count
     assert counts["random_units"]["corrected_over"] <= 1
     assert certificate.kind == "control"
