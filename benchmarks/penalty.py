@@ -175,12 +175,10 @@ def verdict(rows: Sequence[Row]) -> str:
 
 
 def _of_side(rows: Sequence[Row]) -> str:
-    """Sizes of all models of one side, and what the search and the weights tell of them."""
+    """Sizes of all models of one side."""
     return (
         f"({plural(len(rows), 'model')}) the strongest unit flips {_shares([row.strongest for row in rows])} of its "
-        f"slice and {_numbers([row.agonists / len(DRAWS) for row in rows])} of {rows[0].units} units are τ-agonists; "
-        f"`guided` finds {_found(rows, 'found')} at {_shares([row.share for row in rows])} of brute force's "
-        f"cost, and as many units by write norm have {_found(rows, 'by_norm')}"
+        f"slice and {_numbers([row.agonists / len(DRAWS) for row in rows])} of {rows[0].units} units are τ-agonists"
     )
 
 

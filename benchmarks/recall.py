@@ -364,7 +364,8 @@ def page(lines: Sequence[Line]) -> str:
     """A row a case: what each search found of what testing every unit alone finds; all lines lie beside it as CSV."""
     by_case: dict[str, dict[str, Line]] = defaultdict(dict)
     for line in lines:
-        by_case[line.case][line.search] = line
+        if "k-center" not in line.case:
+            by_case[line.case][line.search] = line
     shown = (GUIDED, "cha", "algorithm 1")
     heads = "".join(f" {name} | its cost |" for name in shown)
     norm = " as many units by write norm |"
@@ -381,15 +382,15 @@ def page(lines: Sequence[Line]) -> str:
         name for name in asdict(lines[0]) if name not in ("missed", "made", "alone", "reached", "seeds")
     )
     rows = [tuple(str(getattr(line, name)) for name in header) for line in lines]
-    made = sorted({line.made for line in lines})
-    link = put_table("search", header, rows)
+    made = " ".join(sorted({line.made for line in lines}))
+    every = f"Every search and option, k-center slices too: {put_table('search', header, rows)}. {made}"
     key = (
         "Counts over seeds are sums; their lower bound is over distinct units, one found where no seed missed it. "
         "As many units by write norm: as many as `guided`'s example-forwards pay for, tested alone in order of the "
         "norm of what they write, which is read off the weights."
     )
     bundled = [TRAINED, ""] if any(line.case.startswith(BUNDLED) for line in lines) else []
-    return "\n".join([*said, "", key, "", *bundled, f"Every search and option: {link}. {' '.join(made)}"])
+    return "\n".join([*said, "", key, "", *bundled, every])
 
 
 def units_found(line: Line) -> Share | None:

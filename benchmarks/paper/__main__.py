@@ -45,11 +45,8 @@ units, brute force where it is cheap."""
 PAPER = (
     "The paper (arXiv 2605.03058v2) asks other models, so its figures are no targets, and gives no intervals. E0, "
     "arithmetic on Qwen2-7B, Qwen2-1.5B, GPT-J: localized 135, 40, 310; HQ-T 114, 12, 115; HQ-F 41, 10, 224; all "
-    "together flip 100 % in 1→0 and 72.8, 48.6, 11.7 % in 0→1. E1, six task–model runs, HQ-T: rule and spectral "
-    "399, spectral split 342, random coverage 258, fake rule 124. E2, ten comparisons: recall 66 %, from 57 % in "
-    "[0.2, 0.3) to 97 % in [0.5, 1], at 4.3 % of N. Baselines, Qwen2-7B: 50 rule-bearing agonists by mean-donor, "
-    "135 by mean-positional. Sensitivity, Qwen2-1.5B: 37 to 15 of them at τ .2 to .5. Overlap, Qwen2-7B: "
-    "arithmetic and jailbreaking share 9 of 246 agonists."
+    "together flip 100 % in 1→0 and 72.8, 48.6, 11.7 % in 0→1. E1, HQ-T: rule and spectral 399, spectral split 342, "
+    "random coverage 258, fake rule 124. E2: recall 66 %, from 57 % in [0.2, 0.3) to 97 % in [0.5, 1], at 4.3 % of N."
 )
 """What stands on the page beside one's own figures."""
 

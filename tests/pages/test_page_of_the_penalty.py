@@ -47,14 +47,14 @@ def rows(penalty: ModuleType, **of: tuple[Any, Any]) -> list[Any]:
     [
         (
             {"share": (0.1, 0.3)},
-            ["`guided` is cheaper in every model", "30.0 to 30.2 % of brute force's cost"],
+            ["`guided` is cheaper in every model", "| 30.0 to 30.2 % |"],
         ),
         ({"share": (0.3, 0.1)}, ["`guided` is dearer in every model"]),
         ({"share": (0.1, 0.101)}, ["`guided` is not told apart: the ranges overlap"]),
-        ({"by_norm": (9, 4)}, ["by write norm have 12/27 (44 %)", "by write norm have 27/27 (100 %)"]),
+        ({"by_norm": (9, 4)}, ["| 12/27 (44 %) |", "| 27/27 (100 %) |"]),
         (
             {"agonists": (9, 12)},
-            ["τ-agonists are fewer in every model", "are not shown to go with the penalty", "finds 27/36"],
+            ["τ-agonists are fewer in every model", "are not shown to go with the penalty", "| 27/36 (75 %)"],
         ),
         (
             {"agonists": (7, 6), "found": (7, 6), "by_norm": (6, 6)},
@@ -68,7 +68,7 @@ def rows(penalty: ModuleType, **of: tuple[Any, Any]) -> list[Any]:
             [
                 "Without the penalty (3 models) the strongest unit flips 8.0 % of its slice and 0.0 of 256 units are",
                 "With that of 0.06 (3 models) the strongest unit flips 30.0 % of its slice and 3.0 of 256 units are",
-                "`guided` finds none of none",
+                "| none of none |",
                 "the strongest unit is stronger in every model; the τ-agonists are more in every model",
                 "few strong units go with the penalty: no model without it has any.",
             ],
@@ -78,8 +78,8 @@ def rows(penalty: ModuleType, **of: tuple[Any, Any]) -> list[Any]:
 )
 def test_the_sentences_follow_the_numbers(penalty: ModuleType, of: dict[str, Any], said: list[str]) -> None:
     """Sizes, and a direction where ranges do not overlap; three against three prove no cause, so none is printed."""
-    text = penalty.verdict(rows(penalty, **of))
-    assert all(words in text for words in said), text
+    text = penalty.verdict(made := rows(penalty, **of))
+    assert all(words in f"{text}\n{penalty.table(made)}" for words in said), text
     assert "doing" not in text
     assert "**" not in text
     assert "tuned on the bundled model" in text
