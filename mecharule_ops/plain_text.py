@@ -86,7 +86,7 @@ def user_folder(
     if chosen := environment.get(variable):
         return Path(chosen)
     try:
-        return Path(usual("mecharule"))
+        return Path(usual("mecharule")).expanduser()
     except RuntimeError as error:
         raise UsageError(
             f"expected a home folder, got none: HOME is not set and the system does not know this user; set HOME, or "

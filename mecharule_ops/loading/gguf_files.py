@@ -204,6 +204,9 @@ def fit_tokenizer(tokenizer: PreTrainedTokenizerBase, told: Callable[[str], Any]
         set_split_regex,
     )
 
+    for flag in ("add_bos_token", "add_eos_token"):  # transformers before 5.23 pass over them
+        if (said := told(flag)) is not None:
+            setattr(tokenizer, flag, bool(said))
     if told("model") != "gpt2":
         return
     name, backend = str(told("pre")), tokenizer.backend_tokenizer
