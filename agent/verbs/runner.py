@@ -32,7 +32,7 @@ from mecharule_ops.tasks.base import meanings_of
 from mecharule_ops.tasks.graders import Judge, judging_model
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, too_small, warnings_of
+from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Basis
@@ -104,7 +104,7 @@ def plan(config: RunConfig) -> ToolResult:
     if isinstance(task, TextTask):
         rehearse(task)
     of_table = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
-    warnings = [*_too_little(config), *of_table]
+    warnings = list(dict.fromkeys([*_too_little(config), *of_table]))
     paces, measured = _paces(config, found)
     data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     lines = [f"could go wrong: {warning}" for warning in warnings]
@@ -140,7 +140,8 @@ def _too_little(config: RunConfig) -> Iterator[str]:
     if config.records < FEW:
         yield too_few(f"{config.records} records")
     if config.slice_size < config.least_slice:
-        yield too_small(f"a half of {config.slice_size} answers (slice_size)", config.least_slice)
+        least = config.least_slice
+        yield f"a half of {config.slice_size} answers can rule no unit out, which takes --set slice_size={least}"
 
 
 def _what_it_takes(config: RunConfig) -> Iterator[str]:

@@ -117,9 +117,14 @@ def _about_power(findings: Findings, outcome: SearchOutcome) -> tuple[str, ...]:
             f"Every answer is {without}, so none can flip {outcome.regime.arrow}: ask the other direction, or change "
             "the task.",
         )
+    alone = (
+        f" Or test each unit alone: `mecharule run --from {findings.run} --search exhaustive`."
+        if outcome.nothing_searched
+        else ""
+    )
     return (
         f"Run on more records: {needed} examples a slice are needed before anything can be pruned, "
-        f"{smallest} exist.",
+        f"{smallest} exist.{alone}",
     )
 
 

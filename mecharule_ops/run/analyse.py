@@ -168,8 +168,6 @@ def _cell(
     """
     slices = run.slices(regime)
     journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
-    if little := _too_little(run, regime, slices):
-        journal.notice(little, level="warning")
     if not slices.positions:
         return search_outcome(run, not_searched(run, basis, slices))
     candidates = rank_candidates(run, journal, basis, slices)
@@ -179,6 +177,11 @@ def _cell(
         guard = check_intervention(run.subject, run.task, run.records, intervention, table)
         stage.summary = guard.sentence
     plan = search_plan(run, journal, candidates, slices)
+    stuck = all(named.search.done for named in plan.searches(candidates, regime))
+    if little := _too_little(run, regime, slices, stuck):
+        journal.notice(little, level="warning")
+    if stuck:
+        return search_outcome(run, localise(run, journal, candidates, slices, plan))
     *others, last = candidates.layers
     if others:
         whole_layers(run, journal, candidates, slices, [last])
@@ -202,16 +205,20 @@ def _cell(
         return search_outcome(run, found)
 
 
-def _too_little(run: Run, regime: Regime, slices: CompactSlices) -> str:
-    """Why a search of so few answers can show or rule out little, with the cure; empty where there are enough."""
+def _too_little(run: Run, regime: Regime, slices: CompactSlices, stuck: bool) -> str:
+    """Why a search of so few answers can show or rule out little, with the cure; empty where there are enough.
+
+    `stuck` is one that asks nothing, since no group could be ruled out.
+    """
     right, word = len(run.eligible(regime)), run.task.words.of(bool(regime.value))
-    halves = sorted({len(slices.associated), len(slices.unrelated)} - {0})
+    halves = sorted((len(slices.associated), len(slices.unrelated)))
+    answers = f"{plural(right, f'{word} answer')}, in halves of {halves[0]} and {halves[1]},"
+    if stuck:
+        small = too_small(answers, slices.required, regime)
+        return f"{small}, or test each unit alone (--search exhaustive); no group is asked"
     if right < FEW:
-        of = f", in halves of {' and '.join(map(str, halves))}," if halves else ""
-        return too_few(f"{plural(right, f'{word} answer')}{of}", regime)
-    if halves and halves[0] < slices.required:
-        return too_small(f"a half of {plural(halves[0], f'{word} answer')}", slices.required, regime)
-    return ""
+        return too_few(answers, regime)
+    return too_small(answers, slices.required, regime) if halves[0] < slices.required else ""
 
 
 def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:

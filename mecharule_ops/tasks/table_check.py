@@ -93,11 +93,10 @@ def too_few(answers: str, regime: Regime | None = None) -> str:
     )
 
 
-def too_small(half: str, needed: int, regime: Regime | None = None) -> str:
-    """That a half rules no unit out; `half` is such as `a half of 5 right answers`."""
+def too_small(answers: str, needed: int, regime: Regime) -> str:
+    """That halves rule no unit out; `answers` are such as `26 right answers, in halves of 3 and 15,`."""
     return (
-        f"{half} can rule no unit out, which takes {needed} or more: bring more rows{_MORE[regime]} or another split "
-        "(--set splitter=2)"
+        f"{answers} can rule no unit out, which takes {needed} or more a half: bring more rows{_MORE[regime]}"
     )
 
 
