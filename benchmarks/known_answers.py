@@ -142,9 +142,9 @@ def pair_of_backups() -> str:
         flips = measured.flips([tuple(heads)], np.arange(len(known.ids)), case.regime)[0]
         claimed = len(findings.searches[0].tau_agonists)
     return (
-        f"Of two heads of which either suffices the oracle flips {alone[0]} and {alone[1]} of {len(known.ids)} inputs "
-        f"alone and {together} together; the search claims {claimed or 'none'} of them, and the engine flips "
-        f"{int(flips.sum())} with both. No verb looks for such pairs; `mecharule ablate` measures one that is named."
+        f"Two heads of which either suffices flip {alone[0]} and {alone[1]} of {len(known.ids)} inputs alone and "
+        f"{together} together; the search claims {claimed or 'none'} of them. No verb looks for such pairs; `mecharule "
+        f"ablate` measures one that is named ({int(flips.sum())})."
     )
 
 
@@ -222,7 +222,8 @@ def figures(
     """What stands between the page's marks."""
     named = {search: [row for row in rows if row.search == search] for search in SEARCHES}
     default = [row for row in named["guided"] if not row.result.case.settings]
-    guided, repaired = named["guided"], [row for row in rows if row.search == "gates"]
+    guided = named["guided"]
+    gates = [(row.result.mended, row.result.broken) for row in rows if row.search == "gates"]
     lines = [
         "| search | runs exact | τ-agonists found | wrong | group ablations | units |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -249,7 +250,7 @@ def figures(
             ),
         )
     )
-    exactly = "rules that hold on exactly the inputs that their unit flips, of all units that"
+    exactly = "rules that hold on exactly the inputs that their unit flips, of units that"
     bounds = "; ".join(f"{name}: {holds}, finds {met}" for name, holds, met in simulated)
     lines += [
         "",
@@ -258,11 +259,12 @@ def figures(
         f"| counts of flips equal the oracle's | {counts} |",
         f"| {exactly} flip some inputs and not others | {rules} |",
         f"| {exactly} a short rule over the run's predicates can describe | {sayable} |",
-        f"| units with a rule of high quality held out (HQ-T) | {sum(row.result.good for row in default)} |",
         f"| counts of chains and pairs equal the oracle's | {chains} |",
         f"| certificates that match | {certificates} |",
-        *(f"| wrong answers mended by the planted fault's gate | {row.result.mended} |" for row in repaired),
-        *(f"| right answers that it breaks | {row.result.broken} |" for row in repaired),
+        *(
+            f"| wrong answers that a gate mends · right ones broken | {mended} · {broken} |"
+            for mended, broken in gates
+        ),
         f"| audits whose bound holds, by the misses planted in groups of 23 | {bounds} |",
         "",
         *besides,

@@ -175,6 +175,8 @@ def e1(runs: Runs) -> Shown:
     told = "; ".join(
         f"against the {other}, {' or '.join(sorted(words_of))}" for other, words_of in said.items()
     )
+    differences = {other: one for (other, what), one in found.items() if what == "HQ-T"}
+    less = (f"{other} {words(one, signed=True)}: {direction(one)}" for other, one in differences.items())
     empty = [what for what in columns if not any(sum(values[label, what]) for label in runs)]
     none = f" (no unit of any condition reaches {' or '.join(empty)})" if empty else ""
     return Shown(
@@ -185,11 +187,7 @@ def e1(runs: Runs) -> Shown:
                 for (other, what), one in found.items()
             ],
         },
-        lines=[
-            (f"{REFERENCE} − {other}, HQ-T", f"{words(one, signed=True)}: {direction(one)}")
-            for (other, what), one in found.items()
-            if what == "HQ-T"
-        ],
+        lines=[(f"{REFERENCE} less another, HQ-T", "; ".join(less))],
         says=f"Units with a good rule where a rule splits the slices, HQ-T and HQ-F: {told}{none}.",
     )
 

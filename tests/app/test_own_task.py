@@ -47,13 +47,6 @@ def lines(section: str) -> list[list[str]]:
     return [shlex.split(line) for line in printed]
 
 
-def test_the_class_printed_is_the_one_in_the_file(section: str) -> None:
-    """Word for word, after the module's own first lines."""
-    printed = re.search(r"```python\n(.*?)```", section, re.DOTALL)
-    assert printed is not None
-    assert (ROOT / "examples" / "own_task.py").read_text().endswith(printed[1])
-
-
 @pytest.mark.slow
 def test_the_commands_run_as_printed(section: str, commands: Commands, folder: Path) -> None:
     """With a tiny model in the place of SmolLM2, which need not be here."""
