@@ -34,8 +34,8 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.mechanism.first_order import prediction
-from mecharule_ops.notebook.rows import PredictionRow, prediction_rows
 from mecharule_ops.numbers import percent, plural
+from mecharule_ops.pages.rows import PredictionRow, prediction_rows
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family

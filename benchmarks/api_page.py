@@ -11,7 +11,7 @@ from pathlib import Path
 import mecharule_ops
 
 MODULES = (
-    *("notebook.finished_run", "notebook.rows", "notebook.pictures", "notebook.door"),
+    *("notebook.finished_run", "notebook.door", "pages.rows"),
     *("config", "errors", "events", "types", "bases", "cha", "predicates.language"),
     *(
         "findings.records",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import fill
+from typing import Any
 
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.facts.glossary import explained
@@ -30,44 +31,45 @@ def shown(
 ) -> ToolResult:
     """The first `limit` rows as text or in the format asked; the same rows as facts, whose keys begin with `key`.
 
+    JSON and CSV have the values of a table that holds any, its cells otherwise.
+
     `under` names columns of long texts, which text puts on lines of their own under each row.
     """
     left_out = max(0, len(table.rows) - given.limit)
-    cut = replace(table, rows=table.rows[: given.limit], notes=table.notes[: given.limit])
+    cut = replace(
+        table,
+        rows=table.rows[: given.limit],
+        notes=table.notes[: given.limit],
+        data=table.data[: given.limit],
+    )
     note = f"{left_out} of {len(table.rows)} rows left out; --limit {len(table.rows)} shows all"
-    rows = [dict(zip(table.header, row, strict=True)) for row in cut.rows]
+    cells = [dict(zip(table.header, row, strict=True)) for row in cut.rows]
+    rows: Sequence[Mapping[str, Any]] = cut.data or cells
     return ToolResult(
         data={**data, "rows": rows, "rows_in_all": len(table.rows), "truncated": left_out > 0},
         text=_formatted(title, cut, given, note if left_out else "", under),
-        facts=tuple(_facts(key, rows, len(table.rows), data.get("run"))),
+        facts=tuple(_facts(key, cells, rows, len(table.rows), data.get("run"))),
     )
 
 
-def _facts(key: str, rows: Sequence[Mapping[str, str]], total: int, run: object) -> Iterator[Fact]:
+def _facts(
+    key: str, cells: Sequence[Mapping[str, str]], rows: Sequence[Mapping[str, Any]], total: int, run: object
+) -> Iterator[Fact]:
     """`m4.12: status τ-agonist, flips D+ 28/64, …`, a sentence a row; the first column names what it is about."""
     sources, seen = () if run is None else (f"run:{run}",), Counter[str]()
-    for row in rows:
+    for row, values in zip(cells, rows, strict=True):
         head = next((row[name] for name in ("unit", "certificate") if row.get(name)), None)
-        cells = ", ".join(f"{name} {value}" for name, value in row.items() if value.strip() and value != head)
+        told = ", ".join(f"{name} {value}" for name, value in row.items() if value.strip() and value != head)
         name = f"{key}.{head or next(iter(row.values()))}"
         seen[name] += 1
         again = f".{seen[name]}" if seen[name] > 1 else ""
-        said = f"{head}: {cells}" if head else cells
-        yield fact(said, *sources, unit=row.get("unit") or None, key=f"{name}{again}", value=dict(row))
+        said = f"{head}: {told}" if head else told
+        yield fact(said, *sources, unit=row.get("unit") or None, key=f"{name}{again}", value=dict(values))
     left = total - len(rows)
     said = (
         f"{total:,} in all{f', {left:,} of them left out here' if left else ''}" if total else "There is none"
     )
     yield fact(said, *sources, key=f"{key}.in_all", value=total)
-
-
-def joined(tables: Sequence[tuple[str, Table]]) -> Table:
-    """Tables with one header as one, the name of each in a first column `search`."""
-    assert len({table.header for _, table in tables}) <= 1, "tables of different kinds"
-    header, align = (tables[0][1].header, tables[0][1].align) if tables else ((), "")
-    rows = tuple((name, *row) for name, table in tables for row in table.rows)
-    notes = tuple(note for _, table in tables for note in table.notes)
-    return Table(header=("search", *header), rows=rows, align="l" + align, notes=notes)
 
 
 def _under(table: Table, columns: Sequence[str]) -> Table:
@@ -99,7 +101,10 @@ def _formatted(title: str, table: Table, given: TableArguments, note: str, under
 
 
 def _csv(table: Table, note: str) -> str:
-    return csv_of(table.header, table.rows).rstrip("\n") + (f"\n# {note}" if note else "")
+    names = list(table.data[0]) if table.data else table.header
+    return csv_of(names, [[*row.values()] for row in table.data] or table.rows).rstrip("\n") + (
+        f"\n# {note}" if note else ""
+    )
 
 
 def _tex(table: Table, note: str) -> str:

@@ -14,7 +14,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of
 from tools._accounts import example_fact
 from tools.arguments import ShowArguments
-from tools.listing import TABLES
+from tools.listing import listed
 from tools.registry import Tell, ToolResult
 from tools.sections import section
 
@@ -29,7 +29,7 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
     if given.table is not None and given.section is not None:
         raise UsageError("expected --table or --section, got both; leave one out")
     if given.table is not None:
-        return TABLES[given.table](run, given)
+        return listed(run, given.table, given)
     if given.section is not None or given.term is not None:
         return section(run, given)
     findings = findings_of(run)

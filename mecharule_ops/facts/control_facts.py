@@ -49,21 +49,6 @@ def brief_rank(controls: AgonistControls | None) -> str:
     return f"above {_fewer(controls.basis)} random units"
 
 
-def effect_cell(controls: AgonistControls | None) -> str:
-    """A table's cell: `99 of 99, p = .04` or `not run`."""
-    if controls is None or controls.basis is None:
-        return NOT_RUN
-    p = "" if controls.effect_p is None else f", {p_words(controls.effect_p)}"
-    return f"{_fewer(controls.basis)}{p}"
-
-
-def selective_cell(controls: AgonistControls | None) -> str:
-    """A table's cell: `yes`, `no`, `undecided` or `not run`."""
-    if controls is None:
-        return NOT_RUN
-    return {Selective.SELECTIVE: "yes", Selective.NOT_SELECTIVE: "no"}.get(controls.selective, "undecided")
-
-
 def random_words(controls: AgonistControls) -> str:
     """`it flips 31 of 64 held-out records, which chose nothing: more than 99 of 99 units drawn at random and …`."""
     if controls.basis is None or controls.flips is None:

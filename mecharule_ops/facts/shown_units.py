@@ -30,14 +30,6 @@ def unit_status(unit: Unit) -> str:
     return NOT_MEASURED if unit.evidence is None else unit.evidence.certainty.value
 
 
-def kept_aside(unit: Unit) -> str:
-    """`17 of 64, at least 16 %`, the bound of a shown unit alone; `not measured` where it was not ablated on them."""
-    if unit.evidence is None:
-        return NOT_MEASURED
-    least = f", at least {percent(unit.evidence.lower)}" if unit.is_shown else ""
-    return f"{unit.evidence.flips.flips:,} of {unit.evidence.flips.n:,}{least}"
-
-
 def random_rate_words(findings: Findings, search: SearchOutcome) -> str:
     """`95 % of all heads flip less than 18 % of such answers (95 %, by 99 drawn at random)`; their most if too few.
 

@@ -7,41 +7,43 @@ opened for each of these and closed again, so that other processes may use the r
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
+from mecharule_ops.facts.chain_lines import chain_links
+from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.notebook.pictures import (
-    Checked,
-    Plots,
-    ReportPart,
-    Tree,
-    checked,
-    pictures,
-    search_index,
-    unit_pictures,
-)
-from mecharule_ops.notebook.rows import (
+from mecharule_ops.pages import render_html, render_screen
+from mecharule_ops.pages.as_text import text_of
+from mecharule_ops.pages.chain_plots import chain_figures
+from mecharule_ops.pages.content import account_section, opening_sections, search_section
+from mecharule_ops.pages.document import Bullets, Document, Section, Table
+from mecharule_ops.pages.drawing import standalone
+from mecharule_ops.pages.html import figure_of, fragment_of
+from mecharule_ops.pages.model_map import NAME, model_map
+from mecharule_ops.pages.plots import search_figures
+from mecharule_ops.pages.rows import (
+    KINDS,
     CertificateRow,
     PredictionRow,
     RuleRow,
     TreeRow,
     UnitRow,
     certificate_rows,
-    frame_of,
     prediction_rows,
     rule_rows,
+    tree_rows,
     unit_rows,
 )
-from mecharule_ops.pages import render_html, render_screen
-from mecharule_ops.pages.content import account_section, opening_sections
-from mecharule_ops.pages.document import Section
-from mecharule_ops.pages.model_map import model_map
+from mecharule_ops.pages.unit_account import account_figures
+from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
     check_direction,
@@ -51,17 +53,112 @@ from mecharule_ops.run.opening import (
     opened,
     strongest_regime,
 )
+from mecharule_ops.state.search_id import SearchId
 from mecharule_ops.types import Neuron, Regime
 
 if TYPE_CHECKING:
     import pandas
 
-    from mecharule_ops.findings.accounts import Account
-    from mecharule_ops.findings.chain import Chain
     from mecharule_ops.gates.outcome import LearnedGates
     from mecharule_ops.loading.model import Subject
 
-Kind = Literal["units", "rules", "predictions", "tree", "certificates"]
+Kind = Literal["units", "rules", "predictions", "tree", "certificates", "claims", "candidates", "slices"]
+WIDTH = 100
+"""Columns of a part printed as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """One figure of the report; a notebook draws it."""
+
+    drawing: str
+    """The SVG as a page holds it."""
+    caption: str
+
+    @property
+    def svg(self) -> str:
+        """The SVG as a file of its own: dark ink on white."""
+        return standalone(self.drawing)
+
+    def save(self, file: str | Path) -> Path:
+        """Writes the SVG. Raises `StoreError`."""
+        return write_file(file, self.svg)
+
+    def _repr_html_(self) -> str:
+        return figure_of(self.drawing, self.caption)
+
+    def __repr__(self) -> str:
+        return f"<{self.caption}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReportPart:
+    """Sections of the report with their figures: a notebook shows them, `str` gives their text."""
+
+    title: str
+    sections: tuple[Section, ...]
+    draw: Callable[[], Mapping[str, tuple[str, str]]] = dict
+    """Gives (SVG, caption) by the name that a section has for a figure; called when a notebook shows the part."""
+
+    def _repr_html_(self) -> str:
+        return fragment_of(self.title, [replace(one, folded=False) for one in self.sections], self.draw())
+
+    def __repr__(self) -> str:
+        return text_of(Document(title=self.title, sections=self.sections), WIDTH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Tree(ReportPart):
+    """One search: its section of the report."""
+
+    rows: tuple[TreeRow, ...]
+    """A row a tested group, children under their parent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Checked(ReportPart):
+    """How certificates came out: a line each."""
+
+    match: int
+    """Certificates that came out the same."""
+    differs: int
+    """Those that came out otherwise: their claims are not supported."""
+    cannot: int
+    """Those that could not be run again here."""
+
+
+class Plots:
+    """The figures of a run, each as the report draws it. Each raises `UsageError` where there is nothing to draw."""
+
+    def __init__(self, run: FinishedRun) -> None:
+        self._run = run
+
+    def map(self) -> Picture:
+        """The model layer by layer with its units."""
+        return self._drawn(model_map(self._run.findings), NAME)
+
+    def layers(self, basis: str | None = None, regime: int | None = None) -> Picture:
+        """Localized units, union and whole-layer flips by layer."""
+        return self._of_search("layers", basis, regime)
+
+    def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
+        """The groups that a search ablated."""
+        return self._of_search("tree", basis, regime)
+
+    def account(self, unit: str, regime: int | None = None) -> ReportPart:
+        """Every figure of a unit's account and chain."""
+        part = self._run.account(unit, regime)
+        return replace(part, sections=tuple(replace(one, blocks=()) for one in part.sections))
+
+    def _of_search(self, kind: str, basis: str | None, regime: int | None) -> Picture:
+        index = _search_index(self._run.findings, basis, regime)
+        return self._drawn(search_figures(self._run.findings, index), f"{kind}-{index}")
+
+    def _drawn(self, figures: Mapping[str, tuple[str, str]], name: str) -> Picture:
+        if name not in figures:
+            raise UsageError(f"expected {name} to draw, run {self._run.id} has none; see run.tree()")
+        drawing, caption = figures[name]
+        return Picture(drawing=drawing, caption=caption)
 
 
 class FinishedRun:
@@ -103,16 +200,26 @@ class FinishedRun:
     def certificates(self) -> tuple[CertificateRow, ...]:
         """Every claim of the run that can be run again."""
         with self._opened() as run:
-            return certificate_rows(run.store.certificates())
+            return certificate_rows(run)
 
     @property
     def plot(self) -> Plots:
         """Its figures."""
-        return Plots(self.findings, partial(self._account, make=False))
+        return Plots(self)
 
     def tree(self, basis: str | None = None, regime: int | None = None) -> Tree:
         """One search: of a basis, in a regime (1 is 1→0, 0 is 0→1); the first that fits. Raises `UsageError`."""
-        return Tree(self.findings, search_index(self.findings, basis, regime))
+        index = _search_index(self.findings, basis, regime)
+        chosen = self.findings.searches[index]
+        asked = (chosen.regime.value, chosen.intervention.basis.letter)
+        with self._opened() as run:
+            rows = tuple(row for row in tree_rows(run) if _place(row) == asked)
+        return Tree(
+            title=f"Run {self.id}",
+            sections=(search_section(self.findings, index),),
+            draw=partial(search_figures, self.findings, index),
+            rows=rows,
+        )
 
     def account(self, unit: str, regime: int | None = None, *, make: bool = False) -> ReportPart:
         """When and why a unit flips, with its figures; in the regime where it is strongest unless one is named.
@@ -120,17 +227,23 @@ class FinishedRun:
         `make` computes an account that the run does not hold, and keeps it; without it that is a `UsageError` that
         says what it costs. A chain is shown where the run holds one: `chain` makes it.
         """
-        account, chain = self._account(unit, regime, make=make)
+        from mecharule_ops.run.accounting import account_forwards, kept_accounts, observe_further
+
+        with self._opened(write=make) as run:
+            neuron, chosen = self._named(run, unit, regime)
+            known, chain = run.account(neuron, chosen), run.chain(neuron, chosen)
+            if known is None:
+                _check_wish(make, "account", neuron, account_forwards(run, chosen))
+                observe_further(run)
+                (known,) = kept_accounts(run, [neuron], chosen, partial(_kept_event, run))
         return ReportPart(
-            title=f"{account.neuron} in run {self.id}",
-            sections=(account_section(self.id, account, chain),),
-            pictures=unit_pictures(account, chain),
+            title=f"{neuron} in run {self.id}",
+            sections=(account_section(self.id, known, chain),),
+            draw=lambda: {**account_figures(known), **(chain_figures(chain) if chain else {})},
         )
 
     def chain(self, unit: str, regime: int | None = None, *, make: bool = False) -> ReportPart:
         """How a unit's flips come about, link by link; `make` measures and certifies it, as `account` does."""
-        from mecharule_ops.facts.chain_lines import chain_links
-        from mecharule_ops.pages.document import Bullets
         from mecharule_ops.run.chains import kept_chain, plan
 
         with self._opened(write=make) as run:
@@ -144,7 +257,7 @@ class FinishedRun:
         return ReportPart(
             title=f"How the flips of {neuron} ({chosen.arrow}) come about",
             sections=sections,
-            pictures=unit_pictures(None, known),
+            draw=partial(chain_figures, known),
         )
 
     def gates(self, unit: str | None = None, *, regime: int | None = None, **asked: Any) -> LearnedGates:
@@ -173,23 +286,25 @@ class FinishedRun:
 
         Raises `UsageError` where pandas is not installed, or for another kind.
         """
-        tables: dict[str, tuple[type, Callable[[], Sequence[Any]]]] = {
-            "units": (UnitRow, lambda: self.units),
-            "rules": (RuleRow, lambda: self.rules),
-            "predictions": (PredictionRow, lambda: self.predictions),
-            "tree": (TreeRow, lambda: [row for tree in self._trees for row in tree.rows]),
-            "certificates": (CertificateRow, lambda: self.certificates),
-        }
-        if kind not in tables:
-            raise UsageError(f"expected a table of {', '.join(tables)}, got {kind!r}")
-        row, rows = tables[kind]
-        return frame_of(row, rows())
+        if kind not in KINDS:
+            raise UsageError(f"expected a table of {', '.join(KINDS)}, got {kind!r}")
+        try:
+            import pandas
+        except ImportError as error:
+            raise UsageError(
+                "expected pandas for a data frame, it is not installed; `pip install pandas`"
+            ) from error
+        of, rows = KINDS[kind]
+        with self._opened() as run:
+            return pandas.DataFrame(map(asdict, rows(run)), columns=[each.name for each in fields(of)])
 
     def verify(self, certificates: Sequence[str] | None = None) -> Checked:
         """Certificates run again on the reference path: all of the run's, or those of these ids.
 
         Cost: the model is loaded anew; two completions an example and certificate, one group at a time.
         """
+        from mecharule_ops.run.second_run import bench_of_run, rerun
+
         with self._opened() as run:
             if self._subject is not None:
                 # The reference path changes how the model that it is given computes attention.
@@ -199,7 +314,23 @@ class FinishedRun:
                 if certificates is None
                 else tuple(run.store.certificate(one.removeprefix("c:")) for one in certificates)
             )
-            return checked(run, wanted)
+            again = partial(rerun, bench_of_run(run)) if wanted else None
+            found = [verify(one, again) for one in wanted if again]
+        rows = tuple(
+            (f"c:{one.id}", each.sentence, one.claim) for one, each in zip(wanted, found, strict=True)
+        )
+        table = Table(header=("certificate", "second run", "claim"), rows=rows, align="lll")
+        match, differs, cannot = (
+            sum(each.status is status for each in found) for status in VerificationStatus
+        )
+        counts = f"{match} of {len(rows)} certificates match"
+        return Checked(
+            title=f"Run {self.id}, verified",
+            sections=(Section(title=counts, blocks=(table,) if rows else ()),),
+            match=match,
+            differs=differs,
+            cannot=cannot,
+        )
 
     def report(self) -> str:
         """The whole report as one self-contained HTML page."""
@@ -207,19 +338,13 @@ class FinishedRun:
 
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
-        drawn = pictures(model_map(self.findings))
-        return ReportPart(title=title, sections=opening_sections(self.findings), pictures=drawn)._repr_html_()
+        part = ReportPart(
+            title=title, sections=opening_sections(self.findings), draw=partial(model_map, self.findings)
+        )
+        return part._repr_html_()
 
     def __repr__(self) -> str:
         return render_screen(self.findings).rstrip()
-
-    @property
-    def _trees(self) -> list[Tree]:
-        return [Tree(self.findings, index) for index in range(len(self.findings.searches))]
-
-    @property
-    def _bases(self) -> frozenset[str]:
-        return frozenset(outcome.intervention.basis for outcome in self.findings.searches)
 
     @contextmanager
     def _opened(self, *, write: bool = False) -> Iterator[Run]:
@@ -227,18 +352,6 @@ class FinishedRun:
             if self._subject is not None:
                 run.subject = self._subject
             yield run
-
-    def _account(self, unit: str, regime: int | None, *, make: bool) -> tuple[Account, Chain | None]:
-        from mecharule_ops.run.accounting import account_forwards, kept_accounts, observe_further
-
-        with self._opened(write=make) as run:
-            neuron, chosen = self._named(run, unit, regime)
-            known = run.account(neuron, chosen)
-            if known is None:
-                _check_wish(make, "account", neuron, account_forwards(run, chosen))
-                observe_further(run)
-                (known,) = kept_accounts(run, [neuron], chosen, partial(_kept_event, run))
-            return known, run.chain(neuron, chosen)
 
     def _named(self, run: Run, unit: str, regime: int | None) -> tuple[Neuron, Regime]:
         """The unit, and the regime asked or the one where it is strongest. Raises `UsageError`."""
@@ -260,3 +373,20 @@ def _check_wish(make: bool, what: str, unit: Neuron, forwards: int) -> None:
 
 def _kept_event(run: Run, event: Event) -> None:
     run.store.append([event])
+
+
+def _search_index(findings: Findings, basis: str | None, regime: int | None) -> int:
+    """The place of the first search of this basis and regime. Raises `UsageError` where there is none."""
+    for index, outcome in enumerate(findings.searches):
+        if basis in (None, outcome.intervention.basis) and regime in (None, outcome.regime.value):
+            return index
+    searched = ", ".join(search_names(findings)) or "none"
+    raise UsageError(
+        f"expected a search of run {findings.run} ({searched}), got basis {basis!r}, regime {regime!r}"
+    )
+
+
+def _place(row: TreeRow) -> tuple[int, str]:
+    """The regime of a group and the letter of its basis."""
+    named = SearchId.parse(row.search)
+    return named.regime, named.place[0]

@@ -43,7 +43,7 @@ def markdown_of(document: Document, pictures: Mapping[str, tuple[str, str]] | No
     return "\n\n".join(parts) + "\n"
 
 
-def csv_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def csv_of(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table as CSV; a cell that a spreadsheet would run as a formula is quoted by an apostrophe."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(
@@ -52,7 +52,9 @@ def csv_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return out.getvalue()
 
 
-def _harmless(cell: str) -> str:
+def _harmless(cell: object) -> object:
+    if not isinstance(cell, str):
+        return cell
     is_number = cell.replace(".", "", 1).lstrip("+-").isdigit()
     return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} and not is_number else cell
 

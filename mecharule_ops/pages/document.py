@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 Column = tuple[str, str, Callable[[T], str]]
@@ -23,6 +23,8 @@ class Table:
     """For each row the full-width lines under it; empty when no row has any."""
     bars: tuple[float, ...] = ()
     """For each row a share that a page draws as a bar under its first cell; empty for none."""
+    data: tuple[dict[str, Any], ...] = ()
+    """For each row its values by name, numbers as numbers, NaN as None; where it was made of rows of a kind."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.header) == len(self.align) for row in self.rows), self.header
@@ -36,6 +38,65 @@ class Table:
             rows=tuple(tuple(cell(item) for _, _, cell in columns) for item in items),
             align="".join(side for _, side, _ in columns),
         )
+
+    @classmethod
+    def of_rows(cls, kind: type, rows: Sequence[Any], only: Sequence[str] = ()) -> Table:
+        """The rows of a dataclass whose fields say how they print; `only` names columns, all of them if empty."""
+        named = {each.metadata["column"][0]: each for each in fields(kind) if each.metadata}
+        told = [
+            (*each.metadata["column"], each)
+            for name, each in named.items()
+            if name and name in (only or named)
+        ]
+        printed = tuple(
+            tuple(cell(row) if cell else _printed(getattr(row, each.name)) for _, cell, _, each in told)
+            for row in rows
+        )
+        return cls(
+            header=tuple(name for name, _, _, _ in told),
+            rows=printed,
+            align="".join(side or _side(str(each.type)) for _, _, side, each in told),
+            data=tuple(
+                {name: None if value != value else value for name, value in asdict(row).items()}
+                for row in rows
+            ),
+        )
+
+
+def column(name: str = "", cell: Callable[[Any], str] | None = None, *, side: str = "", of: str = "") -> Any:
+    """A field of a row that tables print under its name: as `cell` words it of the row, else its value; numbers right.
+
+    `of` is the path of attributes where `row_of` reads it, else that of its own name. Without a name it is not printed.
+    """
+    return field(metadata={"column": (name, cell, side), "of": of})
+
+
+def row_of(kind: type[T], thing: object, **given: Any) -> T:
+    """The row of a kind: each field read of the thing, None beyond a None, or given."""
+    told = {
+        each.name: _at(thing, each.metadata.get("of") or each.name)
+        for each in fields(kind)  # type: ignore[arg-type]
+        if each.name not in given
+    }
+    return kind(**told, **given)
+
+
+def _at(thing: object, path: str) -> Any:
+    for name in path.split("."):
+        thing = None if thing is None else getattr(thing, name)
+    return thing
+
+
+def _side(kind: str) -> str:
+    return "r" if kind.startswith(("int", "float")) else "l"
+
+
+def _printed(value: object) -> str:
+    from mecharule_ops.numbers import two_decimals  # numpy stays out of the list of runs
+
+    if isinstance(value, float):
+        return two_decimals(value)
+    return f"{value:,}" if isinstance(value, int) else "–" if value is None else str(value)
 
 
 @dataclass(frozen=True, slots=True)

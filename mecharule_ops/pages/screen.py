@@ -13,7 +13,6 @@ from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import (
     NOT_TOLD_APART,
-    kept_aside,
     marked,
     rank_words,
     reached_words,
@@ -24,6 +23,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import of_n, plural, sentence
 from mecharule_ops.pages.absence import negative, suggestions
 from mecharule_ops.pages.limits import limits
+from mecharule_ops.pages.rows import kept_aside, unit_row
 from mecharule_ops.pages.summary import found_line, sure_line, when_line
 from mecharule_ops.plain_text import plain, tied
 from mecharule_ops.types import Share
@@ -107,7 +107,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     columns = [
         [marked(unit) for unit in told],
         [f"{_bar(unit)} {_strength(unit)}" for unit in told],
-        [kept_aside(unit) for unit in told],
+        [kept_aside(unit_row(unit)) for unit in told],
         [rank_words(unit) for unit in told],
         [_rule(unit) for unit in told],
     ]

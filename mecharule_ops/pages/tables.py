@@ -5,35 +5,26 @@ Paper, §5 and §6, with counts beside every share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mecharule_ops.facts.account_facts import brief_account
-from mecharule_ops.facts.control_facts import CONTROLS_KEY, control_parts, effect_cell, selective_cell
+from mecharule_ops.facts.control_facts import CONTROLS_KEY, control_parts
 from mecharule_ops.facts.flips import unit_flips
-from mecharule_ops.facts.flips_where import where_words
-from mecharule_ops.facts.rules import clipped, is_told, rule_line, score_words, untold_sentence, worded
+from mecharule_ops.facts.rules import clipped, is_told, rule_line, untold_sentence, worded
 from mecharule_ops.facts.searches import is_risk, search_names
 from mecharule_ops.facts.shown_units import (
     NOT_TOLD_APART,
     SHOWN_KEY,
     evidence_words,
-    kept_aside,
     marked,
     reached_words,
-    unit_status,
     unshowable,
 )
-from mecharule_ops.facts.unit_rules import ANCHORED, UnitRule, rules_of, shown_words
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import k_of_n, percent, plural, sentence, signed, two_decimals
+from mecharule_ops.numbers import k_of_n, plural, sentence
 from mecharule_ops.pages.document import Block, Column, Table
-from mecharule_ops.rules.families import AnchoredRule
-
-RULE = "rule (learned on train)"
-"""The column of a rule's text, which is long."""
-WORDS = "in words"
-"""Likewise of its words."""
+from mecharule_ops.pages.rows import RuleRow, UnitRow, rule_rows, unit_row
 
 
 def overview(findings: Findings) -> Table:
@@ -76,89 +67,25 @@ def layers(findings: Findings, outcome: SearchOutcome) -> Table:
     return Table.of(sorted(told_layers(findings, outcome)), columns)
 
 
-def _strength(unit: Unit) -> str:
-    bounds = f"[{two_decimals(unit.lower)}, {two_decimals(unit.agonist.ucb)}]"
-    return f"{unit.estimate.strength:.3f} {bounds}"
-
-
-_NAME: Column[Unit] = ("unit", "l", lambda unit: str(unit.neuron))
-_MARKED: Column[Unit] = ("unit", "l", marked)
-_KEPT_ASIDE: Column[Unit] = ("kept aside", "l", kept_aside)
-_STATUS: Column[Unit] = ("status", "l", unit_status)
-_FLIPS: tuple[Column[Unit], ...] = (
-    ("flips D+", "r", lambda unit: k_of_n(unit.estimate.associated)),
-    ("flips D-", "r", lambda unit: k_of_n(unit.estimate.unrelated)),
-    ("strength", "r", _strength),
-    ("selectivity", "r", lambda unit: signed(unit.estimate.signed_selectivity)),
-)
-_CONTROLS: tuple[Column[Unit], ...] = (
-    ("above random units", "l", lambda unit: effect_cell(unit.controls)),
-    ("selective", "l", lambda unit: selective_cell(unit.controls)),
-)
-
-
-def agonists(findings: Findings, outcome: SearchOutcome) -> Table:
-    """A row a localized unit, the shown first, with its status, its flips and what the controls show."""
-    return Table.of(findings.units_of(outcome), (_NAME, _STATUS, _KEPT_ASIDE, *_FLIPS, *_CONTROLS))
-
-
-def rules(findings: Findings, outcome: SearchOutcome) -> Table:
-    """Every rule of each localized unit, shown or not: a row a family of its account, then the anchored one."""
-    return Table.of(_listed(findings, outcome), _rule_columns(findings))
-
-
 def learned(findings: Findings, outcome: SearchOutcome) -> Table:
     """The rules of a search that were learned, shown or not, with their texts underneath."""
-    columns = [
-        column
-        for column in _rule_columns(findings)
-        if column[0] in ("unit", "family", "shown", "held-out MCC")
-    ]
-    kept = [rule for rule in _listed(findings, outcome) if rule.learned]
-    notes = tuple((worded(clipped(str(rule.learned), findings.run), rule.words),) for rule in kept)
-    return replace(Table.of(kept, columns), notes=notes)
+    told = [row for row in rule_rows(findings, outcome) if row.learned]
+    table = Table.of_rows(RuleRow, told, ("unit", "family", "shown", "held-out MCC"))
+    notes = tuple((worded(clipped(str(row.learned), findings.run), row.in_words),) for row in told)
+    return replace(table, notes=notes)
 
 
-def _listed(findings: Findings, outcome: SearchOutcome) -> Iterator[UnitRule]:
-    for unit in findings.units_of(outcome):
-        yield from rules_of(unit)
-        if unit.rule is None:
-            yield UnitRule(neuron=unit.neuron, family=ANCHORED, absent="not anchored")
-
-
-def _rule_columns(findings: Findings) -> tuple[Column[UnitRule], ...]:
-    return (
-        ("unit", "l", lambda rule: str(rule.neuron)),
-        ("family", "l", lambda rule: rule.family),
-        (WORDS, "l", lambda rule: rule.words or "–"),
-        (RULE, "l", lambda rule: str(rule.learned or rule.absent)),
-        ("flips where, elsewhere", "l", lambda rule: where_words(rule.where) if rule.where else "–"),
-        ("shown", "l", lambda rule: shown_words(rule)),
-        ("held-out MCC", "l", _held_out),
-        ("free-form trees", "l", lambda rule: str(rule.trees or "–")),
-        ("coverage", "l", lambda rule: _coverage(rule.anchored)),
-        ("high quality", "l", lambda rule: _marks(findings, rule.anchored)),
-        ("full-fit MCC", "l", lambda rule: _full(rule.anchored)),
-        ("checked", "l", lambda rule: rule.checked or "–"),
+def _units(units: Sequence[Unit], *only: str) -> Table:
+    return Table.of_rows(
+        UnitRow, [unit_row(unit) for unit in units], ("unit", "flips D+", "flips D-", "strength", *only)
     )
 
 
-def _held_out(rule: UnitRule) -> str:
-    scored = rule.anchored and rule.anchored.held_out
-    return score_words(scored) if scored else str(rule.held_out or "–")
-
-
-def _coverage(rule: AnchoredRule | None) -> str:
-    return f"{percent(rule.held_out.coverage)} of {rule.held_out.n:,}" if rule and rule.held_out else "–"
-
-
-def _full(rule: AnchoredRule | None) -> str:
-    return score_words(rule.full) if rule and rule.full else "–"
-
-
-def _marks(findings: Findings, rule: AnchoredRule | None) -> str:
-    passed = () if rule is None else (("HQ-T", findings.is_hq_t(rule)), ("HQ-F", findings.is_hq_f(rule)))
-    return ", ".join(name for name, reached in passed if reached) or "–"
+def _strong(units: Sequence[Unit]) -> Table:
+    """Each with the mark of how sure it is and what the controls show."""
+    table = _units(units, "kept aside", "above random units", "selective")
+    rows = tuple((marked(unit), *row[1:]) for unit, row in zip(units, table.rows, strict=True))
+    return replace(table, rows=rows)
 
 
 AGONIST_KEY = (
@@ -185,9 +112,7 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
             for unit in shown
         )
         bars = tuple(unit.estimate.strength for unit in shown)
-        table = replace(
-            Table.of(shown, (_MARKED, _KEPT_ASIDE, *_FLIPS[:3], *_CONTROLS)), notes=notes, bars=bars
-        )
+        table = replace(_strong(shown), notes=notes, bars=bars)
         blocks += [
             f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips.",
             table,
@@ -197,7 +122,7 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
         reached = reached_words(findings, outcome, len(others), "more " if shown else "")
         blocks += [
             f"{name}{risk}: {reached}, {why}.",
-            Table.of(others, (_MARKED, _KEPT_ASIDE, *_FLIPS[:3], *_CONTROLS)),
+            _strong(others),
         ]
     return tuple(blocks)
 
@@ -209,7 +134,7 @@ def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[
         return ()
     shown, hidden = weak[:most], weak[most:]
     notes = tuple((rule_line(findings, unit.rule),) if is_told(unit) else () for unit in shown)
-    table = replace(Table.of(shown, (_NAME, *_FLIPS)), notes=notes)
+    table = replace(_units(shown, "selectivity"), notes=notes)
     blocks: list[Block] = [_not_ruled_out(findings, outcome, weak), table]
     if hidden:
         ruled = sum(map(is_told, hidden))

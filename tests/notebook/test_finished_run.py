@@ -15,7 +15,7 @@ from bundled_run import opened
 import mecharule_ops as mr
 from mecharule_ops import pages
 from mecharule_ops.findings.controls import holm
-from mecharule_ops.notebook.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
+from mecharule_ops.pages.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
 from mecharule_ops.types import Share
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
@@ -153,7 +153,16 @@ def test_frames_have_the_documented_columns_and_the_rows_values(run: mr.Finished
 def test_the_tree_has_every_tested_group(run: mr.FinishedRun) -> None:
     (search,) = run.findings.searches
     rows = run.tree("mlp_out", 1).rows
-    assert [row.node for row in rows] == [node.node for node in search.tree]
+    assert sorted((row.layer, row.node) for row in rows) == sorted(
+        (node.layer, node.node) for node in search.tree
+    )
+    counts = {(node.layer, node.node): node.estimate for node in search.tree}
+    for row in rows:
+        assert row.strength == counts[row.layer, row.node].strength
+        assert (row.associated_flips, row.unrelated_n) == (
+            counts[row.layer, row.node].associated.flips,
+            counts[row.layer, row.node].unrelated.n,
+        )
     assert {row.verdict for row in rows} <= {"pruned", "split", "kept", "dropped"}
     assert sum(row.verdict == "kept" for row in rows) <= len(search.agonists)
 

@@ -38,13 +38,13 @@ from mecharule_ops.pages import (
     render_json,
     render_markdown,
     render_text,
-    tables,
 )
 from mecharule_ops.pages.absence import negative, suggestions
 from mecharule_ops.pages.as_text import text_of
 from mecharule_ops.pages.content import document
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import figures, icicle
+from mecharule_ops.pages.rows import rule_rows
 from mecharule_ops.plain_text import plain
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
@@ -275,10 +275,9 @@ def test_a_rule_that_chance_explains_stands_in_the_list_of_all_alone() -> None:
         assert flat(listed).count("b >= 50") == 1
         assert "no, its interval reaches 0" in listed
         assert "0 of 1 learned rule is shown (corrected for 1, α = .05)" in flat(head)
-    table = tables.rules(found, found.searches[0])
-    row = dict(zip(table.header, table.rows[0], strict=True))
-    assert (row[tables.WORDS], row[tables.RULE]) == ("–", "b >= 50")
-    assert row["shown"] == "no, its interval reaches 0"
+    (row,) = rule_rows(found)
+    assert (row.in_words, row.rule, row.learned) == ("", None, "b >= 50")
+    assert row.shown == "no, its interval reaches 0"
 
 
 @pytest.mark.parametrize(

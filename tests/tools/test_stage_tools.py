@@ -137,8 +137,8 @@ def test_slices_are_those_of_the_search(copied_run: Path) -> None:
 def test_candidates_fall_by_their_scores(copied_run: Path) -> None:
     """All 256, by |score|, with what the search made of them; without scores in the order of channels."""
     rows = _data("candidates", limit=300)["rows"]
-    unasked = [row["unit"] for row in rows if row["score"] == "not asked"]
-    assert {row["rank"] for row in rows} == {"–"}
+    unasked = [row["unit"] for row in rows if row["score"] is None]
+    assert {row["rank"] for row in rows} == {None}
     assert unasked == [f"m{layer}.{channel}" for layer in range(2) for channel in range(128)]
     with opened(copied_run) as run:
         scores = np.random.default_rng(0).normal(size=(2, 128))
@@ -149,7 +149,7 @@ def test_candidates_fall_by_their_scores(copied_run: Path) -> None:
     assert strength == sorted(strength, reverse=True)
     with opened(copied_run, read_only=True) as run:
         found = {str(agonist.neuron) for agonist in run.findings.searches[0].agonists}
-    assert {row["unit"] for row in rows if row["search"]} == found
+    assert {row["unit"] for row in rows if row["found"]} == found
 
 
 def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(copied_run: Path) -> None:

@@ -1,0 +1,480 @@
+"""What a run found as flat rows, a class a kind: its fields are the columns of data frames, JSON and CSV.
+
+Printed tables show the fields that have a `column` beside them. Every number is one of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from mecharule_ops.facts.control_facts import NOT_RUN, p_words
+from mecharule_ops.facts.rules import short
+from mecharule_ops.facts.searches import search_names
+from mecharule_ops.facts.shown_units import NOT_MEASURED, unit_status
+from mecharule_ops.facts.unit_rules import UnitRule, rules_of, shown_words
+from mecharule_ops.findings.accounts import Account, PredictionScore
+from mecharule_ops.findings.controls import Selective
+from mecharule_ops.findings.evidence import Certainty
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.findings.suppression import RISKY
+from mecharule_ops.numbers import k_of_n, percent, plural, signed, two_decimals
+from mecharule_ops.pages.document import column, row_of
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import findings_of
+from mecharule_ops.state.search_id import OF_A_RUN, SearchId
+from mecharule_ops.types import FlipCount, Neuron, Regime
+
+RULE = "rule (learned on train)"
+"""The column of a rule's text, which is long."""
+WORDS = "in words"
+"""Likewise of its words."""
+_YES_NO = {Selective.SELECTIVE: "yes", Selective.NOT_SELECTIVE: "no"}
+
+
+def _share(flips: int, n: int) -> str:
+    return k_of_n(FlipCount(flips=flips, n=n))
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{short(low)}, {short(high)}]"
+
+
+def kept_aside(row: UnitRow) -> str:
+    """`17 of 64, at least 16 %`, the bound of a shown unit alone; `not measured` where it was not ablated on them."""
+    if row.kept_aside_flips is None or row.kept_aside_lower is None:
+        return NOT_MEASURED
+    least = f", at least {percent(row.kept_aside_lower)}" if row.certainty == Certainty.SHOWN else ""
+    return f"{row.kept_aside_flips:,} of {row.kept_aside_n:,}{least}"
+
+
+def _above(row: UnitRow) -> str:
+    """`99 of 99, p = .04` or `not run`."""
+    p = "" if row.effect_p is None else f", {p_words(row.effect_p)}"
+    return NOT_RUN if row.random_units is None else f"{row.random_below} of {row.random_units}{p}"
+
+
+def _held_out(row: RuleRow) -> str:
+    """`.78 [.64, .90] (n 412, 96 flips)`; without bounds on too few records."""
+    if row.mcc is None:
+        return "–"
+    counts = f"n {row.records:,}, {plural(row.positives or 0, 'flip')}"
+    return f"{short(row.mcc)}{_interval(row.low, row.high)} ({counts})"
+
+
+def _where(row: RuleRow) -> str:
+    """`84 of 98, against 8 of 24`."""
+    if row.flips_where is None:
+        return "–"
+    return f"{row.flips_where:,} of {row.n_where:,}, against {row.flips_elsewhere:,} of {row.n_elsewhere:,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRow:
+    """One localized unit of one search."""
+
+    search: str = column("search")
+    """As the report names it, such as `mlp_out 1→0`."""
+    unit: str = column("unit")
+    basis: str = column(of="neuron.basis.value")
+    layer: int = column(of="neuron.layer")
+    regime: str = column(of="agonist.regime.arrow")
+    """`1→0` or `0→1`."""
+    certainty: str = column("status")
+    """`shown`, `suggestive` or `open` of a τ-agonist; `not measured`; `not ruled out` of what stays below τ."""
+    rank: int | None = column(of="evidence.rank")
+    """Among the shown units of its search; None where it is not shown."""
+    is_tau_agonist: bool
+    """Whether the strength itself reaches τ; every row's upper bound does."""
+    kept_aside_flips: int | None = column("kept aside", kept_aside, side="l", of="evidence.flips.flips")
+    """Flips of `kept_aside_n` held-out answers, which chose no unit; None where it was not ablated on them."""
+    kept_aside_n: int | None = column(of="evidence.flips.n")
+    kept_aside_lower: float | None = column(of="evidence.lower")
+    """Lower bound of that rate, over the units that its search found."""
+    associated_flips: int = column(
+        "flips D+", lambda row: _share(row.associated_flips, row.associated_n), of="estimate.associated.flips"
+    )
+    associated_n: int = column(of="estimate.associated.n")
+    """Flips on D+, and its examples."""
+    unrelated_flips: int = column(
+        "flips D-", lambda row: _share(row.unrelated_flips, row.unrelated_n), of="estimate.unrelated.flips"
+    )
+    unrelated_n: int = column(of="estimate.unrelated.n")
+    strength: float = column(
+        "strength",
+        lambda row: f"{row.strength:.3f} [{two_decimals(row.lower)}, {two_decimals(row.upper)}]",
+        of="estimate.strength",
+    )
+    """Ê: the larger of the two flip rates."""
+    lower: float
+    upper: float = column(of="agonist.ucb")
+    """One-sided Clopper–Pearson bounds on the strength, as the search used them."""
+    selectivity: float = column(
+        "selectivity", lambda row: signed(row.selectivity), of="estimate.signed_selectivity"
+    )
+    """Flip rate on D+ less that on D-."""
+    random_below: int | None = column("above random units", _above, side="l")
+    """Of so many `random_units` of the basis those that flip fewer held-out records; None where none was ablated."""
+    random_units: int | None = column(of="controls.basis.n")
+    effect_p: float | None = column(of="controls.effect_p")
+    """p of that rank, after Holm over the run's units."""
+    selective: str = column("selective", lambda row: _YES_NO.get(row.selective, row.selective))
+    """`selective`, `not selective`, `undecided` or `not run`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """When one unit flips, by one family of rules."""
+
+    search: str = column("search")
+    unit: str = column("unit")
+    regime: str
+    family: str = column("family")
+    """`input`, `clean run`, `mechanism`, or `anchored` for the rule of the paper."""
+    in_words: str = column(WORDS, of="words")
+    """What train chose in the words of the task; empty without one, and in runs that did not keep it."""
+    rule: str | None
+    """The rule that is shown; None where none predicts: the interval of its held-out MCC reaches 0, or chance may
+    explain it over all learned rules of the run."""
+    learned: str | None = column(RULE, lambda row: row.learned or row.absent)
+    """What train chose, shown or not."""
+    absent: str
+    """Why none was learned; empty with one."""
+    flips_where: int | None = column("flips where, elsewhere", _where, side="l", of="where.holds.flips")
+    """Flips of the `n_where` held-out records on which it holds; None where a run did not keep it."""
+    n_where: int | None = column(of="where.holds.n")
+    flips_elsewhere: int | None = column(of="where.elsewhere.flips")
+    n_elsewhere: int | None = column(of="where.elsewhere.n")
+    shown: str = column("shown")
+    """`yes` or `no`, and why; `–` where none was learned."""
+    p: float | None = column(of="chance.p")
+    """Fisher's exact test on the held-out records, one-sided; None where it was not made or kept."""
+    adjusted_p: float | None = column(of="chance.adjusted")
+    """The same after Holm over all learned rules of the run."""
+    mcc: float | None = column("held-out MCC", _held_out, side="l")
+    """On held-out records, scored once; of what train chose, whether or not it is shown. None without one."""
+    low: float | None = column(of="held_out.low")
+    high: float | None = column(of="held_out.high")
+    """Ends of the 95 % bootstrap interval; None on too few records."""
+    records: int | None
+    positives: int | None
+    """The held-out records, and those of them that flip."""
+    free_form_trees: float | None = column(
+        "free-form trees",
+        lambda row: "–" if row.free_form_trees is None else short(row.free_form_trees),
+        of="trees.mcc",
+    )
+    """MCC of trees of any form over the same columns, on the same records."""
+    coverage: float | None = column(
+        "coverage",
+        lambda row: "–" if row.coverage is None else f"{percent(row.coverage)} of {row.records:,}",
+        of="anchored.held_out.coverage",
+    )
+    """Share of the held-out records on which an anchored rule fires; None for other families."""
+    hq_t: bool
+    hq_f: bool = column(
+        "high quality",
+        lambda row: ", ".join(["HQ-T"] * row.hq_t + ["HQ-F"] * row.hq_f) or "–",
+    )
+    """Whether an anchored rule is of high quality on held-out records, and as learned on all."""
+    full_mcc: float | None = column(
+        "full-fit MCC",
+        lambda row: "–" if row.full_mcc is None else short(row.full_mcc),
+        of="anchored.full.mcc",
+    )
+    """Of an anchored rule learned on all records, on these."""
+    checked: str = column("checked")
+    """When it can be checked; empty without a rule."""
+    prompt_only: bool
+    """Whether the shown rule can be checked before the model answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionRow:
+    """How well one number or two say which held-out records flip, with the unit's other rows to set it beside."""
+
+    search: str
+    unit: str
+    regime: str
+    target: str
+    """What is predicted: `flips`, in 0→1 `changes` and `becomes right`."""
+    kind: str = column(of="kind.value")
+    """`steady drop` is the first-order prediction, `integrated drop` a check; `direct push`,
+    `lead only` and `drop only` are beside it."""
+    mcc: float | None = column(of="held_out.mcc")
+    """None, with its interval, where one side has too few records."""
+    low: float | None = column(of="held_out.low")
+    high: float | None = column(of="held_out.high")
+    predicted: int
+    """Held-out records on which it says yes."""
+    happened: int | None
+    """Those on which it happens: over `records` the base rate; always and never saying so have MCC 0."""
+    records: int
+    threshold: float | None
+    """Fitted on train, in logits; None where nothing is fitted."""
+    nothing_above: bool
+    """Whether the prediction is arithmetic, since no later part of the model reads the unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRow:
+    """One group that a search ablated together."""
+
+    search: str = column("search")
+    """Its id, such as `guided:1:m4`."""
+    layer: int
+    node: int = column("node", lambda row: f"{'· ' * row.depth}{row.node}", side="l")
+    """Unique within its layer."""
+    parent: int | None
+    depth: int
+    units: str = column("units")
+    """As it prints them."""
+    size: int = column("size")
+    """Units in the group."""
+    associated_flips: int = column("flips D+", lambda row: f"{row.associated_flips}/{row.associated_n}")
+    associated_n: int
+    unrelated_flips: int = column("flips D-", lambda row: f"{row.unrelated_flips}/{row.unrelated_n}")
+    unrelated_n: int
+    strength: float | None
+    upper: float | None = column("upper bound", of="ucb")
+    verdict: str | None = column("verdict")
+    """`pruned`, `split`, `kept` or `dropped`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRow:
+    """One claim that can be run again."""
+
+    certificate: str = column("certificate", of="id")
+    kind: str = column("kind")
+    units: str = column("units")
+    regime: str
+    """`1→0` or `0→1`."""
+    examples: int = column("examples")
+    claim: str = column("claim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRow:
+    """One claim that was registered before it was read."""
+
+    id: str = column("id", of="registered.hypothesis")
+    unit: str = column("unit", of="registered.subject")
+    state: str = column("state")
+    """`open`, `supported`, `refuted`, `undecided` or `underpowered`."""
+    value: float | None = column("value", of="decided.value")
+    """What deciding it measured; None before."""
+    needed: float = column("needed", of="registered.threshold")
+    n: int | None = column("n", of="decided.n")
+    flips: int | None = column("flips", of="decided.positives")
+    """Of `n` held-out records those that flip."""
+    statement: str = column("statement", of="registered.statement")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateRow:
+    """One unit that a search may ask about."""
+
+    search: str = column("search")
+    layer: int
+    rank: int | None = column("rank")
+    """By |EAP-IG|; None where it was not asked."""
+    unit: str = column("unit")
+    score: float | None = column(
+        "score", lambda row: "not asked" if row.score is None else f"{row.score:+.4f}"
+    )
+    found: str = column("found")
+    """`τ-agonist` or `localized`; empty where the search found nothing of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceRow:
+    """One side of the split of a direction."""
+
+    direction: str = column("direction")
+    side: str = column("side")
+    records: int = column("records")
+    """Kept in the slice, …"""
+    of: int = column("of")
+    """… of so many."""
+    radius: float | None = column("radius")
+    pairs: int = column("pairs")
+    rule: str | None = column("split by")
+
+
+def unit_rows(findings: Findings) -> tuple[UnitRow, ...]:
+    """Every localized unit, search by search: the shown by rank, then the others by name."""
+    return tuple(unit_row(unit, name) for name, unit in _named(findings))
+
+
+def rule_rows(findings: Findings, only: SearchOutcome | None = None) -> tuple[RuleRow, ...]:
+    """Families of its account, then the anchored rule, of every unit that has any; in the order of `unit_rows`."""
+    return tuple(
+        _rule(findings, name, unit, rule)
+        for name, unit in _named(findings)
+        if only in (None, unit.search)
+        for rule in rules_of(unit)
+    )
+
+
+def _named(findings: Findings) -> Iterator[tuple[str, Unit]]:
+    """(the name of its search, unit)."""
+    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
+        yield from ((name, unit) for unit in findings.units_of(outcome))
+
+
+def prediction_rows(findings: Findings) -> tuple[PredictionRow, ...]:
+    """Every score of every account; in the order of the accounts."""
+    return tuple(
+        row_of(
+            PredictionRow,
+            score,
+            search=name,
+            unit=str(account.neuron),
+            regime=account.regime.arrow,
+            target=target,
+            nothing_above=account.nothing_above,
+        )
+        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
+        for account in outcome.accounts
+        for target, score in _scored(account)
+    )
+
+
+def tree_rows(run: Run, search: str | None = None) -> Iterator[TreeRow]:
+    """A row a tested group, children under their parent, as far as the run has got; of one search of any kind, or all.
+
+    Depth first with a stack, since a tree may be deeper than Python's own.
+    """
+    for view in run.told.searches.values():
+        if view.search == search if search else SearchId.parse(view.search).kind in OF_A_RUN:
+            waiting = [(node, 0) for node in reversed(view.children())]
+            while waiting:
+                number, depth = waiting.pop()
+                named = {"search": view.search, "layer": view.layer, "depth": depth}
+                yield row_of(TreeRow, view.nodes[number], **named)
+                waiting += [(child, depth + 1) for child in reversed(view.children(number))]
+
+
+def certificate_rows(run: Run) -> tuple[CertificateRow, ...]:
+    """A row a certificate, oldest first. A changed certificate is refused by name."""
+    return tuple(
+        row_of(
+            CertificateRow,
+            one,
+            units=", ".join(one.units),
+            regime=Regime(one.regime).arrow,
+            examples=len(one.example_ids),
+        )
+        for one in run.store.certificates()
+    )
+
+
+def claim_rows(run: Run) -> list[ClaimRow]:
+    """A row a registered claim, in the order registered."""
+    return [row_of(ClaimRow, one) for one in run.told.hypotheses.values()]
+
+
+def candidate_rows(run: Run, asked: Regime | None = None) -> Iterator[CandidateRow]:
+    """A row a unit, the largest |EAP-IG| first; in the order of channels where nothing read the scores."""
+    found = {
+        (search.regime, agonist.neuron): "τ-agonist" if agonist.is_tau_agonist else "localized"
+        for search in (run.findings.searches if run.finished else ())
+        for agonist in search.agonists
+    }
+    told = [one for one in run.regimes if one is not RISKY or not run.config.suppress_only]
+    for basis, regime in product(run.config.bases, told if asked is None else [asked]):
+        kept = [
+            (score, Neuron(basis, part.layer, int(channel)))
+            for part in run.candidates(basis, regime).layers
+            for channel, score in zip(part.channels, part.scored, strict=True)
+        ]
+        kept.sort(key=lambda pair: (-abs(pair[0] or 0.0), pair[1]))
+        for rank, (score, unit) in enumerate(kept, 1):
+            yield CandidateRow(
+                search=f"{basis.value} {regime.arrow}",
+                layer=unit.layer,
+                rank=None if score is None else rank,
+                unit=str(unit),
+                score=score,
+                found=found.get((regime, unit), ""),
+            )
+
+
+def slice_rows(run: Run) -> Iterator[SliceRow]:
+    """A row a direction and side: records that were eligible, those kept, radius, power, rule."""
+    for regime in run.regimes:
+        made = run.slices(regime)
+        for side, positions, size, radius in (
+            ("D+", made.associated, made.associated_size, made.associated_radius),
+            ("D-", made.unrelated, made.unrelated_size, made.unrelated_radius),
+        ):
+            yield SliceRow(
+                direction=regime.arrow,
+                side=side,
+                records=len(positions),
+                of=size,
+                radius=radius,
+                pairs=len(made.pairs),
+                rule=None if made.rule is None else str(made.rule),
+            )
+
+
+KINDS: Mapping[str, tuple[type, Callable[[Run], Iterable[Any]]]] = {
+    "units": (UnitRow, lambda run: unit_rows(findings_of(run))),
+    "rules": (RuleRow, lambda run: rule_rows(findings_of(run))),
+    "predictions": (PredictionRow, lambda run: prediction_rows(findings_of(run))),
+    "tree": (TreeRow, tree_rows),
+    "certificates": (CertificateRow, certificate_rows),
+    "claims": (ClaimRow, claim_rows),
+    "candidates": (CandidateRow, candidate_rows),
+    "slices": (SliceRow, slice_rows),
+}
+"""Of each kind its class, and the rows of a run."""
+
+
+def unit_row(unit: Unit, search: str = "") -> UnitRow:
+    """What was found of one unit."""
+    controls = unit.controls
+    drawn = None if controls is None else controls.basis
+    return row_of(
+        UnitRow,
+        unit,
+        search=search,
+        unit=str(unit.neuron),
+        certainty=unit_status(unit),
+        random_below=None if drawn is None else drawn.n - drawn.count,
+        selective=NOT_RUN if controls is None else controls.selective.value,
+    )
+
+
+def _rule(findings: Findings, search: str, unit: Unit, rule: UnitRule) -> RuleRow:
+    paper, learned = rule.anchored, None if rule.learned is None else str(rule.learned)
+    scored = rule.held_out if paper is None or learned is None else paper.held_out
+    return row_of(
+        RuleRow,
+        rule,
+        search=search,
+        unit=str(unit.neuron),
+        regime=unit.agonist.regime.arrow,
+        rule=learned if rule.shown else None,
+        learned=learned,
+        absent="" if learned else rule.absent,
+        shown=shown_words(rule),
+        **{name: scored and getattr(scored, name) for name in ("mcc", "positives")},
+        records=scored and scored.n,
+        hq_t=paper is not None and findings.is_hq_t(paper),
+        hq_f=paper is not None and findings.is_hq_f(paper),
+        prompt_only=rule.shown and rule.prompt_only,
+    )
+
+
+def _scored(account: Account) -> Iterator[tuple[str, PredictionScore]]:
+    """(what is predicted, score)."""
+    right = account.becomes_right
+    for score in account.predictions:
+        yield "flips" if right is None else "changes", score
+    for score in (*filter(None, (right,)), *account.beside_right):
+        yield "becomes right", score
