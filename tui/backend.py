@@ -107,8 +107,10 @@ class Backend:
         self.conclude(session)
 
     def read(self, run: str, session: Session) -> None:
-        """Replay a stored run."""
+        """Replay a stored run. Raises `UsageError` for one that ended before it began."""
         session.replay(self.events(run))
+        if session.run is None:
+            raise UsageError(f"expected a run that has begun; `mecharule resume {run}` begins {run}")
         self.conclude(session)
 
     def events(self, run: str) -> list[Event]:

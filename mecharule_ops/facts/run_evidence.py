@@ -249,7 +249,7 @@ def layers(run: Run, findings: Findings) -> Iterator[Stated]:
                 f"of layer {layer.layer}",
             )
         others = [other for other in search.whole_layers if best is not None and other.layer != best.layer]
-        for other in sorted(others, key=lambda other: -other.estimate.strength):
+        for other in sorted(others, key=lambda other: -other.least):
             said = f"Layer {other.layer} as a whole flips {both_slices(other.estimate)}"
             yield f"{at}.layer.{other.layer}.whole", encode(other.estimate), said
         for pair in search.overlaps[:_MOST]:

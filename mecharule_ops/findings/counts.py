@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.codec import ADDED
 from mecharule_ops.numbers import plural
+from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Share, Verdict
 
 
@@ -44,6 +45,11 @@ class WholeLayer:
 
     layer: int
     estimate: FlipEstimate
+
+    @property
+    def least(self) -> float:
+        """Lower bound of what it flips, by which layers are named: 2 of 2 are not more than 8 of 15."""
+        return self.estimate.lcb(ALPHA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

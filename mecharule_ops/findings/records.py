@@ -142,8 +142,8 @@ class SearchOutcome:
 
     @property
     def strongest_layer(self) -> WholeLayer | None:
-        """The layer whose joint ablation flips most; the earliest on a tie."""
-        return max(self.whole_layers, key=lambda whole: (whole.estimate.strength, -whole.layer), default=None)
+        """The layer whose joint ablation flips most for sure; the earliest on a tie."""
+        return max(self.whole_layers, key=lambda whole: (whole.least, -whole.layer), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

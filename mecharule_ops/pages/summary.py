@@ -34,7 +34,7 @@ def in_general(findings: Findings) -> tuple[tuple[str, ...], ...]:
         f"{f' ({how})' if how else ''}, flip whether it succeeds at {findings.task}?",
         unablated(findings),
         "Flips 1→0 are counted on records that succeed, flips 0→1 on records that fail; of either, D+ are those "
-        "where the splitter rule fires and D- the others.",
+        "where the splitter rule fires (without one, a cluster of them) and D- the others.",
     )
     return (asked, *((note,) for note in findings.notes), (headline(findings),))
 

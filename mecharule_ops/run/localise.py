@@ -191,7 +191,7 @@ def whole_layers(
         for each in whole:
             layer, strength = f"{candidates.basis.letter}{each.layer}", each.estimate.strength
             journal.emit(LayerAblated(regime=slices.regime.value, layer=layer, strength=strength))
-        strongest = max(whole, key=lambda layer: layer.estimate.strength)
+        strongest = max(whole, key=lambda layer: layer.least)
         stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
     return whole
 

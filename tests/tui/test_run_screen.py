@@ -8,15 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bundled_run import QUICK, new_run
 from events_told import run_started
 from tui_driving import Driver, drive
 from tui_story import FakeBackend, story
 from tui_story import tested as node_tested
 
+from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, NodeAsked, NodeTested, SearchStarted, UnitJudged
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.event_json import event_from_json
+from tui.backend import Backend
 from tui.found import found_text
 from tui.screens.run_screen import FLUSHES_A_SECOND, RunScreen
 from tui.session import Session
@@ -232,3 +235,13 @@ def test_the_map_cuts_many_units_into_strips_and_picks_the_strongest_of_one(tmp_
         await user.until(lambda: screen.shown == {"found"}, "the card over the whole screen")
 
     drive(FakeBackend(tmp_path), script)
+
+
+def test_a_run_that_was_ended_before_it_began_says_what_begins_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    with new_run(tmp_path / "f26e.mecharule", QUICK):
+        pass
+    with pytest.raises(UsageError, match="`mecharule resume f26e` begins f26e"):
+        Backend().read("f26e", Session())
