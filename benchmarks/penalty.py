@@ -242,14 +242,9 @@ def _shares(values: Sequence[float]) -> str:
 def table(rows: Sequence[Row]) -> str:
     """A row a penalty: ranges over its models."""
     header = (
-        *("penalty", "models", "right on seen", "right on unseen", "strongest unit flips"),
+        *("penalty", "models", "right on unseen", "strongest unit flips"),
         f"τ-agonists of {rows[0].units}",
-        *(
-            "groups asked",
-            "cost of `guided`",
-            "`guided` finds",
-            "as many units by write norm",
-        ),
+        *("cost of `guided`", "`guided` finds", "as many units by write norm"),
     )
     lines = [f"| {' | '.join(header)} |", "| ---: " * len(header) + "|"]
     for concentration in CONCENTRATIONS:
@@ -259,11 +254,9 @@ def table(rows: Sequence[Row]) -> str:
         cells = (
             f"{concentration:g}",
             str(len(some)),
-            _shares([row.seen for row in some]),
             _shares([row.unseen for row in some]),
             _shares([row.strongest for row in some]),
             _numbers([row.agonists / len(DRAWS) for row in some]),
-            _numbers([row.groups / len(DRAWS) for row in some]),
             _shares([row.share for row in some]),
             _found(some, "found"),
             _found(some, "by_norm"),
