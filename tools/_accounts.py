@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from mecharule_ops.certificates.certificate import (
     Certificate,
     ExampleRow,
-    SliceTotal,
     is_concealed,
     shown_rows,
 )
@@ -27,7 +28,14 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
 from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_direction, check_unit, findings_of, outcome_for, regime_of
+from mecharule_ops.run.opening import (
+    check_direction,
+    check_unit,
+    findings_of,
+    outcome_for,
+    regime_for,
+    regime_of,
+)
 from mecharule_ops.tasks.text import first_word
 from mecharule_ops.types import FlipCount, FlipEstimate, Neuron, Regime, Share
 from tools.arguments import DirectedArguments
@@ -98,6 +106,13 @@ def direction(run: Run, asked: str | None) -> Regime:
     return regime
 
 
+def unit_and_regime(run: Run, name: str, asked: str | None) -> tuple[Neuron, Regime]:
+    """A unit that there is, and the regime asked for, else the one in which it was found. Raises `UsageError`."""
+    unit = Neuron.parse(name)
+    check_unit(run, unit)
+    return unit, regime_for(run, unit, asked)
+
+
 def slices_data(certificate: Certificate) -> dict[str, dict[str, FactValue]]:
     """Flips of each slice with one-sided bounds at α/2, of a unit named beforehand and a random draw of examples."""
     return {
@@ -106,18 +121,13 @@ def slices_data(certificate: Certificate) -> dict[str, dict[str, FactValue]]:
     }
 
 
-def slices_words(certificate: Certificate, known: Unit | None = None) -> str:
-    """`28 of these 64 of D+ (44 %) and 3 of these 64 of D- (5 %)`; of a `known` unit with its search's doubt."""
-    doubt = () if known is None else (known.agonist.tau, known.search.bounded)
+def slices_words(certificate: Certificate) -> str:
+    """`28 of these 64 of D+ (44 %) and 3 of these 64 of D- (5 %)`; any other set of records by its name."""
+    names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
-        of_these(FlipCount(flips=total.flips, n=total.n), slice_name(total), *doubt)
+        of_these(FlipCount(flips=total.flips, n=total.n), names.get(total.slice, f"the {total.slice}"))
         for total in certificate.totals
     )
-
-
-def slice_name(total: SliceTotal) -> str:
-    """`D+` or `D-`; any other set of records by its name."""
-    return {"associated": "D+", "unrelated": "D-"}.get(total.slice, f"the {total.slice}")
 
 
 def _flipped_rows(certificate: Certificate, show_text: bool) -> list[ExampleRow]:
@@ -127,13 +137,12 @@ def _flipped_rows(certificate: Certificate, show_text: bool) -> list[ExampleRow]
 
 def example_data(row: ExampleRow) -> dict[str, FactValue]:
     """One example before and after."""
-    return {
-        "example": row.example,
+    texts = {
         "prompt": last_line(row.prompt),
         "before": plain(row.before.text),
         "after": plain(row.after.text),
-        "flipped": row.flipped,
     }
+    return {"example": row.example, **texts, "flipped": row.flipped}
 
 
 def rule_data(rule: AnchoredRule | None) -> dict[str, FactValue] | None:
@@ -141,115 +150,110 @@ def rule_data(rule: AnchoredRule | None) -> dict[str, FactValue] | None:
     interval = predicts(rule)
     if rule is None or rule.held_out is None or interval is None:
         return None
+    named = ("mcc", "lower", "upper", "n", "positives", "coverage")
+    scores = interval.mcc, interval.low, interval.high, interval.n, interval.positives, rule.held_out.coverage
     return {
         "text": str(rule.rule),
         "prompt_only": rule.prompt_only,
-        "held_out_mcc": interval.mcc,
-        "held_out_lower": interval.low,
-        "held_out_upper": interval.high,
-        "held_out_n": interval.n,
-        "held_out_positives": interval.positives,
-        "held_out_coverage": rule.held_out.coverage,
-        "p": None if rule.chance is None else rule.chance.p,
-        "adjusted_p": None if rule.chance is None else rule.chance.adjusted,
+        **{f"held_out_{name}": score for name, score in zip(named, scores, strict=True)},
+        "p": rule.chance.p if rule.chance else None,
+        "adjusted_p": rule.chance.adjusted if rule.chance else None,
     }
 
 
-def controls_data(
-    controls: AgonistControls | None, main: FlipEstimate, tau: float
-) -> dict[str, object] | None:
-    """What the controls counted, the two claims that they decide, and both in words; None when none ran."""
+def controls_facts(
+    controls: AgonistControls | None, main: FlipEstimate, tau: float, source: str, unit: Neuron
+) -> Iterator[Fact]:
+    """The two claims that controls decide, then what each control counted; that none ran."""
+    key = f"unit.{unit}.controls"
     if controls is None:
-        return None
-    return {
-        "flips": None if controls.flips is None else encode(controls.flips),
-        "random_units": None
-        if controls.basis is None
-        else {**_below(controls.basis), "p": controls.effect_p, "corrected_over": controls.effect_family},
-        "random_units_of_layer": None if controls.layer is None else _below(controls.layer),
-        "standing": None if controls.standing is None else asdict(controls.standing),
+        said = "No control was run beside it, so the claim stands alone"
+        yield fact(said, source, unit=unit, key=f"{key}.claims")
+        return
+    claims, parts = claims_words(controls), control_parts(controls, main, tau)
+    yield fact(f"Beside controls: {claims}", source, unit=unit, key=f"{key}.claims", value=claims)
+    ranked = {"p": controls.effect_p, "corrected_over": controls.effect_family}
+    value: dict[str, FactValue] = {
+        "flips": encoded(controls.flips),
+        "random_units": {**_below(controls.basis), **ranked} if controls.basis else None,
+        "random_units_of_layer": _below(controls.layer) if controls.layer else None,
+        "standing": encoded(controls.standing),
         "selective": controls.selective.value,
         "selective_p": controls.selective_p,
-        "claims": claims_words(controls),
-        "parts": control_parts(controls, main, tau),
+        "parts": parts,
         "split": _counts(controls.split),
-        "second_baseline": None if controls.second_baseline is None else controls.second_baseline.value,
+        "second_baseline": controls.second_baseline.value if controls.second_baseline else None,
         "second": _counts(controls.second),
         "depends_on_baseline": controls.depends_on_baseline(main, tau),
-        "out_of_range": None if controls.out_of_range is None else finite(controls.out_of_range.rate),
+        "out_of_range": finite(controls.out_of_range.rate) if controls.out_of_range else None,
     }
+    yield fact(f"Controls: {'; '.join(parts)}", source, unit=unit, key=f"{key}.counts", value=value)
 
 
-def _counts(estimate: FlipEstimate | None) -> dict[str, int] | None:
-    if estimate is None:
-        return None
-    return {
-        f"{side}_{name}": count for side, part in encode(estimate).items() for name, count in part.items()
-    }
+def _counts(estimate: FlipEstimate | None) -> dict[str, FactValue] | None:
+    parts = {} if estimate is None else encode(estimate)
+    return {f"{side}_{name}": n for side, part in parts.items() for name, n in part.items()} or None
 
 
-def _below(share: Share) -> dict[str, int]:
+def _below(share: Share) -> dict[str, FactValue]:
     """Of the random units those that flip fewer records."""
     return {"count": share.n - share.count, "n": share.n}
 
 
+def encoded(value: object) -> Any:
+    """A dataclass as JSON; None for None."""
+    return None if value is None else encode(value)
+
+
 def finite(value: float) -> float | None:
+    """None for NaN, which JSON has not."""
     return value if value == value else None
 
 
-def flips_fact(
-    certificate: Certificate,
-    known: Unit | None = None,
-    key: str = "",
-    value: FactValue = None,
-) -> Fact:
-    """What the certified units flip; `known` as in `slices_words`."""
+def flips_fact(certificate: Certificate, key: str) -> Fact:
+    """What the certified units flip."""
     names, alone = " and ".join(certificate.units), len(certificate.units) == 1
-    said = f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate, known)}"
-    return fact(said, f"c:{certificate.id}", unit=names if alone else None, key=key, value=value)
+    said = f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate)}"
+    unit, value = names if alone else None, slices_data(certificate)
+    return fact(said, f"c:{certificate.id}", unit=unit, key=f"{key}.flips", value=value)
 
 
 def flipped_fact(certificate: Certificate, show_text: bool) -> Fact:
     """The first few flipped examples, and how many more there are."""
-    asked = asked_of(certificate, show_text)
-    said = [f"{asked[row]} {change_words(row)}" for row in _flipped_rows(certificate, show_text)]
+    asked, rows = asked_of(certificate, show_text), _flipped_rows(certificate, show_text)
+    said = [f"{asked[row]} {change_words(row)}" for row in rows]
     count = max(1, min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM)))
     more = f" … {len(said) - count} more" if len(said) > count else ""
-    return fact(f"Flipped: {' · '.join(said[:count]) or 'none'}{more}", f"c:{certificate.id}")
+    told = f"Flipped: {' · '.join(said[:count]) or 'none'}{more}"
+    return fact(told, f"c:{certificate.id}", value=[example_data(row) for row in rows])
 
 
 def instead_fact(certificate: Certificate) -> Fact | None:
     """How many flipped answers begin with a word of their prompt, or with one word, more than before; None for few."""
     rows = [] if is_concealed(certificate.task) else _flipped_rows(certificate, True)
     asked = asked_of(certificate, True)
-    before, first = (
-        [first_word(row.before.text) for row in rows],
-        [first_word(row.after.text) for row in rows],
-    )
+    before = [first_word(row.before.text) for row in rows]
+    first = [first_word(row.after.text) for row in rows]
     held, copied = (
         sum(word in _WORDS.findall(asked[row].lower()) for word, row in zip(words, rows, strict=True) if word)
         for words in (before, first)
     )
     word, often = Counter(filter(None, first)).most_common(1)[0] if any(first) else ("", 0)
     least = max(_FEW, len(rows) / 4)
-    said = []
-    if copied - held >= least:
-        said.append(
-            f"in {copied} of the {len(rows)} flips what it writes begins with a word of the prompt itself (before "
-            f"in {held})"
-        )
-    if often - before.count(word) >= least:
-        said.append(f"most often with {word!r} ({often}×)")
-    if not said:
-        return None
+    own = (
+        f"in {copied} of the {len(rows)} flips what it writes begins with a word of the prompt itself (before "
+        f"in {held})"
+    )
+    one = f"most often with {word!r} ({often}×)"
+    said = [own] * (copied - held >= least) + [one] * (often - before.count(word) >= least)
     value: FactValue = {
-        "flips": len(rows),
         "copied": copied,
         "copied_before": held,
         "word": word,
         "often": often,
+        "flips": len(rows),
     }
-    return fact(f"Instead, {', '.join(said)}", f"c:{certificate.id}", value=value)
+    return fact(f"Instead, {', '.join(said)}", f"c:{certificate.id}", value=value) if said else None
 
 
 def asked_of(certificate: Certificate, show_text: bool) -> dict[ExampleRow, str]:
@@ -259,7 +263,7 @@ def asked_of(certificate: Certificate, show_text: bool) -> dict[ExampleRow, str]
 
 
 def example_fact(certificate: Certificate, show_text: bool) -> Fact:
-    """Two flipped answers before and after, and one that the ablation leaves alone."""
+    """Two flipped answers before and after, and one that the ablation leaves alone, which is its value."""
     rows = shown_rows(certificate, show_text)
     asked = asked_of(certificate, show_text)
     flipped = [f"{asked[row]} {change_words(row)}" for row in rows if row.flipped][:_EXAMPLES]
@@ -267,7 +271,7 @@ def example_fact(certificate: Certificate, show_text: bool) -> Fact:
     said = " · ".join(flipped) or "No answer flips"
     if spared is not None:
         said += f" (unharmed: {asked[spared]} {beginning(spared.before.text)})"
-    return fact(said, f"c:{certificate.id}")
+    return fact(said, f"c:{certificate.id}", value=example_data(spared) if spared else None)
 
 
 def change_words(row: ExampleRow) -> str:
@@ -276,18 +280,6 @@ def change_words(row: ExampleRow) -> str:
     if before == after:
         before, after = plain(row.before.text), plain(row.after.text)
     return f"{before} → {after}"
-
-
-def controls_facts(
-    controls: AgonistControls | None, main: FlipEstimate, tau: float, source: str
-) -> tuple[Fact, ...]:
-    """The two claims that controls decide, then what each control counted; that none ran."""
-    if controls is None:
-        said = ["No control was run beside it, so the claim stands alone"]
-    else:
-        parts = "; ".join(control_parts(controls, main, tau))
-        said = [f"Beside controls: {claims_words(controls)}", f"Controls: {parts}"]
-    return tuple(fact(sentence, source) for sentence in said)
 
 
 def flips_of(first: Certificate, second: Certificate) -> tuple[set[int], set[int], int]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import combinations
 
+import numpy as np
+from jaxtyping import Int
+
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.properties import PROPERTIES
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import few_valued, fires
+from mecharule_ops.run.tabulating import Part, drawn, few_valued, fires
+from mecharule_ops.types import Regime
 
 
 def condition_of(run: Run, text: str) -> str:
@@ -22,6 +26,12 @@ def condition_of(run: Run, text: str) -> str:
     text = rule_from_words(text, _worded(run), run.task) or text
     fires(run, text)
     return str(Rule.parse(text))
+
+
+def records_among(run: Run, regime: Regime, part: Part, where: str | None) -> Int[np.ndarray, " record"]:
+    """The records of a part that start from the regime's outcome, those where a condition holds if one is given."""
+    positions = drawn(run, regime, part)
+    return positions if where is None else positions[fires(run, condition_of(run, where))[positions]]
 
 
 def _worded(run: Run) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mecharule_ops.certificates.certificate import Certificate, shown_rows
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.control_facts import p_words
@@ -13,29 +13,25 @@ from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, keep
-from mecharule_ops.run.tabulating import Part, drawn, fires
+from mecharule_ops.run.tabulating import Part, drawn
 from mecharule_ops.types import Baseline, Neuron, Regime
-from tools._accounts import direction, example_data, flipped_fact, flips_fact, slices_data
-from tools._conditions import condition_of
+from tools._accounts import direction, flipped_fact, flips_fact
+from tools._conditions import condition_of, records_among
 from tools.arguments import AblateArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
 
 Units = tuple[Neuron, ...]
 Slices = Mapping[str, Sequence[int]]
 
 
-def ablate_price(run: Run, given: AblateArguments) -> int:
-    """A completion a record; nothing where the certificate is stored."""
-    units, regime, baseline, slices = _asked(run, given)
-    if find_certificate(run, units, regime, baseline, slices):
-        return 0
-    return sum(map(len, (slices or run.slices(regime).named).values()))
+def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
+    """What the units flip, ablated together, beside what each flips alone; with a certificate, made now or stored.
 
-
-def ablate(run: Run, given: AblateArguments, tell: Tell) -> ToolResult:
-    """What the units flip, ablated together, beside what each flips alone; with a certificate, made now or stored."""
+    Cost: a completion a record; nothing where the certificate is stored.
+    """
     units, regime, baseline, slices = _asked(run, given)
     made = find_certificate(run, units, regime, baseline, slices)
+    yield 0 if made else sum(map(len, (slices or run.slices(regime).named).values()))
     own = slices is None and baseline in (None, run.config.baseline)
     if made is None:
         from mecharule_ops.run.certify import certify
@@ -43,7 +39,7 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> ToolResult:
         kind = "ablate" if own else "flip"
         made = keep(run, certify(run, units, regime, kind=kind, baseline=baseline, slices=slices))
     key = f"unit{'s' if len(units) > 1 else ''}.{'+'.join(made.units)}"
-    flips = flips_fact(made, key=f"{key}.flips", value=slices_data(made))
+    flips = flips_fact(made, key)
     if given.baseline is not None:
         said = f"{flips.sentence}, by the baseline {given.baseline}"
         flips = replace(flips, sentence=said, key=f"{flips.key}.{given.baseline}")
@@ -51,8 +47,7 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> ToolResult:
     if together is None and len(units) > 1:
         alone = [find_certificate(run, (unit,), regime, baseline, slices) for unit in units]
         together = _beside_alone(made, [one for one in alone if one is not None], run.config.alpha)
-    rows: list[FactValue] = [example_data(row) for row in shown_rows(made, given.show_text) if row.flipped]
-    flipped = replace(flipped_fact(made, given.show_text), key=f"{key}.flipped", value=rows)
+    flipped = replace(flipped_fact(made, given.show_text), key=f"{key}.flipped")
     beside = [replace(together, key=f"{key}.together")] if together else []
     return of_facts([flips, *beside, flipped])
 
@@ -68,12 +63,10 @@ def _asked(run: Run, given: AblateArguments) -> tuple[Units, Regime, Baseline | 
     baseline = None if given.baseline is None else Baseline(given.baseline)
     if given.where is None:
         return units, regime, baseline, None
-    condition, train = condition_of(run, given.where), drawn(run, regime, Part.TRAIN)
-    places = train[fires(run, condition)[train]].tolist()
-    if not places:
-        raise UsageError(
-            f"expected a condition that holds on some of {len(train)} train records, got {condition}"
-        )
+    condition = condition_of(run, given.where)
+    if not (places := records_among(run, regime, Part.TRAIN, condition).tolist()):
+        count = len(drawn(run, regime, Part.TRAIN))
+        raise UsageError(f"expected a condition that holds on some of {count} train records, got {condition}")
     return units, regime, baseline, {f"train records where {condition}": places}
 
 
@@ -84,9 +77,8 @@ def _pair(run: Run, units: Units, regime: Regime) -> Fact | None:
         for pair in chain.pairs if chain else ():
             if chain is not None and pair.other == str(other) and chain.pairs_certificate:
                 said = (
-                    f"Ablated together they flip {pair.together} of these {pair.n} records, against "
-                    f"{pair.either} under "
-                    f"either alone ({pair.extra.count} new, {pair.lost.count} lost; {p_words(pair.p_value)}): "
+                    f"Ablated together they flip {pair.together} of these {pair.n} records, against {pair.either} "
+                    f"under either alone ({pair.extra.count} new, {pair.lost.count} lost; {p_words(pair.p_value)}): "
                     f"{pair.interaction}"
                 )
                 value = {**encode(pair), "p": pair.p_value}
@@ -107,17 +99,14 @@ def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) ->
     either = set[int]().union(*each) & tested
     gained, lost = len(both - either), len(either - both)
     p = mcnemar_p(gained, lost)
-    names = ", ".join(f"{one.units[0]} {len(flips & tested)}" for one, flips in zip(alone, each, strict=True))
+    counts = {one.units[0]: len(flips & tested) for one, flips in zip(alone, each, strict=True)}
+    names = ", ".join(f"{unit} {count}" for unit, count in counts.items())
     word = "an interaction" if p <= alpha else "no interaction shown"
     said = (
         f"Together they flip {len(both)} of these {len(tested)} records, against {len(either)} that at least one alone "
         f"flips (alone: {names}): {word} (exact paired test {p_words(p)}, α = {alpha:g})"
     )
-    value: FactValue = {
-        "together": {"flips": len(both), "n": len(tested)},
-        "either_alone": {"flips": len(either), "n": len(tested)},
-        "each_alone": {one.units[0]: len(flips & tested) for one, flips in zip(alone, each, strict=True)},
-        "p": p,
-        "alpha": alpha,
-    }
-    return fact(said, f"c:{joint.id}", *(f"c:{one.id}" for one in alone), value=value)
+    flips = {"together": len(both), "either_alone": len(either)}
+    value: dict[str, FactValue] = {name: {"flips": count, "n": len(tested)} for name, count in flips.items()}
+    sources = [f"c:{one.id}" for one in (joint, *alone)]
+    return fact(said, *sources, value={**value, "each_alone": counts, "p": p, "alpha": alpha})

@@ -13,36 +13,30 @@ from mecharule_ops.store import keys
 from mecharule_ops.types import FlipCount
 from tools._accounts import Asked, rule_data
 from tools.arguments import AnchorArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
 
 
-def anchor_price(run: Run, given: AnchorArguments) -> int:
-    """An ablation of every record of the unit's direction; nothing where the rule is kept."""
-    asked = Asked.of(run, given)
-    check_direction(run.id, asked.regime, hidden=run.config.suppress_only)
-    return 0 if asked.rule else len(run.eligible(asked.regime))
-
-
-def anchor(run: Run, given: AnchorArguments, tell: Tell) -> ToolResult:
+def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
     """How often the unit flips, when by that rule, whether it is of high quality; and what is told of it in its place.
 
     A rule made now is corrected together with those that the run has, learned on train records, scored on the others.
+    Cost: an ablation of every record of the unit's direction; nothing where the rule is kept.
     """
     asked = Asked.of(run, given)
-    unit, regime, findings = asked.neuron, asked.regime, asked.findings
-    if (rule := asked.rule) is None:
+    unit, regime, findings, rule = asked.neuron, asked.regime, asked.findings, asked.rule
+    check_direction(run.id, regime, hidden=run.config.suppress_only)
+    eligible = run.eligible(regime)
+    yield 0 if rule else len(eligible)
+    if rule is None:
         from mecharule_ops.run.unit_flips import anchored_rule
 
-        eligible = run.eligible(regime)
         made = anchored_rule(run, unit, regime, eligible, run.flips([(unit,)], eligible, regime)[0])
         rule = anchored_beside(made, run.rule_ps(), findings.alpha)
         run.keep_of_unit(keys.anchored(unit, regime), rule)
     count = FlipCount(flips=rule.flips, n=rule.eligible)
     key, source = f"unit.{unit}.anchored", f"run:{run.id}"
-    often = (
-        f"Switching {unit} off flips {of_n(count)} of the records that start "
-        f"{findings.words.of(bool(regime.value))}"
-    )
+    start = findings.words.of(bool(regime.value))
+    often = f"Switching {unit} off flips {of_n(count)} of the records that start {start}"
     when = f"When it flips, by the rule that the paper anchors: {anchored_words(rule, run.id)}"
     facts = [
         fact(often, source, unit=unit, key=f"{key}.flips", value=encode(count)),
@@ -57,13 +51,6 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> ToolResult:
         facts.append(fact(said, source, unit=unit, key=f"{key}.high_quality", value=value))
     if asked.account is not None:
         said = f"Elsewhere the rule over the prompt alone is told of {unit}: {asked.told_words}"
-        facts.append(
-            fact(
-                said,
-                source,
-                unit=unit,
-                key=f"unit.{unit}.rule",
-                value=str(asked.told.learned) if asked.told and asked.told.learned else None,
-            )
-        )
+        learned = str(asked.told.learned) if asked.told and asked.told.learned else None
+        facts.append(fact(said, source, unit=unit, key=f"unit.{unit}.rule", value=learned))
     return of_facts(facts)

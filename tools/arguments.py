@@ -30,6 +30,7 @@ DType = Annotated[
     Field(description="of the weights (default: as it was made)"),
 ]
 BaselineName = Literal["zero", "mean", "mean-positional", "mean-donor", "mean-donor-positional", "slot0"]
+BasisName = Literal["attn_head", "mlp_hidden", "mlp_out"]
 RunSection = Literal[
     "accuracy",
     "task",
@@ -349,7 +350,7 @@ class GatesArguments(PricedArguments, OfRunArguments):
     regime: Literal["1", "0"] | None = Field(
         None, description="0 mends what was 0, 1 what was 1 (default: 0, or 1 where success is harm)"
     )
-    basis: str | None = Field(None, description="one of the run's bases (default: its first)")
+    basis: BasisName | None = Field(None, description="one of the run's bases (default: its first)")
     records: int = Field(9000, ge=180, le=1_000_000, description="fresh records, a third to each split")
     export: str | None = Field(
         None, title="DIR", description="write the gates there, for a plain transformers model"
@@ -392,7 +393,9 @@ class CompareArguments(PricedArguments):
     second: str | None = Field(
         None, description="the other unit or layer; of a layer default: its strongest unit"
     )
-    basis: str | None = Field(None, description="of layers: one of the run's bases (default: its first)")
+    basis: BasisName | None = Field(
+        None, description="of layers: one of the run's bases (default: its first)"
+    )
     regime: RegimeLabel = None
     limit: int = Field(20, ge=1, description="units that two runs share, listed")
 

@@ -10,7 +10,7 @@ from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.counts import UnitStrength
 from mecharule_ops.findings.measures import jaccard
@@ -30,32 +30,34 @@ from mecharule_ops.run.opening import (
     short_name,
 )
 from mecharule_ops.types import FlipEstimate, Neuron, Regime
-from tools._accounts import flips_fact, flips_of, slices_data
+from tools._accounts import flips_fact, flips_of
 from tools.arguments import CompareArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
 
 SHOWN = 10
 """Prompts that both units flip, listed."""
 Units = tuple[Neuron, Neuron]
 
 
-def compare_price(run: Run, given: CompareArguments) -> int:
-    """Both slices of each unit that has no certificate; nothing for layers and runs."""
-    units = _units(given)
-    if units is None:
-        return 0
-    regime = _regime(run, given, units)
-    missing = [unit for unit in units if find_certificate(run, (unit,), regime) is None]
-    return len(missing) * len(run.slices(regime).positions)
-
-
-def compare(run: Run, given: CompareArguments, tell: Tell) -> ToolResult:
+def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
     """Which flips more with an exact paired test, or bounds that lie apart, or what two runs share.
 
-    Raises `ClaimNotSupported` for a layer that was never ablated as a whole.
+    Cost: both slices of each unit that has no certificate; nothing for layers and runs. Raises `ClaimNotSupported` for
+    a layer that was never ablated as a whole.
     """
-    if (units := _units(given)) is not None:
-        return of_facts(list(_of_units(run, _regime(run, given, units), units)))
+    if (first := _unit(given.first)) is not None:
+        units = first, Neuron.parse(given.second or "")
+        if first == units[1]:
+            raise UsageError(f"expected two units to compare, got {first} twice")
+        findings = findings_of(run)
+        for unit in units:
+            check_unit(run, unit)
+        regime = outcome_for(findings, first, regime_of(given.regime)).regime
+        outcome_for(findings, units[1], regime)
+        missing = [unit for unit in units if find_certificate(run, (unit,), regime) is None]
+        yield len(missing) * len(run.slices(regime).positions)
+        return of_facts(list(_of_units(run, regime, units)))
+    yield 0
     if _layer(given.first) is not None:
         return of_facts(list(_of_layers(findings_of(run), given)))
     if given.second is not None:
@@ -70,26 +72,6 @@ def _unit(text: str | None) -> Neuron | None:
     with suppress(UsageError):
         return None if text is None else Neuron.parse(text)
     return None
-
-
-def _units(given: CompareArguments) -> Units | None:
-    """The two units; None where the first is none. Raises `UsageError` where the second is none, or the same."""
-    first = _unit(given.first)
-    if first is None:
-        return None
-    second = Neuron.parse(given.second or "")
-    if first == second:
-        raise UsageError(f"expected two units to compare, got {first} twice")
-    return first, second
-
-
-def _regime(run: Run, given: CompareArguments, units: Units) -> Regime:
-    findings = findings_of(run)
-    for unit in units:
-        check_unit(run, unit)
-    regime = outcome_for(findings, units[0], regime_of(given.regime)).regime
-    outcome_for(findings, units[1], regime)
-    return regime
 
 
 def _of_units(run: Run, regime: Regime, units: Units) -> Iterator[Fact]:
@@ -107,30 +89,29 @@ def _of_units(run: Run, regime: Regime, units: Units) -> Iterator[Fact]:
     more, fewer = units if first > second else units[::-1]
     said = f"These examples do not tell which of {units[0]} and {units[1]} flips more"
     said = f"{more} flips more of them than {fewer}" if p <= alpha else said
-    value = {"n": n, "both": both, "first_only": first, "second_only": second, "p": p, "alpha": alpha}
-    yield fact(
-        f"{said} (exact paired test p = {p:.3g}, α = {alpha:g})",
-        *sources,
-        key=f"{key}.stronger",
-        value=str(more) if p <= alpha else None,
-    )
-    yield fact(
+    said = f"{said} (exact paired test p = {p:.3g}, α = {alpha:g})"
+    yield fact(said, *sources, key=f"{key}.stronger", value=str(more) if p <= alpha else None)
+    said = (
         f"Of {n} examples that both were tested on, both flip {both}, {units[0]} alone flips {first} and {units[1]} "
-        f"alone {second}",
-        *sources,
-        key=f"{key}.paired",
-        value=value,
+        f"alone {second}"
     )
+    value: FactValue = {
+        "n": n,
+        "both": both,
+        "first_only": first,
+        "second_only": second,
+        "p": p,
+        "alpha": alpha,
+    }
+    yield fact(said, *sources, key=f"{key}.paired", value=value)
     for unit, one in zip(units, certificates, strict=True):
-        yield flips_fact(one, key=f"unit.{unit}.flips", value=slices_data(one))
+        yield flips_fact(one, f"unit.{unit}")
         if run.findings.unit(unit, regime) is None:
             said = f"The search did not find {unit} ({regime.arrow}): its counts are of this ablation alone"
             yield fact(said, f"run:{run.id}", unit=unit, key=f"unit.{unit}.found", value=False)
     rows = shown_rows(certificates[0], False)  # None of a task that conceals its prompts.
-    prompts = list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in left & right))[
-        :SHOWN
-    ]
-    if prompts:
+    prompts = list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in left & right))
+    if prompts := prompts[:SHOWN]:
         said = f"Flipped by both: {' · '.join(prompts)}"
         yield fact(said, sources[0], key=f"{key}.flipped_by_both", value=prompts)
 
@@ -147,25 +128,33 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
     assert number is not None
     if given.second is not None and other is None and (asked is None or asked.layer != number):
         raise UsageError(f"expected another layer or a unit of layer {number}, got {given.second!r}")
-    outcome = _outcome(findings, given, asked)
-    source, whole = f"run:{findings.run}", _whole(findings, outcome, number)
-    sides: list[tuple[str, FlipEstimate]] = [(f"layer {number}", whole)]
-    yield _whole_fact(findings, outcome, number, whole)
-    if other is not None:
-        sides.append((f"layer {other}", _whole(findings, outcome, other)))
-        yield _whole_fact(findings, outcome, other, sides[1][1])
-    elif (unit := _best(findings, outcome, number, asked)) is not None:
+    outcome, source = _outcome(findings, given, asked), f"run:{findings.run}"
+    sides: list[tuple[str, FlipEstimate]] = []
+    for layer in [number] if other is None else [number, other]:
+        whole = _whole(findings, outcome, layer)
+        sides.append((f"layer {layer}", whole))
+        said = (
+            f"Layer {layer} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
+            f"{both_slices(whole)}"
+        )
+        yield fact(said, source, key=f"layer.{layer}.whole", value=_counts(whole))
+    if other is None:
+        unit = _best(findings, outcome, number, asked)
+        if unit is None:
+            missing = f"{asked} was not tested alone" if asked else f"No unit of layer {number} is shown"
+            said = f"{missing}, so nothing is compared with it"
+            yield fact(said, source, key=f"layer.{number}.compared", value=None)
+            return
         role = f"{unit.neuron} alone" if asked else f"Its strongest unit, {unit.neuron}, alone"
         said = f"{role} flips {both_slices(unit.estimate, findings.tau, outcome.bounded)}"
         sides.append((str(unit.neuron), unit.estimate))
-        value = {**encode(unit.estimate), "strength": unit.estimate.strength}
-        yield fact(said, source, unit=unit.neuron, key=f"unit.{unit.neuron}.flips", value=value)
-    else:
-        missing = f"{asked} was not tested alone" if asked else f"No unit of layer {number} is shown"
-        said = f"{missing}, so nothing is compared with it"
-        yield fact(said, source, key=f"layer.{number}.compared", value=None)
-        return
+        key = f"unit.{unit.neuron}.flips"
+        yield fact(said, source, unit=unit.neuron, key=key, value=_counts(unit.estimate))
     yield _apart(findings, outcome, sides)
+
+
+def _counts(estimate: FlipEstimate) -> FactValue:
+    return {**encode(estimate), "strength": estimate.strength}
 
 
 def _apart(findings: Findings, outcome: SearchOutcome, sides: list[tuple[str, FlipEstimate]]) -> Fact:
@@ -181,13 +170,13 @@ def _apart(findings: Findings, outcome: SearchOutcome, sides: list[tuple[str, Fl
     apart = low[0] > high[1] or low[1] > high[0]
     judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
     shown = " against ".join(f"[{a:.2f}, {b:.2f}]" for a, b in zip(low, high, strict=True))
-    return fact(
-        f"The whole of {first} is {word} {second} on these examples: strength, for this comparison "
-        f"bounded from below and above over all units searched, in {shown}; {judged}",
-        f"run:{findings.run}",
-        key=f"pair.{first.replace(' ', '.')}.{second.replace(' ', '.')}.strength",
-        value={"apart": apart, "lower": low, "upper": high},
+    said = (
+        f"The whole of {first} is {word} {second} on these examples: strength, for this comparison bounded from below "
+        f"and above over all units searched, in {shown}; {judged}"
     )
+    key = f"pair.{first.replace(' ', '.')}.{second.replace(' ', '.')}.strength"
+    value: FactValue = {"apart": apart, "lower": low, "upper": high}
+    return fact(said, f"run:{findings.run}", key=key, value=value)
 
 
 def _whole(findings: Findings, outcome: SearchOutcome, number: int) -> FlipEstimate:
@@ -200,16 +189,6 @@ def _whole(findings: Findings, outcome: SearchOutcome, number: int) -> FlipEstim
             f"those that were: {layers}"
         )
     return found
-
-
-def _whole_fact(findings: Findings, outcome: SearchOutcome, number: int, whole: FlipEstimate) -> Fact:
-    return fact(
-        f"Layer {number} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
-        f"{both_slices(whole)}",
-        f"run:{findings.run}",
-        key=f"layer.{number}.whole",
-        value={**encode(whole), "strength": whole.strength},
-    )
 
 
 def _outcome(findings: Findings, given: CompareArguments, unit: Neuron | None) -> SearchOutcome:
@@ -271,37 +250,24 @@ def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
             if lacks
         ]
         whole = [*([f"of what both searched {said}" if only else said] if share.n else []), *only]
-        yield fact(
-            f"{regime.arrow}: {'; '.join(whole)}",
-            *sources,
-            key=f"runs.shared.{regime.value}",
-            value={
-                "first": len(sets[0]),
-                "second": len(sets[1]),
-                "shared": share.count,
-                "union": share.n,
-                "not_searched_by_first": len(missing[0]),
-                "not_searched_by_second": len(missing[1]),
-            },
-        )
+        names = ("first", "second", "shared", "union", "not_searched_by_first", "not_searched_by_second")
+        counts = (*map(len, sets), share.count, share.n, *map(len, missing))
+        said, key = f"{regime.arrow}: {'; '.join(whole)}", f"runs.shared.{regime.value}"
+        yield fact(said, *sources, key=key, value=dict(zip(names, counts, strict=True)))
     if not regimes:
         yield fact("No unit is shown in either run", *sources, key="runs.shared", value=0)
     if settings := _differences(*runs):
         differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in settings.items())
         said = f"They differ in {', '.join(settings)}, so read that with care ({differ})"
-        value = {name: list(pair) for name, pair in settings.items()}
-        yield fact(said, *sources, key="runs.settings", value=value)
+        yield fact(said, *sources, key="runs.settings", value=settings)
     shared = [unit for unit in left if unit in right]
     for neuron, regime in shared[:limit]:
         before, after = (units[neuron, regime].estimate.strength for units in (left, right))
-        yield fact(
-            f"{neuron} ({regime.arrow}) flips {percent(before)} of one half in the first and {percent(after)} in the "
-            "second",
-            *sources,
-            unit=neuron,
-            key=f"unit.{neuron}.{regime.value}.strength",
-            value={"first": before, "second": after},
+        said = (
+            f"{neuron} ({regime.arrow}) flips {percent(before)} of one half in the first and {percent(after)}"
         )
+        key, value = f"unit.{neuron}.{regime.value}.strength", {"first": before, "second": after}
+        yield fact(f"{said} in the second", *sources, unit=neuron, key=key, value=value)
     if len(shared) > limit:
         said = f"{len(shared) - limit} more shared units; --limit {len(shared)} shows all"
         yield fact(said, *sources, key="runs.shared.left_out", value=len(shared) - limit)
@@ -311,9 +277,9 @@ def _differences(first: Findings, second: Findings) -> dict[str, tuple[str, str]
     """Settings that differ: a comparison across them is not one of the units alone."""
     names = ("model", "model_hash", "task", "task_settings", "tau", "epsilon", "alpha", "proposer", "seed")
     pairs = {name: (str(getattr(first, name)), str(getattr(second, name))) for name in names}
-    how = tuple(
+    how = [
         ", ".join(sorted({f"{s.intervention.basis} {s.intervention.baseline}" for s in findings.searches}))
         for findings in (first, second)
-    )
-    pairs["interventions"] = (how[0], how[1])
+    ]
+    pairs["interventions"] = how[0], how[1]
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -13,7 +13,7 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.chain_lines import quoted
-from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.unit_rules import UnitRule, told_rule
 from mecharule_ops.mechanism.first_order import effects
@@ -28,37 +28,36 @@ from mecharule_ops.tasks.text import OWN, TextTask
 from mecharule_ops.types import BehaviourRecord, Example, Intervention, Neuron, Regime
 from tools._accounts import change_words, example_data
 from tools.arguments import FlipArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
 
 TYPED, EDITED = "typed", "edited"
 
 
-def flip_price(run: Run, given: FlipArguments) -> int:
-    """The prompt, and at most as many edits of it as are asked for."""
-    findings_of(run)
-    check_unit(run, Neuron.parse(given.neuron))
-    return 1 + given.edits * (typed_example(run.task, given.prompt).id != OWN)
-
-
-def flip(run: Run, given: FlipArguments, tell: Tell) -> ToolResult:
+def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     """Completions before and after, certified, what rule and first order say, and edits that switch the rule.
 
     A prompt that no table has gets its two completions alone, since nothing says which is right. Cost: two completions
-    a prompt, and a backward a generated token and competitor.
+    for the prompt and each of at most as many edits as are asked for, and a backward a generated token and competitor.
     """
     unit, findings = Neuron.parse(given.neuron), findings_of(run)
+    check_unit(run, unit)
     example = typed_example(run.task, given.prompt)
+    yield 1 + given.edits * (example.id != OWN)
     (record,) = behaviour_on(run.task, run.subject, [example]).records
     if example.id == OWN:
         return of_facts([_unlabelled(run, unit, record)])
     regime = Regime(int(record.label))
     outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
     known = findings.unit(unit, outcome.regime)
-    told = told_rule(run.account(unit, outcome.regime), None if known is None else known.rule)
-    rule = _predicting(told)
+    rule = told_rule(run.account(unit, outcome.regime), known.rule if known else None)
+    if rule and not (rule.shown and rule.learned and rule.held_out):
+        rule = None
     fires = bool(rule_fires(rule.learned, run.task, [record])[0]) if rule and rule.learned else None
-    others = behaviour_on(run.task, run.subject, _edits(run, rule, fires, example, given.edits)).records
-    certificate = _certified(run, unit, record, others)
+    edits = list(run.task.edits(example)) if given.edits and rule and rule.prompt_only else []
+    if edits and rule and rule.learned:
+        switched = rule_fires(rule.learned, run.task, [unobserved(one, run.task) for one in edits]) != fires
+        edits = [edits[int(place)] for place in np.flatnonzero(switched)[: given.edits]]
+    certificate = _certified(run, unit, record, behaviour_on(run.task, run.subject, edits).records)
     rows = shown_rows(certificate, given.show_text)
     asked = [one for one in run.regimes if findings.unit(unit, one)] or run.regimes
     if regime not in asked:
@@ -70,54 +69,27 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> ToolResult:
 def _unlabelled(run: Run, unit: Neuron, record: BehaviourRecord) -> Fact:
     """The completions of a prompt of one's own, which no certificate holds."""
     (row,) = ablated_rows(run, run.intervention(unit.basis), (unit,), [record], [TYPED])
+    changed = row.before.text != row.after.text
     said = (
         f"{last_line(row.prompt)!r} is none of the prompts of {run.task.name}, so nothing says what is right: "
         f"{run.config.model} writes {row.before.text!r}, with {unit} switched off "
+        f"{repr(row.after.text) if changed else 'the same'}"
     )
-    changed = row.before.text != row.after.text
-    said += repr(row.after.text) if changed else "the same"
     value = {**example_data(row), "example": None, "flipped": None, "changed": changed}
     return fact(said, f"run:{run.id}", unit=unit, key=f"unit.{unit}.flip.unlabelled", value=value)
-
-
-def _predicting(told: UnitRule | None) -> UnitRule | None:
-    """The one rule that is told of the unit, where it predicts."""
-    return told if told and told.shown and told.learned is not None and told.held_out is not None else None
-
-
-def _edits(
-    run: Run, rule: UnitRule | None, fires: bool | None, example: Example, count: int
-) -> list[Example]:
-    """The smallest edits that switch a prompt-only rule and are still questions of the task."""
-    edits = run.task.edits(example) if count and rule and rule.prompt_only else ()
-    if rule is None or rule.learned is None or not edits:
-        return []
-    unread = [unobserved(edit, run.task) for edit in edits]
-    switched = np.flatnonzero(rule_fires(rule.learned, run.task, unread) != fires)[:count]
-    return [edits[int(place)] for place in switched]
 
 
 def _certified(
     run: Run, unit: Neuron, record: BehaviourRecord, others: Sequence[BehaviourRecord]
 ) -> Certificate:
     """A certificate of the typed prompt and of the edits that start from the same outcome."""
-    same = [other for other in others if other.label == record.label]
-    records = [record, *same]
-    intervention = run.intervention(unit.basis)
-    rows = ablated_rows(run, intervention, (unit,), records, [TYPED, *[EDITED] * len(same)])
+    records = [record, *(other for other in others if other.label == record.label)]
+    intervention, regime = run.intervention(unit.basis), Regime(int(record.label))
+    rows = ablated_rows(run, intervention, (unit,), records, [TYPED, *[EDITED] * (len(records) - 1)])
     verb = "flips" if rows[0].flipped else "does not flip"
-    regime = Regime(int(record.label))
     asked = "a typed prompt" if run.task.concealed else repr(last_line(record.example.prompt))
-    made = certified(
-        run,
-        intervention,
-        (unit,),
-        rows,
-        regime=regime,
-        kind="flip",
-        claim=f"ablating {unit} {verb} {asked} ({regime.arrow})",
-    )
-    return keep(run, made)
+    claim = f"ablating {unit} {verb} {asked} ({regime.arrow})"
+    return keep(run, certified(run, intervention, (unit,), rows, regime=regime, kind="flip", claim=claim))
 
 
 def _facts(
@@ -143,12 +115,8 @@ def _facts(
             f"Its rule {'holds' if fires else 'does not hold'} on this prompt; {_verdict(agrees)}: "
             f"{rule_in_words(str(rule.learned), run.task)} (MCC {short(rule.held_out.mcc)})"
         )
-        value = {
-            "text": str(rule.learned),
-            "fires": fires,
-            "agrees": agrees,
-            "held_out_mcc": rule.held_out.mcc,
-        }
+        value: dict[str, FactValue] = {"text": str(rule.learned), "held_out_mcc": rule.held_out.mcc}
+        value |= {"fires": fires, "agrees": agrees}
         yield fact(said, source, unit=unit, key=f"{key}.rule", value=value)
     yield _first_order(first_order, typed, source, f"{key}.first_order")
     for number, row in enumerate(others, 1):
@@ -250,15 +218,12 @@ def first_order_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> Fi
     """None without a token in reach. Cost: a clean pass, and a backward a generated token and competitor."""
     answer = until_settled(run.subject, run.task, [record])
     found = effects(run.subject, answer, run.replacement(run.intervention(unit.basis)), [unit])
-    lead, drop = found.leads.lead[0], found.effect[0, :, :, 0]
+    leads, lead, drop = found.leads, found.leads.lead[0], found.effect[0, :, :, 0]
     beyond = np.nan_to_num(drop - lead, nan=-np.inf)
     if not np.isfinite(beyond).any():
         return None
-    position, competitor = np.unravel_index(int(beyond.argmax()), beyond.shape)
-    return FirstOrderOfPrompt(
-        position=int(position) + 1,
-        generated=run.subject.decode((int(found.leads.generated[0, position]),)),
-        competitor=run.subject.decode((int(found.leads.token[0, position, competitor]),)),
-        lead=float(lead[position, competitor]),
-        drop=float(drop[position, competitor]),
-    )
+    at, competitor = np.unravel_index(int(beyond.argmax()), beyond.shape)
+    tokens = leads.generated[0, at], leads.token[0, at, competitor]
+    written, other = (run.subject.decode((int(token),)) for token in tokens)
+    of = {"lead": float(lead[at, competitor]), "drop": float(drop[at, competitor])}
+    return FirstOrderOfPrompt(position=int(at) + 1, generated=written, competitor=other, **of)

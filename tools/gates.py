@@ -15,39 +15,30 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, check_unit, findings_of
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.arguments import GatesArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
 
 
-def gates_price(run: Run, given: GatesArguments) -> int:
-    """`records` completions, and each unit and a random one on two thirds of them; nothing where the run holds them."""
+def gates(run: Run, given: GatesArguments, tell: Tell) -> Priced:
+    """The gates with their one test, kept in the run; what the run holds is read. That none helps is a result.
+
+    Cost: `records` completions, and each unit and a random one on two thirds of them; nothing where the run holds them.
+    """
     from mecharule_ops.gates.material import forwards
 
     asked = _asked(run, given)
-    return 0 if _held(run, given, asked) else forwards(run, asked)
-
-
-def gates(run: Run, given: GatesArguments, tell: Tell) -> ToolResult:
-    """The gates with their one test, kept in the run; what the run holds is read. That none helps is a result."""
     # Torch and xgboost load here, after a wrong run was refused.
     from mecharule_ops.gates.exported import write_gates
-    from mecharule_ops.gates.testing import learn_gates
+    from mecharule_ops.gates.testing import learn_gates, stored
 
-    asked = _asked(run, given)
-    found = _held(run, given, asked) or learn_gates(run, asked, tell)
+    held = [one for one in stored(run) if one.asked == asked and not given.again]
+    yield 0 if held else forwards(run, asked)
+    found = held[-1] if held else learn_gates(run, asked, tell)
     if given.export is not None:
         if not found.gates:
             raise UsageError(f"expected gates to export, run {run.id} holds none: {found.status.value}")
         write_gates(run, found.gates, Path(given.export))
         tell(f"written: {given.export}; mecharule_ops.gates.exported.load_gates reads it")
     return of_facts([*gate_facts(found, run.task.words), *_each(found)])
-
-
-def _held(run: Run, given: GatesArguments, asked: GatesAsked) -> LearnedGates | None:
-    """What the run holds of such a request, the last; None where they are to be made again."""
-    from mecharule_ops.gates.testing import stored
-
-    held = [one for one in stored(run) if one.asked == asked and not given.again]
-    return held[-1] if held else None
 
 
 def _each(found: LearnedGates) -> Iterator[Fact]:
@@ -68,14 +59,12 @@ def _asked(run: Run, given: GatesArguments) -> GatesAsked:
     unit = None if given.neuron is None else Neuron.parse(given.neuron)
     if unit is not None:
         check_unit(run, unit)
-    if given.basis is not None and given.basis not in list(Basis):
-        raise UsageError(f"expected a basis of {', '.join(Basis)}, got {given.basis!r}")
-    basis = run.config.bases[0] if given.basis is None else Basis(given.basis)
+    basis = unit.basis if unit else run.config.bases[0] if given.basis is None else Basis(given.basis)
     # Failures are mended unless another outcome is named, or successes where those are harm.
     mended = int(run.task.words.success_is_harm) if given.regime is None else int(given.regime)
     regime = Regime(mended)
     check_direction(run.id, regime, hidden=run.config.suppress_only)
-    asked = GatesAsked(regime=regime, basis=unit.basis if unit else basis, unit=unit, records=given.records)
+    asked = GatesAsked(regime=regime, basis=basis, unit=unit, records=given.records)
     if not found_units(run, asked):
         raise UsageError(
             f"expected units of {basis} that run {run.id} found to flip {regime.arrow}, there is none; name a unit, or "

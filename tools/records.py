@@ -2,63 +2,41 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mecharule_ops.pages.document import Table
 from mecharule_ops.plain_text import last_line, plain
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, find_certificate, regime_for
-from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
-from mecharule_ops.types import Neuron
-from tools._conditions import condition_of
+from mecharule_ops.run.opening import find_certificate
+from mecharule_ops.run.tabulating import Part, forwards_missing
+from tools._accounts import unit_and_regime
+from tools._conditions import records_among
 from tools._tables import shown
 from tools.arguments import RecordsArguments
-from tools.result import Tell, ToolResult
+from tools.result import Priced, Tell
 
 
-def records_price(run: Run, given: RecordsArguments) -> int:
-    """Flips that are not stored yet of the records that are looked at."""
-    unit = Neuron.parse(given.unit)
-    check_unit(run, unit)
-    return forwards_missing(run, (unit,), _positions(run, given, unit))
-
-
-def records(run: Run, given: RecordsArguments, tell: Tell) -> ToolResult:
+def records(run: Run, given: RecordsArguments, tell: Tell) -> Priced:
     """A row a train record of the unit's direction: id, prompt, answer, answer without the unit, whether it flips.
 
     The answer without the unit stands where a certificate holds it; the lead is the least of its tokens. Texts of a
-    task that conceals them are left out. Raises `UsageError` for a condition that does not read.
+    task that conceals them are left out. Raises `UsageError` for a condition that does not read. Cost: flips that are
+    not stored yet of the records that are looked at.
     """
-    unit, regime = Neuron.parse(given.unit), regime_for(run, Neuron.parse(given.unit), given.regime)
-    positions = _positions(run, given, unit)
-    flips = run.flips([(unit,)], positions, regime)[0]
-    wanted = {"yes": flips, "no": ~flips, "any": np.ones(len(flips), bool)}[given.flips]
+    unit, regime = unit_and_regime(run, given.unit, given.regime)
+    positions = records_among(run, regime, Part.TRAIN, given.where)
+    yield forwards_missing(run, (unit,), positions)
+    flips = run.flips([(unit,)], positions, regime)[0].tolist()
     certificate = find_certificate(run, (unit,), regime)
-    after = {row.example: row.after.text for row in certificate.rows} if certificate else {}
+    after = {row.example: plain(row.after.text) for row in certificate.rows} if certificate else {}
     rows = []
-    for position, flipped in zip(positions[wanted].tolist(), flips[wanted].tolist(), strict=True):
+    for position, flipped in zip(positions.tolist(), flips, strict=True):
         record = run.observed.records[position]
-        hidden = run.task.concealed
-        said = after.get(record.example.id)
-        rows.append(
-            (
-                str(record.example.id),
-                "(concealed)" if hidden else last_line(record.example.prompt),
-                "(concealed)" if hidden else plain(record.completion),
-                "(concealed)" if hidden else "–" if said is None else plain(said),
-                "yes" if flipped else "no",
-                f"{record.margin:.2f}",
-            )
-        )
+        example = record.example
+        texts = last_line(example.prompt), plain(record.completion), after.get(example.id, "–")
+        said = ("(concealed)",) * 3 if run.task.concealed else texts
+        if given.flips in ("any", "yes" if flipped else "no"):
+            rows.append((str(example.id), *said, "yes" if flipped else "no", f"{record.margin:.2f}"))
     header = ("record", "prompt", "answer", f"without {unit}", "flips", "lead")
     title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) of run {run.id}"
     if any(row[3] == "–" for row in rows):
         title += f"; –: no certificate holds the answer without {unit} (`mecharule ablate {run.id} {unit}` writes one)"
     return shown(title, Table(header=header, rows=tuple(rows), align="rlllcr", notes=()), given, run=run.id)
-
-
-def _positions(run: Run, given: RecordsArguments, unit: Neuron) -> np.ndarray:
-    positions = drawn(run, regime_for(run, unit, given.regime), Part.TRAIN)
-    return (
-        positions if given.where is None else positions[fires(run, condition_of(run, given.where))[positions]]
-    )

@@ -21,7 +21,7 @@ from mecharule_ops.types import Neuron, Regime
 from tools._accounts import Asked
 from tools._conditions import condition_of
 from tools.arguments import DecideArguments, RegisterArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, ToolResult, of_facts
 
 BY = "decide"
 
@@ -62,45 +62,29 @@ def register(run: Run, given: RegisterArguments, tell: Tell) -> ToolResult:
     return of_facts(facts)
 
 
-def decide_price(run: Run, given: DecideArguments) -> int:
-    """The unit's flips on the held-out records that have none stored."""
-    findings_of(run)
-    unit, regime = _about(run, _entries(run, given))
-    return forwards_missing(run, (unit,), drawn(run, regime, Part.HELD_OUT))
-
-
-def decide(run: Run, given: DecideArguments, tell: Tell) -> ToolResult:
+def decide(run: Run, given: DecideArguments, tell: Tell) -> Priced:
     """The verdicts of registered claims of one unit and direction, which share an error of .05.
 
     All of that unit that are registered share it, those of before and those that are not decided now too: choosing one
-    costs what all cost, and so does entering one after another. Those that were decided before are read back. Raises
-    `UsageError` for what is no registered claim, or claims of several units.
+    costs what all cost, and so does entering one after another. Those that were decided before are read back. Of one
+    claim at two thresholds the first is decided and read back for both. Cost: the unit's flips on the held-out records
+    that have none stored. Raises `UsageError` for what is no registered claim, or claims of several units.
     """
-    entries = _entries(run, given)
+    findings_of(run)
+    entries = [Ledger(run.store).entry(id) for id in given.claims.split(",")]
     unit, regime = _about(run, entries)
+    places = drawn(run, regime, Part.HELD_OUT)
+    yield forwards_missing(run, (unit,), places)
     settled = [Ledger(run.store).settled(entry.prediction) or entry for entry in entries]
-    new = dict.fromkeys(_claim(run, entry) for entry in settled if entry.outcome is None)
-    decided = _decided(run, unit, regime, list(new))
+    decided: dict[str, Hypothesis] = {}
+    if new := list(dict.fromkeys(_claim(run, entry) for entry in settled if entry.outcome is None)):
+        flips = run.flips([(unit,)], places, regime)[0]
+        holds = np.array([fires(run, claim.rule)[places] for claim in new])
+        shares = Shares(alpha=ALPHA, family=len(claims_of(run, unit, regime)))
+        entries = claims_decided(run, _ledger(run), new, holds, flips, regime, shares, BY)
+        decided = {claim.id: entry for claim, entry in zip(new, entries, strict=True)}
     done = {one.id: one for entry in settled for one in [decided.get(entry.id, entry)]}
     return of_facts([*(_verdict(run, one) for one in done.values()), _looks(run, str(unit), regime)])
-
-
-def _entries(run: Run, given: DecideArguments) -> list[Hypothesis]:
-    return [Ledger(run.store).entry(id) for id in given.claims.split(",")]
-
-
-def _decided(run: Run, unit: Neuron, regime: Regime, claims: list[Claim]) -> dict[str, Hypothesis]:
-    """By the id of what was claimed; of one claim at two thresholds the first is decided and read back for both."""
-    if not claims:
-        return {}
-    ledger = _ledger(run)
-    family = len(claims_of(run, unit, regime))
-    places = drawn(run, regime, Part.HELD_OUT)
-    flips = run.flips([(unit,)], places, regime)[0]
-    holds = np.array([fires(run, claim.rule)[places] for claim in claims])
-    shares = Shares(alpha=ALPHA, family=family)
-    entries = claims_decided(run, ledger, claims, holds, flips, regime, shares, BY)
-    return {claim.id: entry for claim, entry in zip(claims, entries, strict=True)}
 
 
 def _about(run: Run, entries: list[Hypothesis]) -> tuple[Neuron, Regime]:

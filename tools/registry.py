@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from mecharule_ops.errors import UsageError
 from tools import arguments
 from tools.arguments import Arguments
+from tools.result import Priced
 from tools.result import Tell as Tell
 from tools.result import ToolResult as ToolResult
 from tools.result import of_facts as of_facts
@@ -29,9 +30,9 @@ _Arguments = TypeVar("_Arguments", bound=Arguments)
 class Tool:
     """A tool: its name, what it may be told, and whether it may run the model or change a file.
 
-    One that is `over` an open run is a function `NAME(run, given, tell)` of its module, with, where it ablates,
-    `NAME_price(run, given)`: the ablated completions that it takes, 0 where all is stored. The registry opens the run
-    once, says the price, asks, and opens it for writing only where something is to be kept.
+    One that is `over` an open run is a function `NAME(run, given, tell)` of its module; where it may ablate it yields
+    first the ablated completions that it takes, 0 where all is stored, and works once it is asked to go on. The
+    registry opens the run, says the price, asks, and opens it for writing only where something is to be kept.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Tool:
             return None
         if self.over:
             with opened(given.run, tell=tell) as run:
-                return price_words(run, getattr(self.module, f"{self.function}_price")(run, given))
+                return price_words(run, next(getattr(self.module, self.function)(run, given, tell)))
         told = self.call(given.model_copy(update={"estimate": True}), lambda line: None)
         price: Any = told.as_json["price"]
         words = told.text.removeprefix("price: ")
@@ -94,7 +95,19 @@ class Tool:
             if quoted is not None and costs:
                 accepted(quoted, given.yes, tell)
             with opened(given.run, write=costs or given.writes, tell=tell) as run:
-                return function(run, given, tell)
+                return _finished(function(run, given, tell))
+
+
+def _finished(work: ToolResult | Priced) -> ToolResult:
+    """What a tool comes to, whose price was accepted."""
+    if isinstance(work, ToolResult):
+        return work
+    next(work)
+    try:
+        next(work)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("a tool yields its price alone")
 
 
 TOOLS: Mapping[str, Tool] = {

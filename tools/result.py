@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mecharule_ops.facts.answer_text import answer_text
@@ -10,6 +10,8 @@ from mecharule_ops.facts.fact import Fact, keyed
 
 Tell = Callable[[str], None]
 """Is told one line at a time what a tool is doing; narration, never data."""
+_TOLD = ("key", "said", "unit", "part")
+"""What JSON holds of a fact, beside its sources and its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +31,14 @@ class ToolResult:
     def as_json(self) -> dict[str, object]:
         """The data, and each fact with its sources: all of them, the text shows fewer."""
         told = [
-            {
-                "key": one.key,
-                "said": one.said,
-                "unit": one.unit,
-                "part": one.part,
-                "sources": list(one.sources),
-            }
+            {**{name: getattr(one, name) for name in _TOLD}, "sources": list(one.sources)}
             for one in self.facts
         ]
-        return {
-            **self.data,
-            **keyed(self.facts),
-            **({"facts": told} if told else {}),
-        }
+        return {**self.data, **keyed(self.facts), **({"facts": told} if told else {})}
+
+
+Priced = Generator[int, None, ToolResult]
+"""A tool that may ablate: it yields how many ablated completions it takes, then returns its result."""
 
 
 def of_facts(facts: Sequence[Fact], *, exit_code: int = 0) -> ToolResult:

@@ -28,7 +28,7 @@ from mecharule_ops.store.run_file import holder
 from mecharule_ops.store.run_log import RunLog
 from tools._tables import shown
 from tools.arguments import RunArguments, RunsArguments, TableArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, ToolResult, of_facts
 
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
@@ -80,15 +80,14 @@ def _stopped(name: str) -> ToolResult:
     return of_facts([fact(said, f"run:{run.id}", key="runs.stopped", value=run.id)])
 
 
-def run_price(run: Run, given: RunArguments) -> int:
-    """What its searches ask at most, though what this run has asked is not asked again."""
+def run(run: Run, given: RunArguments, tell: Tell) -> Priced:
+    """The id of a run with other settings than this one's, which a process of its own makes.
+
+    Cost: what its searches ask at most, though what this run has asked is not asked again.
+    """
     from mecharule_ops.run.outlook import outlook
 
-    return sum(search.example_forwards for search in outlook(_config(run, given)).searches)
-
-
-def run(run: Run, given: RunArguments, tell: Tell) -> ToolResult:
-    """The id of a run with other settings than this one's, which a process of its own makes."""
+    yield sum(search.example_forwards for search in outlook(_config(run, given)).searches)
     flags = [word for name, value in _asked(given).items() for word in (f"--{name}", str(value))]
     started = start_job(["run", *([given.task] if given.task else []), "--from", str(run.store.path), *flags])
     said = f"Run {started} is at work; `mecharule runs` says how far it is, `mecharule runs --stop {started}` ends it"

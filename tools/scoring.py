@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -15,14 +16,13 @@ from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, regime_for
 from mecharule_ops.run.refinement import refined_texts
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
-from mecharule_ops.types import Neuron
+from tools._accounts import unit_and_regime
 from tools._conditions import condition_of
 from tools._tables import shown
 from tools.arguments import ExtractArguments, ScoreArguments, TargetArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,30 +35,20 @@ class _Target:
     holds: Bool[np.ndarray, " record"]
 
 
-def _positions(run: Run, given: TargetArguments) -> Int[np.ndarray, " record"]:
-    """All train records, or those that the unit may flip. Raises `UsageError` for a unit that there is not."""
+def _target(run: Run, given: TargetArguments) -> Generator[int, None, _Target]:
+    """Success on all train records, or the flips of a unit on those that it may flip; flips not stored are priced."""
     if given.unit is None:
-        return np.flatnonzero(run.train)
-    unit = Neuron.parse(given.unit)
-    check_unit(run, unit)
-    return drawn(run, regime_for(run, unit, given.regime), Part.TRAIN)
-
-
-def score_price(run: Run, given: TargetArguments) -> int:
-    """The unit's flips on train records that are not stored; nothing for success."""
-    return forwards_missing(run, (Neuron.parse(given.unit),), _positions(run, given)) if given.unit else 0
-
-
-def _target(run: Run, given: TargetArguments) -> _Target:
-    positions = _positions(run, given)
-    if given.unit is None:
+        yield 0
+        positions = np.flatnonzero(run.train)
         return _Target("success", "success", positions, run.labels[positions])
-    unit = Neuron.parse(given.unit)
-    flips = run.flips([(unit,)], positions, regime_for(run, unit, given.regime))[0]
+    unit, regime = unit_and_regime(run, given.unit, given.regime)
+    positions = drawn(run, regime, Part.TRAIN)
+    yield forwards_missing(run, (unit,), positions)
+    flips = run.flips([(unit,)], positions, regime)[0]
     return _Target(f"unit.{unit}", f"the flips of {unit}", positions, flips)
 
 
-def score(run: Run, given: ScoreArguments, tell: Tell) -> ToolResult:
+def score(run: Run, given: ScoreArguments, tell: Tell) -> Priced:
     """Counts where each holds and elsewhere, AUC, average precision above base rate, Δ/σ; or why it is refused.
 
     Exit code 2 when one is refused. Raises `UsageError` without a predicate.
@@ -66,7 +56,7 @@ def score(run: Run, given: ScoreArguments, tell: Tell) -> ToolResult:
     texts = [text.strip() for text in given.predicates.split(";") if text.strip()]
     if not texts:
         raise UsageError("expected a predicate such as 'a > b', got none; `;` stands between several")
-    target, facts, refused = _target(run, given), [], False
+    target, facts, refused = (yield from _target(run, given)), [], False
     for text in dict.fromkeys(texts):
         key = f"{target.key}.score.{text}"
         try:
@@ -92,15 +82,12 @@ def score(run: Run, given: ScoreArguments, tell: Tell) -> ToolResult:
     return of_facts(facts, exit_code=UsageError.exit_code if refused else 0)
 
 
-extract_price = score_price
-
-
-def extract(run: Run, given: ExtractArguments, tell: Tell) -> ToolResult:
+def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
     """Clauses by train MCC, best first, and the rule that their greedy OR makes; held-out records are not read.
 
     Of the run's predicates, with those proposed from the unit's flips and those over columns of one's own.
     """
-    target = _target(run, given)
+    target = yield from _target(run, given)
     positions, holds = target.positions, target.holds
     if given.among is not None:
         inside = fires(run, condition_of(run, given.among))[positions]

@@ -6,7 +6,7 @@ whoever reads a verdict on them should know how often they were read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 import numpy as np
@@ -22,11 +22,11 @@ from mecharule_ops.numbers import percent
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, regime_for
-from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, drawn, fires, forwards_missing
-from mecharule_ops.types import FlipCount, Neuron, Regime
-from tools._conditions import condition_of
+from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, fires, forwards_missing
+from mecharule_ops.types import FlipCount, Neuron
+from tools._conditions import condition_of, records_among
 from tools.arguments import TabulateArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
 
 ALPHA = 0.05
 """Of the intervals of single cells: two-sided, exact, not corrected for how many are read."""
@@ -34,51 +34,32 @@ MOST_VALUES = 12
 """Distinct values of a column that are told apart; a column of more numbers is cut at its quartiles."""
 
 
-def tabulate_price(run: Run, given: TabulateArguments) -> int:
-    """Flips that are not stored yet."""
-    units, regime = _units(run, given)
-    positions = _positions(run, given, regime)
-    return sum(forwards_missing(run, (unit,), positions) for unit in units)
+def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> Priced:
+    """Flips of each unit in each cell. Raises `UsageError` for a condition or column that the records do not have.
 
-
-def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> ToolResult:
-    """Flips of each unit in each cell. Raises `UsageError` for a condition or column that the records do not have."""
-    units, regime = _units(run, given)
-    positions = _positions(run, given, regime)
-    part = Part(given.records)
+    Cost: flips that are not stored yet.
+    """
+    units = tuple(dict.fromkeys(map(Neuron.parse, given.units.split(","))))
+    for unit in units:
+        check_unit(run, unit)
+    part, regime = Part(given.records), regime_for(run, units[0], given.regime)
+    positions = records_among(run, regime, part, given.among)
+    yield sum(forwards_missing(run, (unit,), positions) for unit in units)
     cells = dict(_cells(run, given, positions))
     flips = {unit: run.flips([(unit,)], positions, regime)[0] for unit in units}
     facts: list[Fact] = []
     for unit in units:
         facts += _of_unit(run, unit, part, cells, flips[unit], given.where)
     if given.paired:
-        facts += _paired(
-            run, part, [(pair, [flips[unit] for unit in pair]) for pair in combinations(units, 2)]
-        )
+        facts += _paired(run, part, flips)
     if part is Part.HELD_OUT:
         among = "" if given.among is None else AMONG + condition_of(run, given.among)
-        told = (None if given.where is None else condition_of(run, given.where), given.by)
+        told = (given.where and condition_of(run, given.where), given.by)
         for unit in units:
-            for looked in [each for each in told if each] or ["all"]:
+            for looked in list(filter(None, told)) or ["all"]:
                 count_look(run, str(unit), regime, f"{looked}{among}", "tabulate")
             facts.append(fact(looks_words(run, str(unit), regime), f"run:{run.id}", unit=unit))
     return of_facts(facts)
-
-
-def _units(run: Run, given: TabulateArguments) -> tuple[tuple[Neuron, ...], Regime]:
-    units = tuple(dict.fromkeys(map(Neuron.parse, given.units.split(","))))
-    for unit in units:
-        check_unit(run, unit)
-    return units, regime_for(run, units[0], given.regime)
-
-
-def _positions(run: Run, given: TabulateArguments, regime: Regime) -> Int[np.ndarray, " record"]:
-    positions = drawn(run, regime, Part(given.records))
-    return positions if given.among is None else positions[_holds(run, given.among)[positions]]
-
-
-def _holds(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
-    return fires(run, condition_of(run, condition))
 
 
 def _cells(
@@ -88,7 +69,7 @@ def _cells(
     if given.where is None and given.by is None:
         yield "all", np.ones(len(positions), bool)
     if given.where is not None:
-        holds = _holds(run, given.where)[positions]
+        holds = fires(run, condition_of(run, given.where))[positions]
         yield given.where, holds
         yield f"not ({given.where})", ~holds
     if given.by is not None:
@@ -129,12 +110,11 @@ def _of_unit(
     }
     for name, count in counts.items():
         at = "" if name == "all" else f" where {name}"
-        low, high = lower_bound(count.flips, count.n, ALPHA / 2), upper_bound(count.flips, count.n, ALPHA / 2)
-        said = f"{unit} flips {count.flips} of the {count.n} {part} records{at}"
-        if not count.n:
-            said = f"There is no {part} record{at}, so nothing of {unit} is told there"
-        else:
-            said += f" ({percent(count.flip_rate)}, {percent(low)} to {percent(high)})"
+        low, high = (bound(count.flips, count.n, ALPHA / 2) for bound in (lower_bound, upper_bound))
+        said = f"There is no {part} record{at}, so nothing of {unit} is told there"
+        if count.n:
+            rates = f"{percent(count.flip_rate)}, {percent(low)} to {percent(high)}"
+            said = f"{unit} flips {count.flips} of the {count.n} {part} records{at} ({rates})"
         value = {"flips": count.flips, "n": count.n, "low": low, "high": high}
         yield fact(said, source, unit=unit, key=f"{key}.{name}", value=value)
     if where is None:
@@ -152,22 +132,18 @@ def _of_unit(
         yield fact(said, source, unit=unit, key=f"{key}.{where}.mcc", value=value)
 
 
-def _paired(
-    run: Run, part: Part, pairs: Sequence[tuple[tuple[Neuron, ...], Sequence[Bool[np.ndarray, " record"]]]]
-) -> Iterator[Fact]:
+def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " record"]]) -> Iterator[Fact]:
     """Each two units on the same records, with McNemar's exact test, Holm over the pairs."""
-    alone = [(int((first & ~second).sum()), int((second & ~first).sum())) for _, (first, second) in pairs]
+    pairs = list(combinations(flips, 2))
+    alone = [(int((flips[a] & ~flips[b]).sum()), int((flips[b] & ~flips[a]).sum())) for a, b in pairs]
     over = f", corrected for {len(pairs)} pairs" if len(pairs) > 1 else ""
-    for (pair, (first, second)), (one, other), p in zip(
-        pairs, alone, holm([mcnemar_p(*each) for each in alone]), strict=True
-    ):
-        both = int((first & second).sum())
-        more = pair[0] if one > other else pair[1]
-        apart = f"{more} flips more" if p <= ALPHA else "these do not tell which flips more"
-        yield fact(
-            f"Of the same {len(first)} {part} records both flip {both}, {pair[0]} alone {one} and {pair[1]} alone "
-            f"{other}: {apart} (exact paired test p = {p:.2g}{over})",
-            f"run:{run.id}",
-            key=f"units.{pair[0]}.{pair[1]}.{part}.paired",
-            value={"n": len(first), "both": both, "first_only": one, "second_only": other, "p": p},
+    corrected = holm([mcnemar_p(*each) for each in alone])
+    for (first, second), (one, other), p in zip(pairs, alone, corrected, strict=True):
+        both, n = int((flips[first] & flips[second]).sum()), len(flips[first])
+        more = f"{first if one > other else second} flips more"
+        said = (
+            f"Of the same {n} {part} records both flip {both}, {first} alone {one} and {second} alone {other}: "
+            f"{more if p <= ALPHA else 'these do not tell which flips more'} (exact paired test p = {p:.2g}{over})"
         )
+        value = {"n": n, "both": both, "first_only": one, "second_only": other, "p": p}
+        yield fact(said, f"run:{run.id}", key=f"units.{first}.{second}.{part}.paired", value=value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mecharule_ops.certificates.certificate import Certificate, hidden, shown_rows
+from mecharule_ops.certificates.certificate import Certificate, hidden
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
@@ -30,7 +30,6 @@ from mecharule_ops.facts.rules import briefly, clipped, short
 from mecharule_ops.facts.searches import search_name, searched_words
 from mecharule_ops.facts.shown_units import evidence_data, evidence_words
 from mecharule_ops.facts.unit_rules import UnitRule, rules_of, shown_words, told_rule, when_told
-from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import of_n, percent, plural, signed, told_apart
@@ -46,9 +45,7 @@ from mecharule_ops.types import FlipCount, Share
 from tools._ablations import price_words
 from tools._accounts import (
     Asked,
-    controls_data,
     controls_facts,
-    example_data,
     example_fact,
     finite,
     flipped_fact,
@@ -64,21 +61,10 @@ EXAMPLES = 8
 """Records on which its rule holds, named."""
 SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
 """Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
-BRIEF = frozenset(
-    (
-        "evidence",
-        "flips",
-        "certificate",
-        "instead",
-        "when",
-        "breaks",
-        "through",
-        "claims",
-        "rank",
-        "selective",
-        "least",
-    )
-)
+BRIEF = {
+    *("evidence", "flips", "certificate", "instead", "when", "breaks"),
+    *("through", "claims", "rank", "selective", "least"),
+}
 """What the short answer tells; of a head also what it reads, of a channel or neuron what it writes."""
 _WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
 
@@ -94,14 +80,12 @@ def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
             f"{asked.neuron} was not localized in run {run.id} ({search_name(asked.search)}), so there is nothing to "
             f"explain; ask `mecharule why-not {run.id} {asked.neuron}`"
         )
-    told = _Told(run, asked, asked.unit, given.show_text)
-    facts, brief = list(told.facts()), set(BRIEF)
+    told = _Told(run, asked, asked.findings, asked.unit, given.show_text)
+    facts = list(told.facts())
     if not given.full:
-        heads = told.chain is None or bool(told.chain.reads.heads)
-        brief |= {
-            READS if heads else WRITES,
-            *(() if asked.unit.is_tau_agonist else ("interval", "observed")),
-        }
+        heads = asked.unit.chain is None or bool(asked.unit.chain.reads.heads)
+        bounds = () if asked.unit.is_tau_agonist else ("interval", "observed")
+        brief = {*BRIEF, READS if heads else WRITES, *bounds}
         shown = [one.key for one in facts if one.value == "supported"][:MOST_CLAIMS]
         facts = [one for one in facts if one.key in shown or one.key.removeprefix(f"{told.key}.") in brief]
     return of_facts(facts)
@@ -113,29 +97,33 @@ class _Told:
 
     run: Run
     asked: Asked
+    findings: Findings
     known: Unit
     show_text: bool
-
-    @property
-    def findings(self) -> Findings:
-        return self.asked.findings
-
-    @property
-    def chain(self) -> Chain | None:
-        return self.known.chain
 
     @property
     def key(self) -> str:
         return f"unit.{self.known.neuron}"
 
     @property
+    def slices(self) -> dict[str, FlipCount]:
+        """The counts of the halves that there are, by name."""
+        both = {"associated": self.known.estimate.associated, "unrelated": self.known.estimate.unrelated}
+        return {name: count for name, count in both.items() if count.n}
+
+    @property
+    def lower_bounds(self) -> dict[str, float]:
+        """Of each slice, over all units searched."""
+        level = searched_alpha(self.findings.alpha, self.known.search.cost.candidates) / 2
+        return {name: lower_bound(count.flips, count.n, level) for name, count in self.slices.items()}
+
+    @property
     def certificate(self) -> Certificate | None:
         """Of those of the unit alone the one whose counts are those of the search."""
-        wanted = {name: part for name, part in encode(self.known.estimate).items() if part["n"]}
+        wanted = {name: (count.flips, count.n) for name, count in self.slices.items()}
         for one in self.run.store.certificates(str(self.known.neuron)):
-            totals = {total.slice: {"flips": total.flips, "n": total.n} for total in one.totals}
             same = one.regime == self.asked.regime.value and one.kind in ("ablate", "why")
-            if same and totals == wanted:
+            if same and {total.slice: (total.flips, total.n) for total in one.totals} == wanted:
                 return one
         return None
 
@@ -166,10 +154,8 @@ class _Told:
     def _flips(self, certificate: Certificate | None) -> Iterator[Fact]:
         """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`, with examples."""
         known, words, label = self.known, self.findings.words, bool(self.asked.regime.value)
-        whole = FlipCount(
-            flips=sum(count.flips for count in _slices(known).values()),
-            n=sum(count.n for count in _slices(known).values()),
-        )
+        counts = self.slices.values()
+        whole = FlipCount(flips=sum(each.flips for each in counts), n=sum(each.n for each in counts))
         said = (
             f"Switch {known.neuron.basis.row.noun} {known.neuron} off and {whole.flips:,} of {whole.n:,} answers of "
             f"{self.findings.model} that were {words.of(label)} turn {words.of(not label)} "
@@ -186,56 +172,39 @@ class _Told:
             )
             yield self.of("certificate", None, said)
             return
-        rows = shown_rows(certificate, self.show_text)
-        spared = next((example_data(row) for row in rows if row.before.text == row.after.text), None)
-        flipped = [example_data(row) for row in rows if row.flipped]
-        examples = example_fact(certificate, self.show_text).sentence
-        yield self.of("certificate", certificate.id, examples, "", *proof)
+        example, flipped = (make(certificate, self.show_text) for make in (example_fact, flipped_fact))
+        yield self.of("certificate", certificate.id, example.sentence, "", *proof)
         if (instead := instead_fact(certificate)) is not None:
             yield self.of("instead", instead.value, instead.sentence, "", *proof)
-        yield self.of(
-            "flipped",
-            {"rows": flipped, "unharmed": spared},
-            flipped_fact(certificate, self.show_text).sentence,
-            "",
-            *proof,
-        )
+        value = {"rows": flipped.value, "unharmed": example.value}
+        yield self.of("flipped", value, flipped.sentence, "", *proof)
 
     def _counts(self) -> Iterator[Fact]:
         """Its counts on the two halves, its strength between bounds, and its flips of every record observed."""
         known, findings = self.known, self.findings
-        agonist, bounds = known.agonist, _lower_bounds(findings, known)
+        agonist, bounds, least = known.agonist, self.lower_bounds, findings.alpha / 2
         slices = {
-            name: {
-                **encode(count),
-                "lower": bounds[name],
-                "upper": upper_bound(count.flips, count.n, findings.alpha / 2),
-            }
-            for name, count in _slices(known).items()
+            name: {**encode(one), "lower": bounds[name], "upper": upper_bound(one.flips, one.n, least)}
+            for name, one in self.slices.items()
         }
         counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
         yield self.of("slices", slices, f"Ablating {known.neuron} alone flips {counted}")
-        selectivity, reaches = known.estimate.signed_selectivity, "≥" if agonist.is_tau_agonist else "<"
+        strength, selectivity = known.estimate.strength, known.estimate.signed_selectivity
         grade = HELD_OUT if known.rule is not None and findings.is_hq_t(known.rule) else SINGLETON
-        value = {"strength": known.estimate.strength, "tau": agonist.tau, "selectivity": finite(selectivity)}
-        yield self.of(
-            "strength",
-            {**value, "grade": grade},
-            f"{known.neuron} ({agonist.regime.arrow}) has strength {told_apart(known.estimate.strength, agonist.tau)} "
-            f"{reaches} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
-            f"({leaning(selectivity, agonist.epsilon)}) · grade {grade}",
+        said = (
+            f"{known.neuron} ({agonist.regime.arrow}) has strength {told_apart(strength, agonist.tau)} "
+            f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
+            f"({leaning(selectivity, agonist.epsilon)}) · grade {grade}"
         )
-        reaches, told = (
-            "reaches" if agonist.is_tau_agonist else "is below",
-            "also" if known.counts_show_it else "not",
+        value = {"strength": strength, "tau": agonist.tau, "selectivity": finite(selectivity), "grade": grade}
+        yield self.of("strength", value, said)
+        searched = known.search.cost.candidates
+        said = (
+            f"Its strength {strength:.2f} {'reaches' if agonist.is_tau_agonist else 'is below'} τ = {findings.tau:g}; "
+            f"its interval is [{known.lower:.2f}, {agonist.ucb:.2f}]: the lower bound, over all {searched:,} units, is "
+            f"{'also' if known.counts_show_it else 'not'} at τ or above, the upper one is the search's"
         )
-        yield self.of(
-            "interval",
-            {"lower": known.lower, "upper": agonist.ucb, "searched": known.search.cost.candidates},
-            f"Its strength {known.estimate.strength:.2f} {reaches} τ = {findings.tau:g}; its interval is "
-            f"[{known.lower:.2f}, {agonist.ucb:.2f}]: the lower bound, over all {known.search.cost.candidates:,} "
-            f"units, is {told} at τ or above, the upper one is the search's",
-        )
+        yield self.of("interval", {"lower": known.lower, "upper": agonist.ucb, "searched": searched}, said)
         if known.account is not None:
             every = FlipCount(flips=known.account.flips, n=known.account.records)
             said = (
@@ -247,7 +216,7 @@ class _Told:
     def _explanation(self) -> Iterator[Fact]:
         """When, what breaks, how; what was registered and shown of when it flips stands behind what was learned."""
         known = self.known
-        parts = explained(known.neuron, known.account, self.chain, self.run.id)
+        parts = explained(known.neuron, known.account, known.chain, self.run.id)
         if known.account is None and known.rule is not None:
             said = when_told(None, known.rule, self.run.id)
             parts[WHEN] = fact(said, f"run:{self.run.id}", unit=known.neuron, part=SAID_WHEN)
@@ -293,7 +262,7 @@ class _Told:
             yield self.of("rank", drawn, f"It stands {brief_rank(controls)}", SAID_SURE)
         if controls is not None and controls.selective is Selective.SELECTIVE:
             yield self.of("selective", True, split_words(controls), SAID_SURE)
-        bounds = _lower_bounds(findings, known)
+        bounds = self.lower_bounds
         sure = f"{100 * (1 - findings.alpha):g} % confidence"
         if known.search.bounded:
             least = (
@@ -309,10 +278,8 @@ class _Told:
         registered = explained(known.neuron, known.account, None, self.run.id).get(REGISTERED)
         if registered is not None:
             yield replace(registered, key=f"{self.key}.{REGISTERED}", value=registered.sentence)
-        said_of = controls_facts(controls, known.estimate, known.agonist.tau, f"run:{self.run.id}")
-        data: Any = controls_data(controls, known.estimate, known.agonist.tau)
-        for name, value, one in zip(("claims", "counts"), (None, data), said_of, strict=False):
-            yield replace(one, unit=str(known.neuron), key=f"{self.key}.controls.{name}", value=value)
+        source = f"run:{self.run.id}"
+        yield from controls_facts(controls, known.estimate, known.agonist.tau, source, known.neuron)
 
     def _refutations(self, certificate: Certificate | None) -> Iterator[Fact]:
         """What would refute the claim about a unit, with the thresholds in its own counts."""
@@ -322,17 +289,16 @@ class _Told:
         open_still = needed is not None and count.flips < needed
         again = "in a second run, for which it is named beforehand"
         one_of = f"it was {count.flips} of {seen}, as one of all units searched"
-        threshold = (
-            f"nothing on {seen}, since even all of them flipping would not bound it above τ"
-            if needed is None
-            else f"{again}, {needed} flips on the slice of {name} would show it, fewer would not; {one_of}, which does "
-            "not"
-            if open_still
-            else f"fewer than {needed} flips on the slice of {name} {again}: {needed} would put its lower bound at τ "
-            f"or above; {one_of}"
-        )
-        said = f"{'That it reaches τ is not shown' if open_still else 'Any of these would'}: {threshold}"
-        sources = (*(() if certificate is None else (f"c:{certificate.id}",)), f"run:{self.run.id}")
+        if needed is None:
+            told = f"nothing on {seen}, since even all of them flipping would not bound it above τ"
+        elif open_still:
+            told = f"{again}, {needed} flips on the slice of {name} would show it, fewer would not"
+            told += f"; {one_of}, which does not"
+        else:
+            told = f"fewer than {needed} flips on the slice of {name} {again}"
+            told += f": {needed} would put its lower bound at τ or above; {one_of}"
+        said = f"{'That it reaches τ is not shown' if open_still else 'Any of these would'}: {told}"
+        sources = (*([f"c:{certificate.id}"] if certificate else []), f"run:{self.run.id}")
         yield self.of("refuted.strength", {"slice": name, "needed": needed}, said, "", *sources)
         against = "Against it would speak" if open_still else "So would"
         said = f"{against} random units that flip as many held-out records as it does"
@@ -353,10 +319,8 @@ class _Told:
         for rule in sorted(learned, key=lambda rule: not rule.shown):
             kind = "rule over the output (anchored)" if rule.anchored else f"{rule.family} rule"
             held = rule.held_out
-            score = (
-                "no held-out score" if held is None else f"MCC {held} (n {held.n}, {held.positives} flips)"
-            )
-            trees = "" if rule.trees is None else f"; free-form trees reach {short(rule.trees.mcc)}"
+            score = f"MCC {held} (n {held.n}, {held.positives} flips)" if held else "no held-out score"
+            trees = f"; free-form trees reach {short(rule.trees.mcc)}" if rule.trees else ""
             text = clipped(briefly(rule.learned, rule.words), self.run.id)
             said = f"{kind}: {score}{trees}; shown: {shown_words(rule)}; it holds where {text}"
             yield self.of(f"rules.{rule.family.replace(' ', '_')}", _rule_data(rule), said)
@@ -369,12 +333,9 @@ class _Told:
         eligible = run.eligible(self.asked.regime)
         fires = rule_fires(told.learned, run.task, [run.records[place] for place in eligible])
         held_out = ~run.train[eligible]
-        count = {
-            "fires": int(fires.sum()),
-            "eligible": len(eligible),
-            "held_out_fires": int((fires & held_out).sum()),
-            "held_out": int(np.count_nonzero(held_out)),
-        }
+        counted = fires.sum(), len(eligible), (fires & held_out).sum(), held_out.sum()
+        names = ("fires", "eligible", "held_out_fires", "held_out")
+        count = {name: int(one) for name, one in zip(names, counted, strict=True)}
         said = (
             f"The rule of {unit} holds on {count['fires']} of {count['eligible']} records that start from the same "
             f"outcome, {count['held_out_fires']} of the {count['held_out']} held out"
@@ -388,16 +349,11 @@ class _Told:
         others = (each for each in self.findings.units_of(self.known.search) if each.neuron != unit)
         rules = ((each.neuron, told_rule(each.account, each.rule)) for each in others)
         same: list[FactValue] = [str(each) for each, rule in rules if rule and rule.learned == told.learned]
-        said = (
-            f"The same rule is told of {', '.join(map(str, same))}"
-            if same
-            else "No other unit has the same rule"
-        )
-        yield self.of("rule.same", same, said)
+        alike = f"The same rule is told of {', '.join(map(str, same))}"
+        yield self.of("rule.same", same, alike if same else "No other unit has the same rule")
         if (split := run.splitter.rule) is not None and held_out.any():
-            yield self._disguise(
-                told, fires[held_out], split.fires(run.fires)[eligible[held_out]], str(split)
-            )
+            by_split = split.fires(run.fires)[eligible[held_out]]
+            yield self._disguise(told, fires[held_out], by_split, str(split))
 
     def _disguise(self, told: UnitRule, by_rule: np.ndarray, by_split: np.ndarray, split: str) -> Fact:
         agree = Share(count=int((by_rule == by_split).sum()), n=len(by_rule))
@@ -418,9 +374,8 @@ class _Told:
         others = {
             one.units[0]: one
             for one in self.run.store.certificates()
-            if (len(one.units), one.regime) == (1, own.regime)
-            and one.kind in ("ablate", "why")
-            and one.units != own.units
+            if len(one.units) == 1 and one.kind in ("ablate", "why")
+            if one.regime == own.regime and one.units != own.units
         }
         rows = []
         for unit, other in others.items():
@@ -438,27 +393,11 @@ class _Told:
         yield self.of("shared", len(others), said)
 
 
-def _slices(known: Unit) -> dict[str, FlipCount]:
-    """The counts of the halves that there are, by name."""
-    both = {"associated": known.estimate.associated, "unrelated": known.estimate.unrelated}
-    return {name: count for name, count in both.items() if count.n}
-
-
-def _lower_bounds(findings: Findings, known: Unit) -> dict[str, float]:
-    """Of each slice, over all units searched."""
-    level = searched_alpha(findings.alpha, known.search.cost.candidates) / 2
-    return {name: lower_bound(count.flips, count.n, level) for name, count in _slices(known).items()}
-
-
 def _rule_data(rule: UnitRule) -> dict[str, FactValue]:
     """A rule with its score, whether or not it is shown."""
-    held = rule.held_out
     return {
-        "family": rule.family,
-        "rule": None if rule.learned is None else str(rule.learned),
-        "words": rule.words,
-        "shown": rule.shown,
-        "prompt_only": rule.prompt_only,
-        "held_out": None if held is None else encode(held),
-        "adjusted_p": None if rule.chance is None else rule.chance.adjusted,
+        **{name: getattr(rule, name) for name in ("family", "words", "shown", "prompt_only")},
+        "rule": rule.learned and str(rule.learned),
+        "held_out": rule.held_out and encode(rule.held_out),
+        "adjusted_p": rule.chance and rule.chance.adjusted,
     }

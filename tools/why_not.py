@@ -10,11 +10,9 @@ from jaxtyping import Float
 
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.codec import encode
-from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts.fact import FactValue, fact
 from mecharule_ops.facts.flips import unit_flips
-from mecharule_ops.facts.unit_rules import UnitRule
-from mecharule_ops.findings.records import Findings, Unit
+from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import percent, told_apart, two_decimals
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, keep
@@ -22,72 +20,56 @@ from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import LayerCandidates, Neuron, Regime, SearchStatus
 from tools._accounts import Asked, slices_data, slices_words
 from tools.arguments import WhyNotArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, of_facts
+
+Reason = tuple[str, str]
+"""Where a unit fell out: in a word, and in a sentence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """Where a unit fell out."""
+def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
+    """The hurdle, the unit's rank in attribution, the tests on the way; with `test` an exact ablation.
 
-    word: str
-    sentence: str
-
-
-def why_not_price(run: Run, given: WhyNotArguments) -> int:
-    """Both slices, with `test` and without a certificate of the unit alone."""
-    asked = Asked.of(run, given)
-    stored = not given.test or find_certificate(run, (asked.neuron,), asked.regime)
-    return 0 if stored else len(run.slices(asked.regime).positions)
-
-
-def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> ToolResult:
-    """The hurdle, the unit's rank in attribution, the tests on the way; with `test` an exact ablation."""
+    Cost: both slices, with `test` and without a certificate of the unit alone.
+    """
     asked = Asked.of(run, given)
     neuron, regime, key, source = asked.neuron, asked.regime, f"unit.{asked.neuron}.why_not", f"run:{run.id}"
+    made = find_certificate(run, (neuron,), regime) if given.test else None
+    yield len(run.slices(regime).positions) if given.test and made is None else 0
     scores = run.attribution(neuron.basis, regime)
     rank = None if scores is None else attribution_rank(neuron, scores)
     path = settled_by(run, neuron, regime)
     node = path[-1] if path else None
-    reason = _reason(asked, node, rank)
-    told = f"{neuron} ({regime.arrow}): {reason.sentence}"
-    facts = [fact(told, source, unit=neuron, key=f"{key}.reason", value=reason.word)]
+    word, sentence = _reason(asked, node, rank)
+    facts = [
+        fact(f"{neuron} ({regime.arrow}): {sentence}", source, unit=neuron, key=f"{key}.reason", value=word)
+    ]
     if rank is not None:
-        ranked = (
+        said = (
             f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
             "evidence of causation"
         )
-        facts.append(fact(ranked, source, unit=neuron, key=f"{key}.attribution", value=encode(rank)))
-    if (predicted := _promise(run, neuron, regime)) is not None:
+        facts.append(fact(said, source, unit=neuron, key=f"{key}.attribution", value=encode(rank)))
+    layers = run.candidates(neuron.basis, regime).layers
+    if (predicted := promise(neuron, layers, run.predictions(neuron.basis, regime))) is not None:
         said = (
             f"First order, before any ablation: flips {percent(predicted.associated)} of D+ and "
             f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,}"
         )
         facts.append(fact(said, source, unit=neuron, key=f"{key}.predicted", value=encode(predicted)))
     if path:
-        nodes: list[FactValue] = [_node_data(step) for step in path]
-        said = ". ".join(map(_node_words, path))
+        said, nodes = ". ".join(map(_node_words, path)), list(map(_node_data, path))
         facts.append(fact(said, source, unit=neuron, part="Tests", key=f"{key}.tests", value=nodes))
     if given.test:
         from mecharule_ops.run.certify import certify
 
-        made = find_certificate(run, (neuron,), regime) or keep(run, certify(run, (neuron,), regime))
-        said = f"Tested alone now it flips {slices_words(made)}"
-        key = f"unit.{neuron}.flips"
+        made = made or keep(run, certify(run, (neuron,), regime))
+        said, key = f"Tested alone now it flips {slices_words(made)}", f"unit.{neuron}.flips"
         facts.append(fact(said, f"c:{made.id}", unit=neuron, key=key, value=slices_data(made)))
     elif node is None or node.size > 1:
         offer = f"mecharule why-not {run.id} {neuron} --test"
         said = f"`{offer}` tests it alone now, by one ablation"
         facts.append(fact(said, source, unit=neuron, key=f"{key}.next", value=offer))
     return of_facts(facts)
-
-
-def _promise(run: Run, neuron: Neuron, regime: Regime) -> Promise | None:
-    """What first order predicted of a candidate; None where it was not asked."""
-    predictions, layers = run.predictions(neuron.basis, regime), run.candidates(neuron.basis, regime).layers
-    own = next((layer for layer in layers if layer.layer == neuron.layer), None)
-    if not predictions or own is None or neuron.channel not in own.channels:
-        return None
-    return promise(neuron.channel, neuron.layer, layers, predictions)
 
 
 def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank | None) -> Reason:
@@ -97,24 +79,20 @@ def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank | None) -
         return _after_localization(asked, asked.unit)
     if node is None:
         if rank is not None and rank.rank > candidates:
-            return Reason(
-                word="not a candidate",
-                sentence=f"its attribution rank {rank.rank:,} lies beyond the {candidates:,} candidates "
-                "searched",
-            )
+            beyond = f"its attribution rank {rank.rank:,} lies beyond the {candidates:,} candidates searched"
+            return "not a candidate", beyond
         if SearchStatus.LEFT.value in asked.search.status:
             left = "first order did not promise it, so the search did not ask it; the audit alone bounds such units"
-            return Reason(word="not promised", sentence=left)
-        return Reason(word="not settled", sentence="the search ended before it was settled")
+            return "not promised", left
+        return "not settled", "the search ended before it was settled"
     assert node.ucb is not None, "what was ruled out has a bound"
     bound = f"upper bound {told_apart(node.ucb, findings.tau)} < τ = {findings.tau:g}"
     if node.size == 1:
-        return Reason(word="tested below τ", sentence=f"tested alone it flips {node.flips}; {bound}")
-    return Reason(
-        word="pruned in a group",
-        sentence=f"never tested alone: a group of {node.size} units with it (node {node.node}, {node.units}), switched "
-        f"off together, flips only {node.flips}; {bound}, so all were ruled out. That is safe where a group is at "
-        "least as strong as its strongest member",
+        return "tested below τ", f"tested alone it flips {node.flips}; {bound}"
+    return "pruned in a group", (
+        f"never tested alone: a group of {node.size} units with it (node {node.node}, {node.units}), switched off "
+        f"together, flips only {node.flips}; {bound}, so all were ruled out. That is safe where a group is at least as "
+        "strong as its strongest member"
     )
 
 
@@ -122,30 +100,20 @@ def _after_localization(asked: Asked, known: Unit) -> Reason:
     findings, agonist, rule = asked.findings, known.agonist, asked.told
     flips = unit_flips(known)
     if not agonist.is_tau_agonist:
-        return Reason(
-            word="below τ",
-            sentence=f"not ruled out, since its upper bound {told_apart(agonist.ucb, agonist.tau)} reaches τ = "
-            f"{agonist.tau:g}, but it flips only {flips}: no τ-agonist",
+        return "below τ", (
+            f"not ruled out, since its upper bound {told_apart(agonist.ucb, agonist.tau)} reaches τ = "
+            f"{agonist.tau:g}, but it flips only {flips}: no τ-agonist"
         )
+    found = f"it is a τ-agonist ({flips})"
     if rule is None:
-        return Reason(
-            word="not anchored", sentence=f"it is a τ-agonist ({flips}), but no rule was sought for it"
-        )
+        return "not anchored", f"{found}, but no rule was sought for it"
     if not rule.shown or rule.held_out is None:
-        return Reason(word="no rule", sentence=f"it is a τ-agonist ({flips}), but {asked.told_words}")
-    if rule.held_out.mcc < findings.mcc_floor or not _covers(findings, rule):
-        return Reason(
-            word="weak rule",
-            sentence=f"it is a τ-agonist ({flips}), but its rule is not of high quality: {asked.told_words}",
-        )
-    return Reason(
-        word="it is one", sentence=f"it is a τ-agonist ({flips}) with a rule of high quality; ask why instead"
-    )
-
-
-def _covers(findings: Findings, rule: UnitRule) -> bool:
-    """Whether a rule that was anchored fires on enough records; of others no coverage is asked."""
-    return rule.anchored is None or findings.is_hq_t(rule.anchored)
+        return "no rule", f"{found}, but {asked.told_words}"
+    # A rule that is not the paper's has no coverage to reach.
+    covers = rule.anchored is None or findings.is_hq_t(rule.anchored)
+    if rule.held_out.mcc < findings.mcc_floor or not covers:
+        return "weak rule", f"{found}, but its rule is not of high quality: {asked.told_words}"
+    return "it is one", f"{found} with a rule of high quality; ask why instead"
 
 
 def _node_data(node: NodeView) -> dict[str, FactValue]:
@@ -199,12 +167,14 @@ class Promise:
 
 
 def promise(
-    channel: int, layer: int, candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]
-) -> Promise:
-    """The rank of a candidate by predicted strength and then by score."""
-    pairs = list(zip(candidates, predictions, strict=True))
-    own, predicted = next(pair for pair in pairs if pair[0].layer == layer)
-    place = int(np.searchsorted(own.channels, channel))
+    unit: Neuron, candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]
+) -> Promise | None:
+    """The rank of a candidate by predicted strength and then by score; None of a unit that was not predicted."""
+    pairs = list(zip(candidates, predictions, strict=True)) if predictions else []
+    own = next((pair for pair in pairs if pair[0].layer == unit.layer), None)
+    if own is None or unit.channel not in own[0].channels:
+        return None
+    place, predicted = int(np.searchsorted(own[0].channels, unit.channel)), own[1]
     strength, score = predicted.strength[place], predicted.scores[place]
     above = sum(
         int(((each.strength > strength) | ((each.strength == strength) & (each.scores > score))).sum())
@@ -219,19 +189,9 @@ def promise(
 
 
 def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:
-    """The nodes of the recorded search from a root to the one that settled the unit; empty when none did.
-
-    Raises `ClaimNotSupported` for a run whose groups do not say which units they hold.
-    """
+    """The nodes of the recorded search from a root to the one that settled the unit; empty when none did."""
     view = run.search_view(neuron.basis, regime, neuron.layer)
-    if view is None:
-        return ()
-    if not view.keeps_members:
-        raise ClaimNotSupported(
-            f"expected a run whose groups say which units they hold, {run.id} was made before they did; "
-            f"start a new run, as `mecharule show {run.id} --section settings` says"
-        )
-    path = [settled] if (settled := view.settled(neuron.channel)) else []
-    while path and path[0].parent is not None and path[0].parent in view.nodes:
-        path.insert(0, view.nodes[path[0].parent])
+    path = [settled] if view and (settled := view.settled(neuron.channel)) else []
+    while view and path and (above := path[0].parent) is not None and above in view.nodes:
+        path.insert(0, view.nodes[above])
     return tuple(path)

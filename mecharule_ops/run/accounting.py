@@ -131,7 +131,7 @@ def account_forwards(run: Run, regime: Regime) -> int:
 
 
 def kept_accounts(
-    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[Event], None] = lambda event: None
+    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[Event], object] = lambda event: None
 ) -> Iterator[Account]:
     """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
 

@@ -168,13 +168,10 @@ class RunState:
         return self.searches[search]
 
     def searched(self, unit: Neuron, regime: int) -> bool:
-        """Whether a search decided the unit in this direction, alone or in a group.
-
-        Of runs whose groups do not say which units they hold, whether its layer was searched.
-        """
+        """Whether a search decided the unit in this direction, alone or in a group."""
         place = f"{unit.basis.letter}{unit.layer}"
         return any(
-            not view.keeps_members or view.settled(unit.channel) is not None
+            view.settled(unit.channel) is not None
             for view in self.searches.values()
             if (view.regime, SearchId.parse(view.search).place) == (regime, place)
         )

@@ -180,11 +180,6 @@ class SearchView:
                 best = node if best is None or node.size < best.size else best
         return best
 
-    @property
-    def keeps_members(self) -> bool:
-        """Whether its groups say which units they hold; those of runs before 2026-11-23 do not."""
-        return self.last_root is None or bool(self.nodes[self.last_root].channels)
-
     def children(self, node: int | None = None) -> tuple[int, ...]:
         """Ids of a node's tested children in order of test; of the roots for None."""
         found: list[int] = []

@@ -26,7 +26,7 @@ from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.run_directory import checkpoints_of
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron
-from tools import tabulate
+from tools import _ablations
 from tools.registry import TOOLS
 
 SWITCHED = "\\[(?P<id>f\\d+)\\] Switch"
@@ -313,18 +313,18 @@ def test_a_question_of_one_tool_opens_the_run_once_and_prices_it_once(
 ) -> None:
     opened_for: list[str] = []
     priced: list[str] = []
-    opening, price = RunStore.open, tabulate.tabulate_price
+    opening, price = RunStore.open, _ablations.price_words
 
     def counted(path: Path, *, read_only: bool = False, **more: Any) -> RunStore:
         opened_for.append("read" if read_only else "write")
         return opening(path, read_only=read_only, **more)
 
-    def once(run: Any, given: Any) -> int:
+    def counted_price(*asked: Any) -> Any:
         priced.append("tabulate")
-        return price(run, given)
+        return price(*asked)
 
     monkeypatch.setattr(RunStore, "open", counted)
-    monkeypatch.setattr(tabulate, "tabulate_price", once)
+    monkeypatch.setattr(_ablations, "price_words", counted_price)
     with opened(str(copied_run)) as run:
         unit = str(findings_of(run).units()[0].neuron)
     opened_for.clear()

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from bundled_run import opened
 from naive_fate import fate
 
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.engine.group_questions import GroupQuestion
-from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.events import NodeAsked, NodeTested
 from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store.stored_engine import Cost
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
-from tools.why_not import attribution_rank, promise, settled_by
+from tools.why_not import attribution_rank, promise
 
 PRUNED = Neuron(Basis.MLP_OUT, 0, 0)
 
@@ -49,9 +46,13 @@ def test_promise_counts_the_units_of_all_layers() -> None:
         for rates, scores in told
     ]
     predictions[1] = replace(predictions[1], unrelated=np.array([0.2, 0.0, 0.0]))
-    ranks = [promise(c, n, layers, predictions).rank for n, c in ((4, 2), (4, 0), (1, 3), (1, 5), (4, 9))]
-    assert ranks == [1, 2, 3, 4, 4]
-    own = promise(0, 4, layers, predictions)
+    found = [
+        promise(Neuron(Basis.MLP_OUT, *place), layers, predictions)
+        for place in ((4, 2), (4, 0), (1, 3), (1, 5), (4, 9), (2, 0), (1, 4))
+    ]
+    assert [one and one.rank for one in found] == [1, 2, 3, 4, 4, None, None]
+    own = found[1]
+    assert own is not None
     assert (own.units, own.associated, own.unrelated) == (5, 0.1, 0.2)
 
 
@@ -108,19 +109,6 @@ def test_what_settled_each_unit_is_what_a_look_at_every_group_says(kind: SearchK
             views[event.search] = views[event.search].apply(event)
     for named in searches:
         view = views[named.id]
-        assert view.keeps_members
         for channel in range(81):
             settled, known = view.settled(channel), fate(named.search.tree, channel)
             assert (settled and settled.node) == (known and known.node), channel
-
-
-def test_a_run_of_before_groups_kept_their_members_is_refused_in_a_line(
-    copied_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says what to do."""
-    monkeypatch.setattr(SearchView, "keeps_members", False)
-    with (
-        opened(copied_run, read_only=True) as run,
-        pytest.raises(ClaimNotSupported, match="start a new run"),
-    ):
-        settled_by(run, PRUNED, Regime.BASELINE_POSITIVE)

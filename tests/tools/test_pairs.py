@@ -13,7 +13,7 @@ from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.tabulating import rule_fires
 from tools.flip import unobserved
-from tools.pairs import matched, sides
+from tools.pairs import matched
 from tools.registry import call
 
 CONDITION = "digit(expected, 0) == 1"
@@ -24,14 +24,14 @@ def test_pairs_are_one_edit_apart_and_new_to_the_run(finished_run: Path) -> None
         pairs = matched(run, CONDITION, 12)
         assert len(pairs) == 12
         holds = rule_fires(
-            Rule.parse(CONDITION), run.task, [unobserved(one, run.task) for one in sides(pairs)]
+            Rule.parse(CONDITION), run.task, [unobserved(one, run.task) for pair in pairs for one in pair]
         )
         assert holds.tolist() == [True, False] * 12
-        ids = [one.id for one in sides(pairs)]
+        ids = [one.id for pair in pairs for one in pair]
         assert len(set(ids)) == 24
         assert not {record.example.id for record in run.observed.records} & set(ids)
-        for pair in pairs:
-            assert pair.holds.id in [edit.id for edit in run.task.edits(pair.fails)]
+        for one, other in pairs:
+            assert one.id in [edit.id for edit in run.task.edits(other)]
         assert matched(run, CONDITION, 12) == pairs
 
 

@@ -77,7 +77,7 @@ def test_claims_that_are_decided_together_share_the_error(copied_run: Path, unit
     """Of one unit alone; a price is said first."""
     ids = [str(_entered(copied_run, unit, text)["claim"]) for text in ("a > 50", "b > 50")]
     asked = {"run": str(copied_run), "claims": ",".join(ids)}
-    assert "price" in call("decide", {**asked, "estimate": True}).data
+    assert "price" in call("decide", {**asked, "estimate": True}).as_json
     told = call("decide", {**asked, "yes": True})
     assert len(_verdicts(told)) == 2
     with opened(copied_run, read_only=True) as run:
