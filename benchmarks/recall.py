@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from pages import TRAINED, made_at, put_between, put_table
+from write_norm import write_norms
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
 from mecharule_ops.cha.group_search import Search
@@ -32,7 +33,6 @@ from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.searches import recall_words, summed_recall_words
 from mecharule_ops.loading.model_names import BUNDLED
-from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run

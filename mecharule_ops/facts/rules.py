@@ -117,11 +117,6 @@ def kind_words(rule: AnchoredRule) -> str:
     return "input rule" if rule.prompt_only else "rule over the output"
 
 
-def score_words(score: RuleScore) -> str:
-    """A score in a table or beside a rule: `.78 [.64, .90] (n 412, 96 flips)`; without bounds on too few records."""
-    return f"{interval_of(score) or short(score.mcc)} ({counts_words(score)})"
-
-
 def counts_words(score: RuleScore) -> str:
     """`n 412, 96 flips`."""
     return f"n {score.n:,}, {plural(score.positives, 'flip')}"

@@ -147,7 +147,12 @@ def rows_of(table: object) -> list[dict[str, Cell]]:
     Traceback (most recent call last):
     mecharule_ops.errors.UsageError: expected text or a number in row 1, column 'review', got None; drop or fill it
     """
-    rows = [_named(pairs, number) for number, pairs in enumerate(_pairs(table), 1)]
+    rows: list[dict[str, Cell]] = []
+    for number, pairs in enumerate(_pairs(table), 1):
+        check_once([str(name) for name, _ in pairs], f"row {number}")
+        rows.append(
+            {str(name): _cell(value, name, f"row {number}, column {name!r}") for name, value in pairs}
+        )
     if not rows:
         raise UsageError("expected a table with rows, got none")
     return rows
@@ -177,12 +182,6 @@ def _pairs(table: object) -> Iterator[Sequence[tuple[object, object]]]:
             f"got {kind}"
         )
     yield from ([*row.items()] for row in rows)
-
-
-def _named(pairs: Sequence[tuple[object, object]], number: int) -> dict[str, Cell]:
-    """A row. Raises `UsageError`."""
-    check_once([str(name) for name, _ in pairs], f"row {number}")
-    return {str(name): _cell(value, name, f"row {number}, column {name!r}") for name, value in pairs}
 
 
 def _cell(value: object, column: object, where: str) -> Cell:

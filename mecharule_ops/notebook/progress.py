@@ -70,20 +70,9 @@ class Progress:
 
 
 def live_progress() -> Progress:
-    """The listener that fits where the code runs: a notebook's kernel, or anything else."""
-    shell = _notebook()
-    return Progress() if shell is None else Progress(write=_display())
-
-
-def _notebook() -> Any:
-    """IPython's shell where it is a notebook's kernel; None elsewhere. Nothing is imported to find out."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell if getattr(shell, "kernel", None) is not None else None
-
-
-def _display() -> Callable[[str], None]:
-    from IPython.display import display
-
-    shown = display({"text/plain": ""}, raw=True, display_id=True)
-    return lambda line: shown.update({"text/plain": line}, raw=True)
+    """The listener that fits where the code runs: a notebook's kernel, or anything else; IPython is not imported."""
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
+        return Progress()
+    shown = ipython.display.display({"text/plain": ""}, raw=True, display_id=True)
+    return Progress(write=lambda line: shown.update({"text/plain": line}, raw=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 from mecharule_ops.facts.control_facts import NOT_RUN, p_words
@@ -20,7 +21,7 @@ from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.findings.suppression import RISKY
-from mecharule_ops.numbers import k_of_n, percent, plural, signed, two_decimals
+from mecharule_ops.numbers import k_of_n, percent, plural, signed
 from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of
@@ -34,12 +35,14 @@ WORDS = "in words"
 _YES_NO = {Selective.SELECTIVE: "yes", Selective.NOT_SELECTIVE: "no"}
 
 
-def _share(flips: int, n: int) -> str:
-    return k_of_n(FlipCount(flips=flips, n=n))
+def _flips(half: str) -> Callable[[UnitRow], str]:
+    """`28/64 (44 %)` on a half of the split."""
+    flips, n = attrgetter(f"{half}_flips"), attrgetter(f"{half}_n")
+    return lambda row: k_of_n(FlipCount(flips=flips(row), n=n(row)))
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{short(low)}, {short(high)}]"
+def _mcc(name: str) -> Callable[[RuleRow], str]:
+    return lambda row: "–" if (value := getattr(row, name)) is None else short(value)
 
 
 def kept_aside(row: UnitRow) -> str:
@@ -60,8 +63,8 @@ def _held_out(row: RuleRow) -> str:
     """`.78 [.64, .90] (n 412, 96 flips)`; without bounds on too few records."""
     if row.mcc is None:
         return "–"
-    counts = f"n {row.records:,}, {plural(row.positives or 0, 'flip')}"
-    return f"{short(row.mcc)}{_interval(row.low, row.high)} ({counts})"
+    interval = "" if row.low is None or row.high is None else f" [{short(row.low)}, {short(row.high)}]"
+    return f"{short(row.mcc)}{interval} (n {row.records:,}, {plural(row.positives or 0, 'flip')})"
 
 
 def _where(row: RuleRow) -> str:
@@ -93,19 +96,13 @@ class UnitRow:
     kept_aside_n: int | None = column(of="evidence.flips.n")
     kept_aside_lower: float | None = column(of="evidence.lower")
     """Lower bound of that rate, over the units that its search found."""
-    associated_flips: int = column(
-        "flips D+", lambda row: _share(row.associated_flips, row.associated_n), of="estimate.associated.flips"
-    )
+    associated_flips: int = column("flips D+", _flips("associated"), of="estimate.associated.flips")
     associated_n: int = column(of="estimate.associated.n")
     """Flips on D+, and its examples."""
-    unrelated_flips: int = column(
-        "flips D-", lambda row: _share(row.unrelated_flips, row.unrelated_n), of="estimate.unrelated.flips"
-    )
+    unrelated_flips: int = column("flips D-", _flips("unrelated"), of="estimate.unrelated.flips")
     unrelated_n: int = column(of="estimate.unrelated.n")
     strength: float = column(
-        "strength",
-        lambda row: f"{row.strength:.3f} [{two_decimals(row.lower)}, {two_decimals(row.upper)}]",
-        of="estimate.strength",
+        "strength", "{0.strength:.3f} [{0.lower:.2f}, {0.upper:.2f}]".format, of="estimate.strength"
     )
     """Ê: the larger of the two flip rates."""
     lower: float
@@ -161,11 +158,7 @@ class RuleRow:
     records: int | None
     positives: int | None
     """The held-out records, and those of them that flip."""
-    free_form_trees: float | None = column(
-        "free-form trees",
-        lambda row: "–" if row.free_form_trees is None else short(row.free_form_trees),
-        of="trees.mcc",
-    )
+    free_form_trees: float | None = column("free-form trees", _mcc("free_form_trees"), of="trees.mcc")
     """MCC of trees of any form over the same columns, on the same records."""
     coverage: float | None = column(
         "coverage",
@@ -175,15 +168,10 @@ class RuleRow:
     """Share of the held-out records on which an anchored rule fires; None for other families."""
     hq_t: bool
     hq_f: bool = column(
-        "high quality",
-        lambda row: ", ".join(["HQ-T"] * row.hq_t + ["HQ-F"] * row.hq_f) or "–",
+        "high quality", lambda row: ", ".join(["HQ-T"] * row.hq_t + ["HQ-F"] * row.hq_f) or "–"
     )
     """Whether an anchored rule is of high quality on held-out records, and as learned on all."""
-    full_mcc: float | None = column(
-        "full-fit MCC",
-        lambda row: "–" if row.full_mcc is None else short(row.full_mcc),
-        of="anchored.full.mcc",
-    )
+    full_mcc: float | None = column("full-fit MCC", _mcc("full_mcc"), of="anchored.full.mcc")
     """Of an anchored rule learned on all records, on these."""
     checked: str = column("checked")
     """When it can be checked; empty without a rule."""
@@ -372,11 +360,6 @@ def certificate_rows(run: Run) -> tuple[CertificateRow, ...]:
     )
 
 
-def claim_rows(run: Run) -> list[ClaimRow]:
-    """A row a registered claim, in the order registered."""
-    return [row_of(ClaimRow, one) for one in run.told.hypotheses.values()]
-
-
 def candidate_rows(run: Run, asked: Regime | None = None) -> Iterator[CandidateRow]:
     """A row a unit, the largest |EAP-IG| first; in the order of channels where nothing read the scores."""
     found = {
@@ -428,7 +411,7 @@ KINDS: Mapping[str, tuple[type, Callable[[Run], Iterable[Any]]]] = {
     "predictions": (PredictionRow, lambda run: prediction_rows(findings_of(run))),
     "tree": (TreeRow, tree_rows),
     "certificates": (CertificateRow, certificate_rows),
-    "claims": (ClaimRow, claim_rows),
+    "claims": (ClaimRow, lambda run: [row_of(ClaimRow, one) for one in run.told.hypotheses.values()]),
     "candidates": (CandidateRow, candidate_rows),
     "slices": (SliceRow, slice_rows),
 }

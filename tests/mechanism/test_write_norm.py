@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from toy_behaviour import toy
+from write_norm import write_norms
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.mechanism.write_norm import write_norms
 from mecharule_ops.types import Basis
 
 NORMALISED = ("gemma2", "gemma3_text")

@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.facts.flips import stronger_slice, unit_flips
-from mecharule_ops.facts.rules import LONGEST_RULE, clipped, family_words, predicts, score_words
+from mecharule_ops.facts.rules import LONGEST_RULE, clipped, family_words, predicts
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
@@ -42,9 +42,10 @@ from mecharule_ops.pages import (
 from mecharule_ops.pages.absence import negative, suggestions
 from mecharule_ops.pages.as_text import text_of
 from mecharule_ops.pages.content import document
+from mecharule_ops.pages.document import Table
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import figures, icicle
-from mecharule_ops.pages.rows import rule_rows
+from mecharule_ops.pages.rows import RuleRow, rule_rows
 from mecharule_ops.plain_text import plain
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
@@ -384,8 +385,15 @@ def test_small_held_out_samples_have_no_interval_and_show_no_rule() -> None:
     few = anchored("a20.h8", "b >= 50", 0.92, 20, 12)
     lopsided = anchored("a20.h8", "b >= 50", 0.9, 400, 398)
     many = anchored("a20.h8", "b >= 50", 0.92, 84, 40)
-    assert score_words(few.held_out) == ".92 (n 20, 12 flips)"
-    assert score_words(many.held_out) == ".92 [.78, .98] (n 84, 40 flips)"
+    table = Table.of_rows(RuleRow, rule_rows(only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(few,))))
+    assert dict(zip(table.header, table.rows[0], strict=True))["held-out MCC"] == ".92 (n 20, 12 flips)"
+    table = Table.of_rows(
+        RuleRow, rule_rows(only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(many,)))
+    )
+    assert (
+        dict(zip(table.header, table.rows[0], strict=True))["held-out MCC"]
+        == ".92 [.78, .98] (n 84, 40 flips)"
+    )
     assert predicts(few) is predicts(lopsided) is None
     assert predicts(many) is not None
 
