@@ -209,7 +209,7 @@ def _told(
     head = (
         f"Shown on held-out records: {unit} flips more often where {' and where '.join(one.words for one in shown)}"
         if shown
-        else f"Nothing is shown of when {unit} flips: none of {plural(len(screened), 'claim')} held by a difference of "
+        else f"Of {plural(len(screened), 'claim')} of when {unit} flips none held by a difference of "
         f"{percent(THRESHOLD)} on held-out records"
     )
     value = [one.condition for one in shown]

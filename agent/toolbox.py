@@ -21,6 +21,7 @@ from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, UsageError
 from tools.arguments import Arguments
 from tools.registry import TOOLS, Tell, ToolResult, call, price_of
+from tools.runs import BEGUN
 
 if TYPE_CHECKING:
     from tools._ablations import Quoted
@@ -92,6 +93,8 @@ class Toolbox:
                 raise UsageError(
                     f"expected a run, unit, layer, task or certificate by its name, got {value!r}"
                 )
+        if name == "runs" and (stop := given.get("stop")) not in (None, *BEGUN):
+            raise UsageError(f"expected a run that was begun from here, {stop} is a person's to stop")
         return TOOLS[name].arguments.about(self._run, given)
 
     def _calling(self, name: str) -> Any:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 RUNNING = "running"
 _JOBS: list[subprocess.Popen[bytes]] = []
 """Those begun by this process and at work when last looked at."""
+BEGUN: set[str] = set()
+"""The ids of the runs that this process began as jobs: those that a model may stop."""
 
 
 def runs(given: RunsArguments, tell: Tell) -> ToolResult:
@@ -112,6 +114,7 @@ def start_job(words: Sequence[str]) -> str:
             has_ended = job.poll() is not None
     if "run" not in first:
         raise UsageError(first.get("error") or f"the run did not begin, exit code {job.returncode}")
+    BEGUN.add(first["run"])
     return first["run"]
 
 

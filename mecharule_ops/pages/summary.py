@@ -189,7 +189,7 @@ def _searched(outcome: SearchOutcome) -> str:
 
 def _rules(findings: Findings, outcome: SearchOutcome) -> str:
     shown = [rule for rule in outcome.anchored if predicts(rule) is not None]
-    said = "a rule that predicts which held-out records flip better than chance"
+    said = "an anchored rule that predicts which held-out records flip better than chance"
     if not shown:
         return f"No localized unit has {said}."
     good = sum(findings.is_hq_t(rule) for rule in shown)

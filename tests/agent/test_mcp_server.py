@@ -19,10 +19,12 @@ from agent.prose import MARK
 from agent.toolbox import Toolbox
 from agent.verbs.options import VERBS
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Neuron
 from tools._ablations import Quoted
 from tools.registry import TOOLS
+from tools.result import of_facts
 
 APP = Path(__file__).parents[2] / "app.py"
 OWN = {"run", "runs", "check_prose"}
@@ -185,3 +187,14 @@ def test_without_the_extra_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert app.main(["mcp"]) == 2
     assert "mecharule[mcp]" in capsys.readouterr().err
+
+
+def test_a_model_stops_what_was_begun_from_here_and_no_run_of_a_person(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    toolbox = Toolbox("b00d")
+    monkeypatch.setattr("tools.runs._stopped", lambda run: of_facts([fact(f"stopped {run}", "run:f26e")]))
+    with pytest.raises(UsageError, match="f26e is a person's to stop"):
+        toolbox.call("runs", {"stop": "f26e"})
+    monkeypatch.setattr("agent.toolbox.BEGUN", {"f26e"})
+    assert "stopped f26e" in toolbox.call("runs", {"stop": "f26e"}).text

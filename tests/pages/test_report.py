@@ -171,7 +171,8 @@ def test_summary_comes_first_and_says_asked_found_and_how_sure() -> None:
     assert "found 3/4 (75 %, at least 24 %) of the τ-agonists that testing every unit alone finds" in head
     assert "17,160 units were never tested alone, so what the search missed is not bounded" in head
     assert (
-        "2 localized units have a rule that predicts which held-out records flip better than chance" in head
+        "2 localized units have an anchored rule that predicts which held-out records flip better than chance"
+        in head
     )
 
 
