@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mecharule_ops.pages.document import Table
+from dataclasses import dataclass
+
+from mecharule_ops.pages.document import Table, column
 from mecharule_ops.plain_text import last_line, plain
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate
@@ -12,6 +14,20 @@ from tools._conditions import records_among
 from tools._tables import shown
 from tools.arguments import RecordsArguments
 from tools.result import Priced, Tell
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRow:
+    """One record and what ablating the unit does to it."""
+
+    record: str = column("record", side="r")
+    prompt: str = column("prompt")
+    answer: str = column("answer")
+    without: str | None = column("without the unit")
+    """Its answer then; None where no certificate holds it."""
+    flips: bool = column("flips")
+    lead: float = column("lead")
+    """The least of its tokens, in logits."""
 
 
 def records(run: Run, given: RecordsArguments, tell: Tell) -> Priced:
@@ -31,12 +47,11 @@ def records(run: Run, given: RecordsArguments, tell: Tell) -> Priced:
     for position, flipped in zip(positions.tolist(), flips, strict=True):
         record = run.observed.records[position]
         example = record.example
-        texts = last_line(example.prompt), plain(record.completion), after.get(example.id, "–")
+        texts = last_line(example.prompt), plain(record.completion), after.get(example.id)
         said = ("(concealed)",) * 3 if run.task.concealed else texts
         if given.flips in ("any", "yes" if flipped else "no"):
-            rows.append((str(example.id), *said, "yes" if flipped else "no", f"{record.margin:.2f}"))
-    header = ("record", "prompt", "answer", f"without {unit}", "flips", "lead")
+            rows.append(RecordRow(str(example.id), *said, flips=flipped, lead=record.margin))
     title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) of run {run.id}"
-    if any(row[3] == "–" for row in rows):
+    if any(row.without is None for row in rows):
         title += f"; –: no certificate holds the answer without {unit} (`mecharule ablate {run.id} {unit}` writes one)"
-    return shown(title, Table(header=header, rows=tuple(rows), align="rlllcr", notes=()), given, run=run.id)
+    return shown(title, Table.of_rows(RecordRow, rows), given, run=run.id)

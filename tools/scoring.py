@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
-from mecharule_ops.pages.document import Table
+from mecharule_ops.pages.document import Table, column, row_of
 from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
@@ -33,6 +33,16 @@ class _Target:
     words: str
     positions: Int[np.ndarray, " record"]
     holds: Bool[np.ndarray, " record"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClauseRow:
+    """One clause that RuleSHAP ranked."""
+
+    clause: str = column("clause")
+    mcc: float = column("train MCC", "{0.mcc:.3f}".format)
+    coverage: float = column("coverage")
+    importance: float = column("importance", "{0.importance:+.3f}".format)
 
 
 def _target(run: Run, given: TargetArguments) -> Generator[int, None, _Target]:
@@ -110,11 +120,9 @@ def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
     rule = learned.status.value if learned.rule is None else str(learned.rule)
     train = None if learned.train is None else learned.train.mcc
     said = f"rule of {target.words} in run {run.id}: {rule}{'' if train is None else f' (train MCC {train:.2f})'}"
-    rows = tuple(
-        (str(ranked.clause), f"{ranked.mcc:.3f}", f"{ranked.coverage:.2f}", f"{ranked.importance:+.3f}")
-        for ranked in learned.clauses
+    best = Table.of_rows(
+        ClauseRow, [row_of(ClauseRow, ranked, clause=str(ranked.clause)) for ranked in learned.clauses]
     )
-    best = Table(header=("clause", "train MCC", "coverage", "importance"), rows=rows, align="lrrr")
     result = shown(said, best, given, key=f"{target.key}.clauses", run=run.id)
     value = {"rule": None if learned.rule is None else rule, "train_mcc": train, "records": len(positions)}
     first = fact(f"The {said}", f"run:{run.id}", unit=given.unit, key=f"{target.key}.extracted", value=value)

@@ -96,6 +96,8 @@ def _printed(value: object) -> str:
 
     if isinstance(value, float):
         return two_decimals(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else "–" if value is None else str(value)
 
 

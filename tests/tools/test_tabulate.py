@@ -146,4 +146,4 @@ def test_records_are_those_of_the_unit_with_what_it_does(copied_run: Path, units
     )
     all_cell = _given(copied_run, unit)[f"unit.{unit}.train.all"]
     assert (len(flipped), len(every)) == (all_cell["flips"], all_cell["n"])  # type: ignore[arg-type]
-    assert {row["flips"] for row in flipped} == {"yes"}  # type: ignore[attr-defined]
+    assert {row["flips"] for row in flipped} == {True}  # type: ignore[attr-defined]
