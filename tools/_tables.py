@@ -48,6 +48,7 @@ def shown(
     return ToolResult(
         data={**data, "rows": rows, "rows_in_all": len(table.rows), "truncated": left_out > 0},
         text=_formatted(title, cut, given, note if left_out else "", under),
+        table=cut,
         facts=tuple(_facts(key, cells, rows, len(table.rows), data.get("run"))),
     )
 

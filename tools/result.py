@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, keyed
+
+if TYPE_CHECKING:
+    from mecharule_ops.pages.document import Table
 
 Tell = Callable[[str], None]
 """Is told one line at a time what a tool is doing; narration, never data."""
@@ -26,6 +30,8 @@ class ToolResult:
     exit_code: int = 0
     facts: tuple[Fact, ...] = ()
     """What an answer may say of it, each sentence with its sources."""
+    table: Table | None = None
+    """Rows as printed, where the text is a table."""
 
     @property
     def as_json(self) -> dict[str, object]:

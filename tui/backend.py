@@ -77,11 +77,17 @@ class Backend:
         config = make_config(**settings)
         return config.model_copy(update={"task": findable(config.task)})
 
-    def start(self, config: RunConfig, session: Session) -> None:
-        """A new run to its end; its price is put to the person."""
+    def price(self, config: RunConfig) -> str:
+        """What could go wrong and what a run costs at most, as `run --dry-run` says it."""
         from agent.verbs import runner
 
-        runner.start(config, session.show, session.approve, session.should_stop)
+        return runner.plan(config).text.partition("\n\nSettings:")[0]
+
+    def start(self, config: RunConfig, session: Session) -> None:
+        """A new run to its end, whose price was agreed to."""
+        from agent.verbs import runner
+
+        runner.start(config, session.show, runner.agreed, session.should_stop)
         self.conclude(session)
 
     def demo(self, session: Session) -> None:

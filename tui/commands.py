@@ -17,11 +17,11 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
 
-EVERYWHERE = frozenset({"home", "new", "run", "replay", "compare", "ledger"})
+EVERYWHERE = frozenset({"home", "new", "run", "replay", "reading"})
 _HOME, _NEW, _RUN, _REPLAY = (frozenset({name}) for name in ("home", "new", "run", "replay"))
 _VIEWS = _RUN | _REPLAY
-_TABLES = _VIEWS | {"compare", "ledger"}
-_LISTS = _TABLES | _HOME
+_READ = frozenset({"reading"})
+_LISTS = _VIEWS | _READ | _HOME
 _SAID = {
     "right_square_bracket": "]",
     "left_square_bracket": "[",
@@ -83,13 +83,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("open", "open the run under the cursor", "o", _HOME),
     Command("resume", "continue this run from its checkpoint", "ctrl+r", _HOME | _RUN),
     Command("mark", "mark the run to be compared", "space", _HOME),
-    Command("compare-runs", "compare two marked runs, or the regimes of this one", "c", _HOME | _RUN),
-    Command("refresh", "read the list of runs again", "r", _HOME),
-    Command("start", "start the run as set up here", "ctrl+s", _NEW, first=True),
+    Command("compare-runs", "compare two marked runs", "c", _HOME),
+    Command("refresh", "read again", "r", _HOME | _READ),
+    Command("start", "ask the price of the run as set up here, then start it", "ctrl+s", _NEW, first=True),
+    Command("more", "show or hide the other settings", "ctrl+o", _NEW, first=True),
     Command("pane-map", "go to the map of the model", "1", _VIEWS),
     Command("pane-found", "go to what was found, or the card", "2", _VIEWS),
     Command("pane-tree", "go to the tree of the search", "3", _VIEWS),
-    Command("pane-rules", "go to the rules table", "4", _VIEWS),
+    Command("rules", "read the rules", "4", _VIEWS),
     Command("pane-chat", "go to the log and ask", "5,f2,ctrl+l", _RUN),
     Command("card", "open the card of the unit under the cursor", "enter", _VIEWS),
     Command("down", "move down", "j", _LISTS),
@@ -101,16 +102,16 @@ COMMANDS: tuple[Command, ...] = (
     Command("previous-layer", "show the kind of unit or direction before", "left_square_bracket", _VIEWS),
     Command("follow", "follow the search again, wherever it is", "f", _VIEWS),
     Command("freeze", "freeze or release the view; the work goes on", "p", _RUN),
-    Command("search", "find a unit in the tree, filter the rules", "slash", _VIEWS, takes="TEXT"),
-    Command("sort", "sort the rules by the next column", "s", _VIEWS),
+    Command("search", "find a unit in the tree", "slash", _VIEWS, takes="TEXT"),
     Command("maximise", "give the focused pane the whole screen, or take it back", "z", _VIEWS),
-    Command("copy", "copy the line or card; a file has it too", "y", _TABLES),
-    Command("save", "write the table to files, and say where", "e", _TABLES),
+    Command("copy", "copy the line or card; a file has it too", "y", _VIEWS | _READ),
+    Command("save", "write what is read here to files, and say where", "e", _READ),
     Command("report", "write the HTML report and open it", "o", _RUN),
+    Command("read", "read what a tool says: show, gates, compare and others", "x", _RUN, takes="LINE"),
     Command("why-unit", "ask why the unit under the cursor flips", "w", _RUN),
     Command("verify-unit", "verify the certificate of this unit", "v", _RUN),
     Command("tool-output", "show or hide what tools printed", "ctrl+o", _RUN, first=True),
-    Command("ledger", "read the hypothesis ledger: what was predicted, and what came out", "h", _VIEWS),
+    Command("ledger", "read the ledger: what was claimed before its test, and what came out", "h", _VIEWS),
     Command(
         "investigate",
         "register claims of when a unit flips and decide them on held-out records",

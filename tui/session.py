@@ -17,8 +17,6 @@ from mecharule_ops.events import (
     AgonistFound,
     CertificateWritten,
     Event,
-    HypothesisDecided,
-    HypothesisRegistered,
     LlmMessage,
     NodeTested,
     Notice,
@@ -38,7 +36,7 @@ from tui.words import Activity
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
-    from mecharule_ops.findings.records import Findings, Unit
+    from mecharule_ops.findings.records import Findings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +78,7 @@ class Session:
         self.activity = Activity.READING
         self.failure = ""
         """One line on why the work failed."""
-        self.question: Price | str | None = None
+        self.question: Price | None = None
         """The price that waits for a yes or no."""
         self.findings: Findings | None = None
         self.headline = ""
@@ -152,8 +150,8 @@ class Session:
     def should_stop(self) -> bool:
         return self._stop.is_set()
 
-    def approve(self, price: Price | str) -> bool:
-        """Wait until the person has answered a price, or a sentence that says one; a stop is a no."""
+    def approve(self, price: Price) -> bool:
+        """Wait until the person has answered the price of a run that is resumed; a stop is a no."""
         self._answered.clear()
         self.question = price
         while not self._answered.wait(0.1):
@@ -185,12 +183,6 @@ class Session:
             self.show(event)
 
     # Called on the screen's thread --------------------------------------------------------------------
-
-    def learn(self, told: Iterable[Event]) -> None:
-        """Take up the claims that the file of a run at rest tells, whoever registered or decided them."""
-        for event in told:
-            if isinstance(event, HypothesisRegistered | HypothesisDecided):
-                self.state = self.state.apply(event)
 
     def answer(self, yes: bool) -> None:
         """Answer the price."""
@@ -227,13 +219,6 @@ def ranked(state: RunState) -> list[AgonistFound]:
         return -judged.lower if judged and judged.rank else 0.0, Neuron.parse(agonist.neuron), -agonist.regime
 
     return sorted(found, key=order)
-
-
-def known_unit(findings: Findings | None, regime: int, name: str) -> Unit | None:
-    """What the findings hold of a unit; None before the run has ended."""
-    from mecharule_ops.types import Neuron, Regime
-
-    return findings.unit(Neuron.parse(name), Regime(regime)) if findings else None
 
 
 def narrated(event: Event) -> Entry | None:

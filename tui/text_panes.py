@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Static
 
-from mecharule_ops.plain_text import plain
 from tui.words import said
 
-RULES_HELP = (
-    "One line a rule that predicts when ablating a unit flips the answer: by what it may read (input, clean run, "
-    "mechanism), then the anchored one. MCC was scored once on held-out records, which fitted nothing and decide, "
-    "corrected over all learned rules of the run (Holm), which are shown; `mecharule show --table rules` lists all. "
-    "trees is that of free-form trees over the same columns. s sorts by the next column, / filters, y copies a line, e "
-    "writes what is shown as CSV and Markdown."
-)
-RUNS_HELP = (
-    "Stored runs, the one that ended last first. Enter opens one, ^R continues one that was stopped, Space "
-    "marks two to be compared with c."
-)
+WIDEST = 44
+"""Columns of a cell; who shows a table shows the rest of a longer one elsewhere."""
 
 
 class ReadingPane(VerticalScroll, can_focus=True):
@@ -49,42 +38,38 @@ class ReadingPane(VerticalScroll, can_focus=True):
 
 
 class TextTable(DataTable):
-    """Rows of plain texts that know no markup; their owner sorts and filters them."""
+    """Rows of plain texts that know no markup."""
 
-    def __init__(self, header: Sequence[str], help: str, *, id: str) -> None:
-        super().__init__(id=id, cursor_type="row", zebra_stripes=False)
-        self.header = tuple(header)
+    def __init__(self, help: str, *, id: str) -> None:
+        super().__init__(id=id, cursor_type="row")
         self.about = help
         self.shown: tuple[tuple[str, ...], ...] | None = None
 
-    def on_mount(self) -> None:
-        for title in self.header:
-            self.add_column(said(title))
-
-    def show(self, rows: Sequence[tuple[str, ...]]) -> None:
+    def show(self, header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
         """Put these rows in place of the old ones; the cursor stays on its first cell, else its place."""
-        rows = tuple(rows)
-        if rows == self.shown:
+        table = tuple(header), *rows
+        if table == self.shown:
             return
         current, place = self.selected, self.cursor_row
-        self.shown = rows
-        self.clear()
-        self._fit(rows)
+        self.shown = table
+        self.clear(columns=True)
+        for column in zip(*table, strict=True):
+            width = min(WIDEST, max(said(cell).cell_len for cell in column))
+            self.add_column(said(column[0]), width=width)
         for row in rows:
-            self.add_row(*(said(cell) for cell in row))
+            cells = [said(cell) for cell in row]
+            for cell in cells:
+                cell.truncate(WIDEST, overflow="ellipsis")
+            self.add_row(*cells)
         names = [row[0] for row in rows]
         found = current is not None and current[0] in names
         self.move_cursor(row=names.index(current[0]) if current and found else place)
 
-    def _fit(self, rows: Sequence[tuple[str, ...]]) -> None:
-        """Make every column as wide as its widest cell before rows are drawn."""
-        for column, cells in zip(self.ordered_columns, zip(self.header, *rows, strict=True), strict=True):
-            column.width, column.auto_width = max(cell_len(plain(cell)) for cell in cells), False
-
     @property
     def selected(self) -> tuple[str, ...] | None:
         """The cells under the cursor; None in an empty table."""
-        return self.shown[self.cursor_row] if self.shown and self.cursor_row < len(self.shown) else None
+        rows = self.shown[1:] if self.shown else ()
+        return rows[self.cursor_row] if self.cursor_row < len(rows) else None
 
     def move(self, lines: int) -> None:
         """Move the cursor."""

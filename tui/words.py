@@ -43,17 +43,6 @@ NOT_RULED_OUT = Look(word="not ruled out", glyph="◦", style="dim")
 ASKED = Look(word="asked", glyph="◌", style="bold")
 
 
-PREDICTION_LOOKS = {
-    "open": Look(word="OPEN", glyph="◌", style="bold"),
-    "supported": Look(word="SUPPORTED", glyph="✓", style="bold green"),
-    "refuted": Look(word="REFUTED", glyph="✗", style="bold red"),
-    "weaker": Look(word="WEAKER", glyph="○", style="dim"),
-    "underpowered": Look(word="UNDERPOWERED", glyph="◐", style="yellow"),
-    "undecided": Look(word="UNDECIDED", glyph="◐", style="yellow"),
-}
-"""How the state of a prediction is said; only the rivals of an investigation are `weaker`."""
-
-
 def said(text: str, style: str = "") -> Text:
     """A line of text exactly as written, less control characters."""
     return Text(plain(text), style=style, no_wrap=False)
@@ -66,21 +55,6 @@ def look_of(node: NodeView, thresholds: Thresholds, judged: UnitJudged | None) -
             return JUDGED[judged.certainty]
         return REACHES if thresholds.reached_by(node.strength) else NOT_RULED_OUT
     return {"split": OPENED, "pruned": RULED_OUT, "dropped": RULED_OUT}.get(node.verdict or "", ASKED)
-
-
-def rate(value: float | None) -> str:
-    """`.44`, `1.0`, `–` for None or NaN: two decimals without the leading zero."""
-    if value is None or value != value:
-        return "–"
-    shown = f"{abs(value):.2f}"
-    sign = "-" if value < 0 and shown != "0.00" else ""
-    return sign + (shown[1:] if shown.startswith("0") else "1.0" if shown == "1.00" else shown)
-
-
-def signed_rate(value: float | None) -> str:
-    """`+.39`, `-.05`."""
-    text = rate(value)
-    return text if text.startswith(("-", "–")) else f"+{text}"
 
 
 SPINNER = "⠋⠙⠴⠦"

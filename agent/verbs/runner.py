@@ -148,7 +148,7 @@ def _what_it_takes(config: RunConfig) -> Iterator[str]:
     """When the time is known, and what the last run of the model and bases took, in sentences a line each."""
     yield (
         f"A group ablation is one try: some units off together, on up to {2 * config.slice_size} prompts (an "
-        "example-forward is one of them). Nothing was searched; the run asks once more before it is (--yes agrees)."
+        "example-forward is one of them). Nothing was searched; a yes begins it (--yes agrees beforehand)."
     )
     for earlier in _finished_findings():
         searched = {search.intervention.basis for search in earlier.searches if not search.nothing_searched}

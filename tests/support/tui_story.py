@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from mecharule_ops.events import (
     StageStarted,
     UnitJudged,
 )
+from mecharule_ops.pages.document import Table
+from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_directory import RunSummary
 from tools.registry import ToolResult
 from tui.backend import Backend, Listener
@@ -232,11 +235,10 @@ class FakeBackend(Backend):
         self.asked: list[str] = []
         self.called: list[tuple[str, str | None]] = []
         self.started_with: Mapping[str, object] | None = None
-        self.concealed = False
+        self.asks_again = False
+        """Whether a run that is resumed was never agreed to."""
         self.inquiries: list[str] = []
         """Questions that were investigated."""
-        self.registers: tuple[Event, ...] = ()
-        """What an investigation tells the run's file."""
         self.later: list[Event] = []
         """What was told to the run's file after the run."""
 
@@ -270,13 +272,18 @@ class FakeBackend(Backend):
     def demo(self, session: Session) -> None:
         self._tell(session, 0)
 
+    def price(self, config: Any) -> str:
+        return "m1 1→0  between 105 and 513 group ablations, about 6 min"
+
     def start(self, config: Any, session: Session) -> None:
         self.started_with = config.model_dump()
-        if any(isinstance(event, Price) and not session.approve(event) for event in self.told):
-            raise UsageError("expected a yes to the price; nothing slow was started")
         self._tell(session, 0)
 
     def resume(self, run: str, session: Session) -> None:
+        if self.asks_again and not session.approve(
+            Price(evaluations=1840, example_forwards=9, seconds=362.0)
+        ):
+            raise UsageError("expected a yes to the price; nothing slow was started")
         self.pause_at = None
         session.show(Notice(text=f"{self.stored} events were on file"))
         self._tell(session, 0)
@@ -301,7 +308,6 @@ class FakeBackend(Backend):
         if "flip" not in question:
             raise UsageError(f"expected a question about when a unit flips; got {question!r}")
         self.inquiries.append(question)
-        self.later += self.registers
         tell("price: nothing, it is stored")
         return ToolResult(text="Shown on held-out records: m1.17 flips more often where a < b.")
 
@@ -312,7 +318,14 @@ class FakeBackend(Backend):
 
     def call(self, line: str, run: str | None, tell: Callable[[str], None]) -> ToolResult:
         self.called.append((line, run))
-        if not line.startswith(("why ", "verify ", "export")):
+        if line.startswith(("show --table", "compare")):
+            rows = [
+                (one.registered.hypothesis, one.state, one.registered.statement)
+                for one in reduce(RunState.apply, self.events(str(run)), RunState()).hypotheses.values()
+            ]
+            table = Table(header=("hypothesis", "state", "claim"), rows=tuple(rows), align="lll")
+            return ToolResult(table=table, text=f"{line} of run {run}")
+        if not line.startswith(("why ", "verify ", "flip ", "gates")):
             raise UsageError(f"expected a command of: why, verify; got /{line.split()[0]}")
         tell("loading the model")
         return ToolResult(text=f"result of {line}\nD+ 28/64  D- 3/64  [c:7f3a]")

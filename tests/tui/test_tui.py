@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -17,20 +18,18 @@ from findings_fixture import FINDINGS
 from textual.messages import ExitApp
 from textual.widgets import Input
 from tui_driving import Driver, drive
-from tui_story import HOSTILE, RULE, FakeBackend, big_search, ledger_events, story
+from tui_story import HOSTILE, FakeBackend, big_search, ledger_events, story
 
 from agent.consent import Priced
-from mecharule_ops.events import HypothesisRegistered
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from tools.registry import ToolResult
-from tui.backend import Listener
+from tui.backend import Backend, Listener
 from tui.chat_pane import ChatPane
 from tui.screens.common import HelpPopup, PricePopup
-from tui.screens.compare_screen import CompareScreen
 from tui.screens.home_screen import HomeScreen
-from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.new_run import FieldLine, NewRunScreen
+from tui.screens.reading import ReadingScreen
 from tui.screens.replay_screen import VERDICTS, ReplayScreen
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
@@ -40,7 +39,7 @@ from tui.words import Activity
 
 
 def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
-    """Demo, watch the tree, open an agonist, ask why, verify, save, stop, resume, quit."""
+    """Demo, watch the tree, open an agonist, ask why, verify, stop, resume, quit."""
     backend = FakeBackend(tmp_path)
     backend.pause_at = 20
     backend.go_on.clear()
@@ -59,9 +58,7 @@ def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
         await user.sees("Ablating it breaks 28/64 [c:7f3a]", "Predicted by [INST] rule.")
         await user.type("/verify 7f3a")
         await user.sees("result of verify 7f3a")
-        await user.press("escape", "e")
-        assert (tmp_path / "out" / "0c1f-rules.csv").is_file()
-        await user.press("escape", "escape")
+        await user.press("escape", "escape", "escape")
         assert "press Esc again to stop the search" in user.app.told[-1]
         assert user.run.session.activity is Activity.WORKING
         await user.press("escape")
@@ -152,29 +149,28 @@ def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
         await user.press("space", "down", "space")
         await user.sees("0c1f *", "9e2b *")
         await user.press("c")
-        await user.until(lambda: isinstance(user.app.screen, CompareScreen), "the comparison")
-        await user.sees("run 0c1f: 12 localized", "shared 12", "Jaccard 1.0", "m1.17")
-        await user.press("y")
-        copied = next((tmp_path / "out").glob("copied-*")).read_text()
-        assert copied.split("\t")[0] == "m0.17"
-        await user.press("e", "escape", "enter")
+        await user.until(lambda: isinstance(user.app.screen, ReadingScreen), "the comparison")
+        await user.sees("compare 0c1f of run 9e2b")
+        await user.press("escape", "enter")
         await user.sees("DONE", "9e2b  arithmetic")
         assert isinstance(user.app.screen, RunScreen)
         await user.press("escape")
         await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
 
     drive(FakeBackend(tmp_path), script)
-    assert (tmp_path / "out" / "comparison.md").read_text().startswith("| unit | flips |")
 
 
-def test_new_run_is_a_form_of_every_setting_and_asks_before_it_starts(tmp_path: Path) -> None:
-    """The form holds every setting of the schema; a wrong one is said; the price waits for a yes or no."""
+def test_new_run_shows_what_people_set_and_asks_its_price_once_before_it_starts(tmp_path: Path) -> None:
+    """The others come after one key; a wrong setting is said; without a yes to the price nothing is started."""
     backend = FakeBackend(tmp_path)
 
     async def script(user: Driver) -> None:
         await user.press("n")
         await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form")
-        await user.sees("A task's name")
+        await user.sees("A task's name", "other settings")
+        assert "epsilon" not in user.text
+        await user.press("ctrl+o")
+        await user.sees("epsilon")
         lines = {line.field.name: line for line in user.app.screen.query(FieldLine)}
         assert set(lines) == set(backend.schema()["properties"])
         lines["tau"].query_one(Input).value = "7"
@@ -184,11 +180,10 @@ def test_new_run_is_a_form_of_every_setting_and_asks_before_it_starts(tmp_path: 
         lines["regimes"].query_one(Input).value = "1"
         await user.press("ctrl+s")
         await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price")
-        await user.sees("At most 1,840 group ablations", "6:02")
+        await user.sees("Start?  y yes   n no", "between 105 and 513 group ablations, about 6 min")
         await user.press("n")
-        await user.sees("failed: expected a yes to the price")
-        await user.press("escape", "n")
         await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form again")
+        assert backend.started_with is None
         await user.press("ctrl+s")
         await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price again")
         await user.press("y")
@@ -197,6 +192,24 @@ def test_new_run_is_a_form_of_every_setting_and_asks_before_it_starts(tmp_path: 
     drive(backend, script)
     assert backend.started_with is not None
     assert backend.started_with["model"] == "arith-tiny"
+
+
+def test_a_price_never_agreed_to_is_asked_when_the_run_is_resumed(tmp_path: Path) -> None:
+    """A run that was stopped before its price was answered starts nothing slow without a yes."""
+    backend = FakeBackend(tmp_path)
+    backend.asks_again = True
+
+    async def script(user: Driver) -> None:
+        for key, said in (("n", "failed: expected a yes to the price"), ("y", "DONE")):
+            await user.sees("interrupted")
+            await user.press("ctrl+r")
+            await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price")
+            await user.sees("At most 1,840 group ablations", "6:02")
+            await user.press(key)
+            await user.sees(said)
+            await user.press("escape")
+
+    drive(backend, script)
 
 
 def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> None:
@@ -300,39 +313,65 @@ def test_directions_are_turned_by_brackets(tmp_path: Path) -> None:
     drive(FakeBackend(tmp_path), script)
 
 
-def test_rules_are_sorted_filtered_copied_and_saved(tmp_path: Path) -> None:
-    """`s` sorts, `/` filters, `y` copies the line, `e` writes what is shown; hostile text is shown as text."""
+def test_what_a_tool_says_is_read_copied_and_saved(tmp_path: Path) -> None:
+    """Rules, claims, any other tool: a table with the row under the cursor in full, or a text; an error is the text."""
+    backend = FakeBackend(tmp_path)
 
     async def script(user: Driver) -> None:
         await user.press("d")
         await user.sees("DONE")
-        await user.press("4", "z")
-        table = user.run.query_one("#rules", TextTable)
-        await user.sees(RULE, plain(HOSTILE))
-        await user.press("z")
-        for _ in range(2):
-            await user.press("j")
-            unit = f"{table.selected[0]}  {table.selected[1]}"
-            await user.until(
-                lambda unit=unit: unit in user.run.query_one("#found", ReadingPane).text.plain, unit
-            )
-        await user.press("z", "s", "s")
-        assert [row[0] for row in table.shown[:2]] == ["m1.17", "m2.17"]
-        await user.press("slash")
-        await user.type("b >= 100")
-        assert table.shown is not None
-        assert [row[0] for row in table.shown] == ["m1.17"]
+        await user.press("4")
+        await user.sees("show --table rules --limit 10000 of run 0c1f")
+        assert isinstance(user.app.screen, ReadingScreen)
+        await user.press("escape", "h")
+        await user.sees("show --table claims --limit 10000 of run 0c1f", "state  supported")
+        await user.press("j")
+        await user.sees("state  refuted", plain(HOSTILE))
         await user.press("y", "e")
+        backend.later += ledger_events("ab")
+        await user.press("r", "G")
+        await user.sees("hypothesis  abc0de0003", "state  open")
+        await user.press("escape", "x")
+        await user.type("gates")
+        await user.sees("result of gates", "D+ 28/64")
+        await user.press("e", "escape", "x")
+        await user.type("nonsense")
+        await user.sees("expected a command of: why, verify; got /nonsense")
+        await user.press("escape")
+        assert isinstance(user.app.screen, RunScreen)
 
-    app = drive(FakeBackend(tmp_path), script)
-    assert (
-        (tmp_path / "out" / "copied-0c1f-rules.txt")
-        .read_text()
-        .startswith("m1.17\t1→0\t.27\t.44\t.78\t–\tanchored\t\t" + RULE)
-    )
-    rows = list(csv.reader((tmp_path / "out" / "0c1f-rules.csv").open()))
-    assert [row[0] for row in rows] == ["unit", "m1.17"]
-    assert f"written to {tmp_path / 'out' / '0c1f-rules.md'}" in app.told
+    app = drive(backend, script)
+    out = tmp_path / "out"
+    assert f"claim  {plain(HOSTILE)}" in (out / "copied-reading.txt").read_text()
+    rows = list(csv.reader((out / "0c1f-claims.csv").open()))
+    assert [row[1] for row in rows] == ["state", "supported", "refuted", "open"]
+    assert rows[2][-1] == plain(HOSTILE)
+    assert (out / "0c1f-gates.txt").read_text().startswith("result of gates\n")
+    assert f"written to {out / '0c1f-claims.md'}" in app.told
+
+
+def test_a_stored_run_is_read_by_the_tools(copied_run: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """With the real door: every row of the rules stands in the table, the one under the cursor below in full."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+
+    async def script(user: Driver) -> None:
+        await user.press("enter")
+        await user.sees("DONE")
+        await user.press("4")
+        await user.sees("rules of run")
+        screen = user.app.screen
+        assert isinstance(screen, ReadingScreen)
+        assert len(screen.rows) == screen.query_one(TextTable).row_count > 1
+        await user.press("G")
+        await user.until(lambda: [*screen.rows[-1].values()][-1] in _read(user), "the last rule")
+        await user.press("escape", "h")
+        await user.sees("claims registered in run")
+
+    drive(Backend(), script)
+
+
+def _read(user: Driver) -> str:
+    return user.app.screen.query_one(ReadingPane).text.plain
 
 
 def test_replay_scrubs_forwards_and_back_and_says_why_a_group_was_opened(tmp_path: Path) -> None:
@@ -396,90 +435,30 @@ def test_replay_plays_from_the_beginning_by_verdicts(tmp_path: Path) -> None:
     drive(FakeBackend(tmp_path), script)
 
 
-def test_regimes_of_one_run_are_compared(tmp_path: Path) -> None:
-    """`c` on a run with both regimes sets them side by side."""
-
-    async def script(user: Driver) -> None:
-        await user.press("d")
-        await user.sees("DONE")
-        await user.press("c")
-        await user.sees("1→0: 6 localized · 0→1: 6 localized · shared 6 · Jaccard 1.0", RULE)
-
-    drive(FakeBackend(tmp_path), script)
-
-
-def test_the_ledger_shows_predictions_and_what_came_out(tmp_path: Path) -> None:
-    """`h` opens it; the entry under the cursor is shown in full, copied with `y`, saved with `e`; text stays text."""
-
-    async def script(user: Driver) -> None:
-        await user.press("d")
-        await user.sees("DONE")
-        await user.press("h")
-        await user.until(lambda: isinstance(user.app.screen, LedgerScreen), "the ledger")
-        await user.sees("3 hypotheses: 1 open, 1 supported, 1 refuted", "✓ SUPPORTED  m1.17  3b1d0001")
-        await user.sees("decided by   MCC on the held-out records, at least .70", "grade: held-out")
-        await user.press("j")
-        await user.sees("measured     .12 on 148 records, 31 of them flips", plain(HOSTILE))
-        await user.press("G")
-        await user.sees("◌ OPEN  m0.17", "grade: asserted", "its test has not run")
-        await user.press("k", "g", "y", "e", "f1")
-        await user.sees("cannot be changed since; it is decided once")
-        await user.press("escape", "escape")
-        assert isinstance(user.app.screen, RunScreen)
-
-    drive(FakeBackend(tmp_path), script)
-    assert (tmp_path / "out" / "copied-hypothesis.txt").read_text().startswith("✓ SUPPORTED  m1.17")
-    rows = list(csv.reader((tmp_path / "out" / "ledger.csv").open()))
-    assert [row[1] for row in rows[1:]] == ["✓ SUPPORTED", "✗ REFUTED", "◌ OPEN"]
-    assert rows[2][-1] == plain(HOSTILE)
-
-
-def test_the_ledger_has_what_was_registered_after_the_run_ended(tmp_path: Path) -> None:
-    """By `i` in the app, and by another process meanwhile."""
+def test_a_prompt_of_ones_own_is_tried_with_the_unit_on_and_off(tmp_path: Path) -> None:
+    """`t` asks for it, in the table or not, and calls `flip` of the unit under the cursor, else of the first shown."""
     backend = FakeBackend(tmp_path)
-    claim, verdict, *_ = ledger_events("ab")
 
     async def script(user: Driver) -> None:
         await user.press("d")
         await user.sees("DONE")
-        backend.registers = (claim,)
-        await user.press("i")
-        await user.sees("Shown on held-out records")
-        await user.press("escape", "h")
-        await user.sees("4 hypotheses: 2 open, 1 supported, 1 refuted")
-        await user.press("escape")
-        backend.later.append(verdict)
-        await user.press("h")
-        await user.sees("4 hypotheses: 1 open, 2 supported, 1 refuted")
+        await user.press("t")
+        await user.sees("A prompt to try with m0.17 on and off")
+        await user.type("The capital of 'Norway' is")
+        await user.sees("result of flip m0.17 --prompt")
+        await user.press("escape", "3", "slash")
+        await user.type("m1.17")
+        await user.press("t")
+        await user.type("1 + 1 =")
+        await user.sees("result of flip m1.17 --prompt '1 + 1 =' --yes")
+        await user.press("escape", "t", "escape")
 
     drive(backend, script)
-
-
-def test_the_ledger_grows_while_the_work_goes_on_and_replay_has_the_ledger_of_its_moment(
-    tmp_path: Path,
-) -> None:
-    """Opened before the first entry it says that there is none; entries come as they are registered."""
-    backend = FakeBackend(tmp_path)
-    registered = next(n for n, event in enumerate(backend.told) if isinstance(event, HypothesisRegistered))
-    backend.pause_at = registered
-    backend.go_on.clear()
-
-    async def script(user: Driver) -> None:
-        await user.press("d")
-        await user.until(backend.waiting.is_set, "the engine to pause")
-        await user.press("h")
-        await user.sees("no hypothesis is registered", "Nothing to read yet.")
-        backend.go_on.set()
-        await user.sees("3 hypotheses: 1 open, 1 supported, 1 refuted")
-        await user.press("escape")
-        await user.sees("DONE")
-        await user.press("r")
-        for _ in range(len(backend.told) - registered - 1):
-            await user.press("left")
-        await user.press("h")
-        await user.sees("1 hypothesis: 1 open", "◌ OPEN  m1.17")
-
-    drive(backend, script)
+    prompts = [shlex.split(line) for line, run in backend.called if run == "0c1f"]
+    assert prompts == [
+        ["flip", "m0.17", "--prompt", "The capital of 'Norway' is", "--yes"],
+        ["flip", "m1.17", "--prompt", "1 + 1 =", "--yes"],
+    ]
 
 
 def test_tables_move_by_letters_on_every_screen_that_has_one(tmp_path: Path) -> None:
@@ -492,11 +471,10 @@ def test_tables_move_by_letters_on_every_screen_that_has_one(tmp_path: Path) -> 
             await user.press(key)
             assert table.cursor_row == row, key
         await user.press("space", "j", "space", "c")
-        await user.until(lambda: isinstance(user.app.screen, CompareScreen), "the comparison")
+        await user.sees("compare 0c1f of run 9e2b")
         table = user.app.screen.query_one(TextTable)
-        await user.until(lambda: table.shown, "the rows")
         await user.press("G")
-        assert table.cursor_row == table.row_count - 1 > 2
+        assert table.cursor_row == table.row_count - 1 == 2
 
     drive(FakeBackend(tmp_path), script)
 
@@ -525,10 +503,10 @@ def test_the_palette_carries_out_commands(tmp_path: Path) -> None:
         await user.press("d")
         await user.sees("DONE")
         await user.press("ctrl+p")
-        await user.press(*"pane-rules")
-        await user.sees("go to the rules table")
+        await user.press(*"ledger")
+        await user.sees("read the ledger")
         await user.press("enter")
-        await user.until(lambda: "rules" in user.run.shown, "the rules")
+        await user.sees("show --table claims")
 
     drive(FakeBackend(tmp_path), script)
 
@@ -541,8 +519,8 @@ def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_p
         await user.press("d")
         await user.sees("DONE")
         await user.press("f2")
-        await user.type("/pane-rules")
-        assert "rules" in user.run.shown
+        await user.type("/pane-map")
+        await user.until(lambda: user.run.here == "map", "the map")
         await user.press("f2")
         await user.type("/nonsense 1")
         await user.sees("expected a command of: why, verify; got /nonsense")
@@ -799,7 +777,7 @@ def test_ascii_and_no_colour_carry_the_same_words(tmp_path: Path, monkeypatch) -
     async def script(user: Driver) -> None:
         await user.press("d")
         await user.sees("DONE", "shown", "not ruled out", "opened", "ruled out")
-        for pane in ("1", "4", "3", "f1"):
+        for pane in ("1", "2", "3", "f1"):
             assert user.text.isascii(), [char for char in user.text if not char.isascii()]
             await user.press(pane)
             await user.pilot.pause(0.1)

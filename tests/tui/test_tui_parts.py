@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 from events_told import run_started
-from findings_fixture import FINDINGS
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from tui_story import HOSTILE, FakeBackend, big_search, found, judged, story
+from tui_story import FakeBackend, big_search, found, judged, story
 from tui_story import tested as node_tested
 
 from agent.chat import ask
+from agent.verbs.options import SETTINGS_SHOWN
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import (
@@ -30,37 +30,30 @@ from mecharule_ops.events import (
     RunFinished,
     SearchStarted,
 )
-from mecharule_ops.findings.accounts import Account
 from mecharule_ops.pages.as_text import csv_of, markdown_block
 from mecharule_ops.pages.document import Table
 from mecharule_ops.pages.summary import found_line, sure_line, when_line
 from mecharule_ops.plain_text import plain
 from mecharule_ops.plain_text import plain as report_plain
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.types import Neuron, Regime
 from tools.registry import TOOLS
 from tui.backend import Backend
 from tui.character_charts import bar
 from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.neuron_card import card
-from tui.rule_rows import HEADER, arranged, rule_rows
 from tui.screens.common import CommandScreen, fitted
-from tui.screens.compare_screen import CompareScreen, Side, compare
 from tui.screens.home_screen import HomeScreen
-from tui.screens.ledger_screen import LedgerScreen, hypothesis_rows, hypothesis_text
 from tui.screens.new_run import NewRunScreen, fields_of, settings_of
 from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
+from tui.screens.reading import ReadingScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_rows import find_row, row_text, rows_of, why_opened
-from tui.words import progress, rail, rate, said, signed_rate
+from tui.words import progress, rail, said
 from tui.working_app import Outbox
 
 PIECES = [
@@ -97,8 +90,7 @@ SCREENS: tuple[type[CommandScreen], ...] = (
     NewRunScreen,
     RunScreen,
     ReplayScreen,
-    CompareScreen,
-    LedgerScreen,
+    ReadingScreen,
 )
 
 
@@ -133,22 +125,14 @@ def test_the_fuzz_would_catch_markup() -> None:
 
 
 def test_hostile_texts_pass_through_every_pure_view() -> None:
-    """Rule, unit, claim, hypothesis and chat texts come out as plain text in tables, cards, files and turns."""
-    draw, told, key = random.Random(6), fold(story()), (1, "m1.17")
+    """Chat texts and the cells of a table that is read come out as plain text in turns and files."""
+    draw = random.Random(6)
     for _ in range(300):
         text = "".join(draw.choices(PIECES, k=8))
-        state = told
-        state = replace(state, rules={key: replace(state.rules[key], rule=text)})
-        rows = [row.cells for row in rule_rows(state, None)]
-        assert (plain(text) or "no rule") in {row[HEADER.index("rule")] for row in rows}
-        back = list(csv.reader(io.StringIO(csv_of(HEADER, rows))))
-        assert len(back) == len(rows) + 1
-        table = Table(header=HEADER, rows=tuple(rows), align="l" * len(HEADER))
+        rows = [(text, "x"), ("y", text)]
+        assert len(list(csv.reader(io.StringIO(csv_of(("a", "b"), rows))))) == len(rows) + 1
+        table = Table(header=("a", "b"), rows=tuple(rows), align="ll")
         assert markdown_block(table).count("\n") == len(rows) + 1
-        entry = next(iter(state.hypotheses.values()))
-        entry = replace(entry, registered=replace(entry.registered, statement=text, condition=text))
-        assert hypothesis_rows(replace(state, hypotheses={"x": entry}))[0][-2:] == (plain(text), plain(text))
-        assert f"\nflips where  {plain(text)}\n" in hypothesis_text(entry).plain
         turn = entry_text(Entry(who="agent", text=text)).plain.splitlines()
         assert turn == [plain(line) for line in text.splitlines()] or not text.strip()
 
@@ -172,20 +156,6 @@ def test_columns_of_a_printed_table_keep_their_spaces() -> None:
 
 
 # --- numbers ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.4375, ".44"), (1.0, "1.0"), (0.0, ".00"), (-0.051, "-.05"), (None, "–"), (0.999, "1.0")],
-)
-def test_rates_are_said_in_two_decimals(value: float | None, text: str) -> None:
-    """As in the design's pictures."""
-    assert rate(value) == text
-
-
-def test_signed_rates_keep_their_sign() -> None:
-    """Selectivity is read by its sign."""
-    assert [signed_rate(each) for each in (0.39, -0.39, 0.0, float("nan"))] == ["+.39", "-.39", "+.00", "–"]
 
 
 def test_bars_have_the_length_of_their_number() -> None:
@@ -278,91 +248,6 @@ def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> No
 # --- tables -----------------------------------------------------------------------------------------------
 
 
-def test_rules_sort_with_blanks_last_and_filter_by_any_cell() -> None:
-    """Numbers from the largest, words from A."""
-    rows = rule_rows(fold(story()), None)
-    assert [row.held_out for row in arranged(rows, HEADER.index("MCC"), "")][:3] == [0.78, 0.5, None]
-    assert arranged(rows, 0, "")[0].unit == "m0.17"
-    assert [row.unit for row in arranged(rows, 2, "[INST]")] == ["m2.17"]
-    assert plain(HOSTILE) in {row.rule for row in rows}
-
-
-def test_a_rule_of_an_account_has_its_family_and_trees_before_the_anchored_one() -> None:
-    """A family without a rule to show has no row; before the run has ended the anchored rules stand alone."""
-    score = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)
-    limit = replace(score, mcc=0.62)
-    families = (
-        FamilyRule(
-            family=Family.MECHANISM,
-            status=FamilyStatus.SHOWN,
-            columns=3,
-            learned=Rule.parse("drop_minus_lead >= 0"),
-            held_out=score,
-            free_form=limit,
-        ),
-        FamilyRule(
-            family=Family.INPUT,
-            status=FamilyStatus.NO_BETTER,
-            columns=4,
-            learned=Rule.parse("b >= 9"),
-            free_form=limit,
-        ),
-    )
-    told, regime = fold(story()), Regime.BASELINE_POSITIVE
-    account = Account(
-        neuron=Neuron.parse("m1.17"), regime=regime, flips=90, records=300, held_out=200, families=families
-    )
-    outcome = next(one for one in FINDINGS.searches if one.regime is regime)
-    localized = (replace(outcome.agonists[0], neuron=account.neuron),)
-    ended = replace(FINDINGS, searches=(replace(outcome, agonists=localized, accounts=(account,)),))
-    rows = [row.cells for row in rule_rows(told, ended) if (row.unit, row.regime) == ("m1.17", 1)]
-    assert [row[4:10] for row in rows] == [
-        (".50", ".62", "mechanism", "", "drop_minus_lead >= 0", "gradients"),
-        (".78", "–", "anchored", "", "op == '-' and b >= 100", "prompt"),
-    ]
-    assert len(rule_rows(told, ended)) == len(rule_rows(told, None)) + 1
-
-
-def test_comparing_counts_shared_units_and_their_difference() -> None:
-    """Two runs match by unit and regime; two regimes of one run by unit."""
-    left = Side(name="a", state=fold(story(layers=3)))
-    right = Side(name="b", state=fold(story(layers=2)))
-    both = compare(left, right)
-    assert both.sentence == (
-        "a: 12 localized · b: 8 localized · shared 8 · Jaccard 1.0 · 4 not searched by the other"
-    )
-    assert {row[2] for row in both.rows} == {"both", "left"}
-    assert compare(Side(name="x", state=RunState()), Side(name="y", state=RunState())).rows == ()
-
-
-def _searched(unit: str, regime: int) -> RunState:
-    """A run of one direction and layer whose root holds channels 17 to 19: it kept a unit, ruled one out, left one."""
-    search = f"cha:{regime}:m1"
-    root = node_tested(search, 0, None, "m1.17 … m1.19", 3, (40, 3), "split")
-    kept, dropped = (
-        replace(node_tested(search, n, 0, f"m1.{16 + n}", 1, flips, verdict), begin=n - 1, end=n)
-        for n, flips, verdict in ((1, (40, 3), "kept"), (2, (0, 0), "dropped"))
-    )
-    started = SearchStarted(search=search, regime=regime, layer=1, units=3)
-    told = [started, replace(root, channels=(17, 18, 19)), kept, dropped]
-    return fold([run_started(), *told, found(search, unit, regime, (40, 3))])
-
-
-def test_what_the_other_run_never_searched_is_no_difference() -> None:
-    """Another direction, a unit that its search had not come to; what it asked and ruled out is `left only`."""
-    other = Side(name="b", state=_searched("m1.17", 1))
-    for unit, regime, held, right in (
-        ("m1.17", 1, "both", ".62"),
-        ("m1.18", 1, "left only", "–"),
-        ("m1.19", 1, "left", "not searched"),
-        ("m1.17", 0, "left", "not searched"),
-    ):
-        both = compare(Side(name="a", state=_searched(unit, regime)), other)
-        rows = {row[:2]: (row[2], row[5]) for row in both.rows}
-        assert rows[unit, Regime(regime).arrow] == (held, right)
-        assert ("not searched by the other" in both.sentence) == (held == "left")
-
-
 def test_progress_says_cost_against_price() -> None:
     """What was tested, of how much at most, and what the model got right."""
     assert progress(fold(story()), 190.0) == "21 of at most 1,840 tests · 2,000 records, 79 % right · 3:10"
@@ -429,6 +314,7 @@ def test_the_form_has_a_field_for_every_setting_and_gives_back_a_valid_config() 
     """Unchanged fields are left to their defaults; typed ones arrive as their type."""
     fields = fields_of(RunConfig.model_json_schema())
     assert {field.name for field in fields} == set(RunConfig.model_fields)
+    assert {field.name for field in fields if field.is_shown} == SETTINGS_SHOWN
     assert [field.name for field in fields if not field.hint] == []
     hints = {field.name: field.hint for field in fields}
     assert hints["tau"] == "Strength threshold τ (above 0 below 1)"
@@ -484,10 +370,10 @@ def test_the_pane_asked_for_is_always_on_show_and_chat_stays_where_there_is_room
     """Over every arrangement and order of asking."""
     draw = random.Random(2)
     for _ in range(200):
-        chosen = draw.sample(PANES, k=len(PANES))
+        chosen = draw.sample([*PANES], k=len(PANES))
         assert panes_shown(Arrangement.SINGLE, chosen, False) == {chosen[-1]}
         shown = panes_shown(Arrangement.TOGETHER, chosen, False)
-        assert {chosen[-1], "map", "found", "chat"} <= shown
+        assert {chosen[-1], "map", "found", "chat"} <= shown <= {*PANES}
         assert panes_shown(Arrangement.TOGETHER, chosen, True) == {chosen[-1]}
 
 

@@ -19,7 +19,6 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
-from mecharule_ops.events import Price
 from tui.chat_pane import ChatPane
 from tui.commands import ClosesOnce, bindings_of, command_named, commands_of, key_said
 from tui.seconds import clock
@@ -96,7 +95,8 @@ class CommandScreen(Screen[None]):
         """Put the price that waits for a yes or no, once nothing stands over this screen."""
         if session.question is not None and self.is_current:
             price, session.question = session.question, None
-            self.app.push_screen(PricePopup(price), lambda yes: session.answer(bool(yes)))
+            cost = f"{price.ablations.capitalize()},\n{price.time(clock)}."
+            self.app.push_screen(PricePopup(cost), lambda yes: session.answer(bool(yes)))
 
     def _move(self, lines: int) -> None:
         self.moved.move(lines)
@@ -151,8 +151,8 @@ class Line(Static):
         super().__init__(Text(text, no_wrap=True), markup=False, id=id, classes=classes)
 
     def say(self, text: Text | str) -> None:
-        """Show another line."""
-        self.update(Text(text, no_wrap=True) if isinstance(text, str) else text)
+        """Show another line, which moves no other."""
+        self.update(Text(text, no_wrap=True) if isinstance(text, str) else text, layout=False)
 
 
 class PricePopup(ClosesOnce, ModalScreen[bool]):
@@ -163,19 +163,14 @@ class PricePopup(ClosesOnce, ModalScreen[bool]):
         Binding("n,escape", "dismiss(False)", "do not start", show=False),
     ]
 
-    def __init__(self, price: Price | str) -> None:
+    def __init__(self, price: str) -> None:
         super().__init__()
         self.price = price
 
     def compose(self) -> ComposeResult:
-        price = self.price if isinstance(self.price, str) else _search_price(self.price)
-        with Vertical(classes="popup"):
-            yield Static(Text(f"{price}\n\nStart?  y yes   n no"), markup=False)
-
-
-def _search_price(price: Price) -> str:
-    """What a search costs."""
-    return f"{price.ablations.capitalize()},\n{price.time(clock)}."
+        with VerticalScroll(classes="popup") as popup:
+            popup.border_title = "Start?  y yes   n no"
+            yield Static(Text(self.price), markup=False)
 
 
 class HelpPopup(ClosesOnce, ModalScreen[None]):

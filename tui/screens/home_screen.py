@@ -11,16 +11,20 @@ from textual.app import ComposeResult
 from textual.widgets import DataTable
 
 from tui.screens.common import CommandScreen, Line, hints
-from tui.screens.compare_screen import CompareScreen, Side
 from tui.screens.new_run import NewRunScreen, fields_of
+from tui.screens.reading import ReadingScreen
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
-from tui.text_panes import RUNS_HELP, TextTable
+from tui.text_panes import TextTable
 from tui.words import counted
 
 if TYPE_CHECKING:
     from mecharule_ops.store.run_directory import RunSummary
 
+RUNS_HELP = (
+    "Stored runs, the one that ended last first. Enter opens one, ^R continues one that was stopped, Space "
+    "marks two to be compared with c."
+)
 HEADER = ("run", "status", "model", "task", "when (UTC)")
 
 
@@ -41,7 +45,7 @@ class HomeScreen(CommandScreen):
         yield Line(" d  demo: bundled model, no key, no download, under a minute")
         yield Line(" n  new run: choose task, model and settings; the price is asked first")
         yield Line(" reading the stored runs …", id="count")
-        yield TextTable(HEADER, RUNS_HELP, id="runs")
+        yield TextTable(RUNS_HELP, id="runs")
         words = {"compare-runs": "compare"}
         keys = hints("home", ("demo", "new", "resume", "compare-runs", "help", "quit"), words)
         yield Line(keys, id="status", classes="status")
@@ -71,7 +75,7 @@ class HomeScreen(CommandScreen):
             )
             for run in self.summaries or ()
         ]
-        self.query_one(TextTable).show(rows)
+        self.query_one(TextTable).show(HEADER, rows)
 
     @property
     def selected(self) -> RunSummary | None:
@@ -121,19 +125,8 @@ class HomeScreen(CommandScreen):
         if len(self.marked) != 2:
             self.app.tell("mark two runs with Space first")
             return
-
-        def side(run: str) -> Side:
-            session = Session()
-            session.replay(self.app.backend.events(run))
-            return Side(name=f"run {run}", state=session.state)
-
-        marked = tuple(self.marked)
-        self.app.fetch(
-            self,
-            "compare",
-            lambda: [side(run) for run in marked],
-            lambda both: self.app.push_screen(CompareScreen(*both)),
-        )
+        first, second = self.marked
+        self.app.push_screen(ReadingScreen(f"compare {first}", second))
 
     def do_back(self) -> None:
         self.app.tell("this is the first screen; ^Q leaves")

@@ -1,4 +1,7 @@
-"""New run: a form with one line a setting, made from the JSON schema of the settings."""
+"""New run: the settings that people choose, the others after one key, made from the JSON schema of the settings.
+
+The price is said and agreed to here, once for all directions, before the run ablates anything.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,19 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.events import DescendantFocus
-from textual.widgets import Input, Label, Select
+from textual.widgets import Collapsible, Input, Label, Select
 
 from mecharule_ops.errors import UsageError
-from tui.screens.common import CommandScreen, Line, hints
+from tui.screens.common import CommandScreen, Line, PricePopup, hints
 from tui.screens.run_screen import RunScreen
 from tui.words import said
 
 FORM_HELP = (
     "One setting a line, with its default. Tab goes to the next, Shift+Tab back; lists take commas; an empty "
-    "phase or budget means none; task settings are KEY=VALUE; KEY=VALUE. ^S starts: the model is loaded, the "
-    "price is measured, and you are asked before anything slow."
+    "phase or budget means none; task settings are KEY=VALUE; KEY=VALUE. ^O shows the other settings. ^S loads the "
+    "model, says what the run costs at most and asks; only a yes starts it."
 )
 _DEFAULT_MODEL = "arith-tiny"
-FIRST = ("task", "model", "bases", "baseline", "phase", "regimes", "tau", "records", "budget")
-"""Settings that people change most stand first, the rest as the schema has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,32 +45,35 @@ class Field:
     """True when it takes KEY=VALUE; KEY=VALUE."""
     hint: str = ""
     """Its description and its limits."""
+    is_shown: bool = True
 
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
     """A field for every setting of the schema."""
-    properties = schema["properties"]
-    names = [
-        *(name for name in FIRST if name in properties),
-        *(name for name in properties if name not in FIRST),
-    ]
-    return tuple(_field(name, properties[name], schema) for name in names)
+    from agent.verbs.options import SETTINGS_SHOWN
+
+    return tuple(
+        _field(name, given, schema, is_shown=name in SETTINGS_SHOWN)
+        for name, given in schema["properties"].items()
+    )
 
 
-def _field(name: str, given: Mapping[str, Any], schema: Mapping[str, Any]) -> Field:
+def _field(name: str, given: Mapping[str, Any], schema: Mapping[str, Any], *, is_shown: bool) -> Field:
     options = given.get("anyOf", [given])
-    optional = any(option.get("type") == "null" for option in options)
     value = next(option for option in options if option.get("type") != "null")
-    is_list = value.get("type") == "array"
+    is_list, default = value.get("type") == "array", given.get("default")
     one = _resolved(value["items"] if is_list else value, schema)
+    limits = " ".join(f"{word} {one[key]}" for key, word in _SIGNS.items() if key in one)
+    hint = given.get("description", "").split("\n")[0].rstrip(".")
     return Field(
         name=name,
-        default=_typed(given.get("default")),
+        default=",".join(map(str, default)) if isinstance(default, list) else _typed(default),
         choices=("true", "false") if one.get("type") == "boolean" else tuple(map(str, one.get("enum", ()))),
         is_list=is_list,
-        optional=optional,
+        optional=len(options) > 1,
         is_object=value.get("type") == "object",
-        hint=_hint(given.get("description", ""), _limits(one)),
+        hint=f"{hint} ({limits})" if limits else hint,
+        is_shown=is_shown,
     )
 
 
@@ -79,25 +83,12 @@ def _resolved(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[st
 
 
 def _typed(default: Any) -> str:
-    if default is None or default == {}:
-        return ""
-    if isinstance(default, bool):
-        return str(default).lower()
-    return ",".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
+    return (
+        "" if default in (None, {}) else str(default).lower() if isinstance(default, bool) else str(default)
+    )
 
 
 _SIGNS = {"exclusiveMinimum": "above", "minimum": "from", "exclusiveMaximum": "below", "maximum": "to"}
-
-
-def _hint(description: str, limits: str) -> str:
-    """`Strength threshold (above 0, below 1)`: the first line of a description, with the limits."""
-    line = description.split("\n")[0].rstrip(".")
-    return f"{line} ({limits})" if line and limits else line or limits
-
-
-def _limits(value: Mapping[str, Any]) -> str:
-    words = [f"{word} {value[key]}" for key, word in _SIGNS.items() if key in value]
-    return " ".join(words)
 
 
 def settings_of(fields: Sequence[Field], texts: Mapping[str, str]) -> dict[str, object]:
@@ -107,21 +98,16 @@ def settings_of(fields: Sequence[Field], texts: Mapping[str, str]) -> dict[str, 
 
 
 def _value(field: Field, text: str) -> object:
-    """What was typed; the settings themselves make numbers and truths of texts."""
-    if not text and field.optional:
-        return None
-    if field.is_object:
-        return dict(_pair(part) for part in text.split(";") if part.strip())
-    if field.is_list:
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    return text
-
-
-def _pair(part: str) -> tuple[str, object]:
+    """What was typed; the settings themselves make numbers and truths of texts. Raises `UsageError`."""
     from agent.verbs.options import key_value
 
+    if not text and field.optional:
+        return None
+    if not (field.is_object or field.is_list):
+        return text
+    parts = [part.strip() for part in text.split(";" if field.is_object else ",") if part.strip()]
     try:
-        return key_value(part.strip())
+        return dict(map(key_value, parts)) if field.is_object else tuple(parts)
     except ArgumentTypeError as error:
         raise UsageError(str(error)) from error
 
@@ -164,12 +150,14 @@ class NewRunScreen(CommandScreen):
         self.fields = fields
 
     def compose(self) -> ComposeResult:
-        yield Line(" New run · Tab to the next setting, ^S to measure the price and start", classes="title")
+        others = [field for field in self.fields if not field.is_shown]
+        yield Line(" New run · ^S says the price and asks before anything is ablated", classes="title")
         with VerticalScroll(id="form", can_focus=False):
-            for field in self.fields:
-                yield FieldLine(field)
+            yield from (FieldLine(field) for field in self.fields if field.is_shown)
+            with Collapsible(title=f"{len(others)} other settings"):
+                yield from map(FieldLine, others)
         yield Line(id="problem")
-        yield Line(hints("new", ("start", "back", "help", "quit")), classes="status")
+        yield Line(hints("new", ("start", "more", "back", "help", "quit")), classes="status")
 
     def on_mount(self) -> None:
         self.query(Input).first().focus()
@@ -180,12 +168,27 @@ class NewRunScreen(CommandScreen):
         if line is not None:
             self.query_one("#problem", Line).say(said(f" {line.field.hint}", "italic"))
 
+    def do_more(self) -> None:
+        others = self.query_one(Collapsible)
+        others.collapsed = not others.collapsed
+
     def do_start(self) -> None:
         texts = {line.field.name: line.text for line in self.query(FieldLine)}
+        problem = self.query_one("#problem", Line)
         try:
             config = self.app.backend.config(settings_of(self.fields, texts))
         except UsageError as error:
-            self.query_one("#problem", Line).say(said(f" {error}", "bold red"))
+            problem.say(said(f" {error}", "bold red"))
             return
-        if self.close():
-            self.app.push_screen(RunScreen(self.app.begin(partial(self.app.backend.start, config))))
+
+        def start(yes: bool | None) -> None:
+            if yes and self.close():
+                self.app.push_screen(RunScreen(self.app.begin(partial(self.app.backend.start, config))))
+
+        def ask(price: str) -> None:
+            if self.is_current:
+                problem.say("")
+                self.app.push_screen(PricePopup(price), start)
+
+        problem.say(" measuring what it costs …")
+        self.app.fetch(self, "price", partial(self.app.backend.price, config), ask)

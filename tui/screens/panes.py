@@ -14,15 +14,13 @@ from textual.widgets import Static
 
 from tui.chat_pane import ChatPane
 from tui.found import FOUND_HELP
-from tui.rule_rows import HEADER
 from tui.screens.common import CommandScreen, Line
-from tui.text_panes import RULES_HELP, ReadingPane, TextTable
+from tui.text_panes import ReadingPane
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
 
-PANES = ("map", "found", "tree", "rules", "chat")
-"""By their keys 1 to 5."""
-TITLES = {"map": "map", "found": "found", "tree": "tree", "rules": "rules", "chat": "log and questions"}
+PANES = {"map": "1 map", "found": "2 found", "tree": "3 tree", "chat": "5 log and questions"}
+"""Each with its title, which begins with its key."""
 BORDERS, TALL, LEAST_WIDTH, LEAST_HEIGHT = 100, 28, 40, 10
 """Columns from which panes have borders, rows from which map and log are whole, and the least that is drawn on."""
 FULL = (76, 20)
@@ -33,7 +31,7 @@ class Arrangement(Enum):
     """The value is the style class of the screen."""
 
     TOGETHER = "together"
-    """Map beside what was found, tree or rules below, the log and a line to ask in at the foot."""
+    """Map beside what was found, the tree below, the log and a line to ask in at the foot."""
     SINGLE = "single"
     """One pane at a time."""
     TINY = "tiny"
@@ -53,17 +51,15 @@ def panes_shown(how: Arrangement, chosen: Sequence[str], maximised: bool) -> fro
         return frozenset()
     if maximised or how is Arrangement.SINGLE:
         return frozenset({chosen[-1]})
-    if chosen[-1] == "chat":
-        return frozenset({"map", "found", "chat"})
-    return frozenset({"map", "found", "chat", max(("tree", "rules"), key=chosen.index)})
+    return frozenset(PANES) - {"tree"} if chosen[-1] == "chat" else frozenset(PANES)
 
 
 class PanedScreen(CommandScreen):
-    """A screen of the five panes; what they show is the business of `RunView`."""
+    """A screen of the four panes; what they show is the business of `RunView`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.chosen: list[str] = ["chat", "rules", "found", "map", "tree"]
+        self.chosen: list[str] = ["chat", "found", "map", "tree"]
         """The panes, the one asked for last behind all others."""
         self.maximised = False
 
@@ -74,14 +70,13 @@ class PanedScreen(CommandScreen):
             yield MapPane(id="map")
             yield ReadingPane(FOUND_HELP, id="found")
         yield TreePane(id="tree")
-        yield TextTable(HEADER, RULES_HELP, id="rules")
         yield ChatPane(id="chat")
         yield Line(id="status", classes="status")
         yield Static("too small a terminal: use `mecharule run … --display plain`", id="tiny", markup=False)
 
     def on_mount(self) -> None:
-        for number, pane in enumerate(PANES, 1):
-            self.query_one(f"#{pane}").border_title = f"{number} {TITLES[pane]}"
+        for pane, title in PANES.items():
+            self.query_one(f"#{pane}").border_title = title
         self.place_panes()
         self.query_one(TreePane).focus()
         self.call_after_refresh(self.draw)
@@ -138,7 +133,6 @@ class PanedScreen(CommandScreen):
     do_pane_map = partialmethod(choose, "map")
     do_pane_found = partialmethod(choose, "found")
     do_pane_tree = partialmethod(choose, "tree")
-    do_pane_rules = partialmethod(choose, "rules")
     do_pane_chat = partialmethod(choose, "chat")
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:

@@ -9,12 +9,10 @@ from functools import partial
 
 from rich.text import Text
 
-from mecharule_ops.state.run_state import RunState
 from tui.character_charts import bar
 from tui.chat_pane import ChatPane
 from tui.found import shown_units
 from tui.screens.common import Line, PressedTwice, SearchPopup, fitted, hint_parts
-from tui.screens.compare_screen import CompareScreen, Side
 from tui.screens.panes import Arrangement
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.talking import Talking
@@ -24,7 +22,6 @@ from tui.words import (
     SPINNER,
     Activity,
     activity_word,
-    arrow,
     headline,
     progress,
     share_done,
@@ -92,15 +89,9 @@ class RunScreen(Talking):
         self.query_one("#status", Line).say(fitted(self._keys(), width))
 
     def _keys(self) -> list[str]:
-        words = {"pane-map": "map", "pane-found": "found", "pane-tree": "tree", "pane-rules": "rules"}
-        words |= {
-            "pane-chat": "ask",
-            "why-unit": "why",
-            "back": "back",
-            "investigate": "find out",
-            "try-prompt": "try",
-        }
-        names = ["pane-map", "pane-found", "pane-tree", "pane-rules", "pane-chat", "card"]
+        words = {"pane-map": "map", "pane-found": "found", "pane-tree": "tree", "pane-chat": "ask"}
+        words |= {"why-unit": "why", "investigate": "find out", "try-prompt": "try"}
+        names = ["pane-map", "pane-found", "pane-tree", "rules", "pane-chat", "card"]
         if self.session.busy:
             words["back"] = "stop"
             names += ["follow", "freeze", "back", "help"]
@@ -108,11 +99,6 @@ class RunScreen(Talking):
             then = ["report"] if self.session.state.finished else ["resume"]
             names += ["why-unit", "try-prompt", "verify-unit", "investigate", *then, "replay", "back", "help"]
         return hint_parts("run", names, words)
-
-    @property
-    def latest(self) -> RunState:
-        """The newest snapshot, unless the view is frozen."""
-        return self.state if self.frozen else self.session.state
 
     # commands ------------------------------------------------------------------------------------------
 
@@ -123,8 +109,7 @@ class RunScreen(Talking):
             self.app.tell("the model was stopped; what is known without it follows")
         elif self.pane_of(self.focused) == "chat":
             self.choose("tree")
-        elif self.filter or self.picked:
-            self.filter = ""
+        elif self.picked:
             self.do_follow()
         elif self.session.busy:
             self._stop_when_twice()
@@ -209,10 +194,10 @@ class RunScreen(Talking):
 
         self.app.fetch(self, "report", lambda: self.app.backend.report(self.session), opened)
 
-    def do_compare_runs(self) -> None:
-        regimes = self.state.header.regimes if self.state.header else ()
-        if len(regimes) < 2:
-            self.app.tell("this run has one regime; mark two runs on the first screen to compare them")
-            return
-        left, right = (Side(name=arrow(each), state=self.state, regime=each) for each in regimes[:2])
-        self.app.push_screen(CompareScreen(left, right))
+    def do_read(self, line: str = "") -> None:
+        """Whatever a tool says of this run."""
+        asked = SearchPopup("What to read, such as gates, show --full or show --table units:")
+        if line:
+            self.read(line)
+        else:
+            self.app.push_screen(asked, lambda typed: self.read(typed) if typed else None)

@@ -17,7 +17,7 @@ from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
 from tui.screens.view import RunView
 from tui.session import Entry, Session
-from tui.words import Activity, counted
+from tui.words import counted
 
 if TYPE_CHECKING:
     from agent.consent import Priced
@@ -84,7 +84,6 @@ class Talking(RunView):
             for entry in others:
                 self._on_chat(methodcaller("add", entry))
             self._on_chat(ChatPane.to_exchange)
-            self._on_chat(lambda chat: self._learn())
 
         self.run_worker(work, thread=True, group="tools")
 
@@ -183,16 +182,6 @@ class Talking(RunView):
         self._answer(turn, work, "investigate: ")
 
     # commands ------------------------------------------------------------------------------------------
-
-    def do_ledger(self) -> None:
-        self._learn()
-        super().do_ledger()
-
-    def _learn(self) -> None:
-        """Bring the ledger up to date with the run's file."""
-        run = self.session.run
-        if run is not None and not self.session.busy and self.session.activity is not Activity.READING:
-            self.app.fetch(self, "claims", lambda: self.app.backend.events(run), self.session.learn)
 
     def do_tool_output(self) -> None:
         chat = self.query_one(ChatPane)

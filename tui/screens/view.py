@@ -5,25 +5,26 @@ from __future__ import annotations
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING
 
-from textual.widgets import DataTable
-
-from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
+from tui.chat_pane import ChatPane
 from tui.found import found_text, shown_units
 from tui.neuron_card import card
-from tui.rule_rows import AT_LEAST, HEADER, arranged, rule_rows
 from tui.screens.common import Pane, SearchPopup
-from tui.screens.ledger_screen import LedgerScreen
 from tui.screens.panes import TALL, PanedScreen
+from tui.screens.reading import ReadingScreen
 from tui.session import Session, ranked
-from tui.text_panes import ReadingPane, TextTable
+from tui.text_panes import ReadingPane
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
 from tui.words import arrow, counted, noun_of
 
 if TYPE_CHECKING:
     from tools.registry import ToolResult
+
+
+ALL = "--limit 10000"
+"""Rows of a table that is read."""
 
 
 class RunView(PanedScreen):
@@ -42,13 +43,6 @@ class RunView(PanedScreen):
         """The node whose card stands in place of what was found."""
         self.cards: dict[Key, str] = {}
         """Why units flip, as answered so far."""
-        self.sorted_by = AT_LEAST
-        self.filter = ""
-
-    @property
-    def latest(self) -> RunState:
-        """The snapshot that another screen opened from here shows."""
-        return self.state
 
     @property
     def place(self) -> Place | None:
@@ -83,16 +77,8 @@ class RunView(PanedScreen):
         if place is not None:
             many = sum(len(layer.fates) for layer in self.board.places[place].values())
             units.border_title = f"1 {counted(many, noun_of(place.letter))}, {arrow(place.regime)}"
-        if "rules" in self.shown:
-            self.query_one("#rules", TextTable).show(self.rule_cells)
         self._draw_side()
         self.draw_lines()
-
-    @property
-    def rule_cells(self) -> list[tuple[str, ...]]:
-        """The rules table as it is sorted and filtered."""
-        rows = rule_rows(self.state, self.on_file.findings)
-        return [row.cells for row in arranged(rows, self.sorted_by, self.filter)]
 
     def _draw_side(self) -> None:
         """The card of what was picked, else what was found."""
@@ -121,14 +107,6 @@ class RunView(PanedScreen):
     def _keep_card(self, key: Key, result: ToolResult) -> None:
         self.cards[key] = result.text
         self._draw_side()
-
-    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        row = self.query_one("#rules", TextTable).selected
-        if row is None or self.here != "rules":
-            return
-        rows = ((each, (plain(each.neuron), arrow(each.regime))) for each in ranked(self.state))
-        unit = next((each for each, name in rows if name == row[:2]), None)
-        self._pick(self._key(unit.neuron, unit.regime) if unit else None)
 
     def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
         self._pick(self.query_one(TreePane).key)
@@ -196,7 +174,7 @@ class RunView(PanedScreen):
         if self.maximised:
             self.do_maximise()
         elif self.picked is None:
-            self.app.tell("move the cursor of map, tree or rules to a unit first")
+            self.app.tell("move the cursor of map or tree to a unit first")
         else:
             self.choose("found")
             self.do_maximise()
@@ -205,32 +183,14 @@ class RunView(PanedScreen):
         self.maximised = not self.maximised
         self.choose(self.here)
 
-    def do_sort(self) -> None:
-        self.sorted_by = (self.sorted_by + 1) % len(HEADER)
-        self.app.tell(f"rules by {HEADER[self.sorted_by]}")
-        self.choose("rules")
-
     def do_search(self, text: str = "") -> None:
-        in_rules = isinstance(self.moved, TextTable)
-        find = self._filter_rules if in_rules else self._find_unit
-        if text:
-            find(text)
-            return
-        prompt = "Show rules that contain (empty shows all):" if in_rules else "Find a unit, such as m4.12:"
-        self.app.push_screen(
-            SearchPopup(prompt, self.filter if in_rules else ""),
-            lambda typed: None if typed is None else find(typed),
-        )
-
-    def _find_unit(self, text: str) -> None:
-        if not text or not self.query_one(TreePane).find(text):
+        if not text:
+            asked = SearchPopup("Find a unit, such as m4.12:")
+            self.app.push_screen(asked, lambda typed: self.do_search(typed) if typed else None)
+        elif not self.query_one(TreePane).find(text):
             self.app.tell(
                 f"no tested group is named {text!r}; its units may be in a group that was ruled out"
             )
-
-    def _filter_rules(self, text: str) -> None:
-        self.filter = text
-        self.draw()
 
     def do_copy(self) -> None:
         text = self._copied(self.moved)
@@ -245,15 +205,18 @@ class RunView(PanedScreen):
             return pane.unit or ""
         if isinstance(pane, TreePane):
             return pane.line_text(pane.cursor).strip() if pane.rows else ""
-        if isinstance(pane, TextTable):
-            return "\t".join(pane.selected or ())
         if isinstance(pane, ReadingPane):
             return pane.text.plain
+        assert isinstance(pane, ChatPane)
         entries = pane.entries()
         return f"{entries[-1].text}\n{entries[-1].detail}".strip() if entries else ""
 
-    def do_ledger(self) -> None:
-        self.app.push_screen(LedgerScreen(lambda: self.latest))
+    def read(self, line: str) -> None:
+        """What a tool says of this run, on a screen to read it."""
+        if self.session.run is None:
+            self.app.tell("this run has not begun yet")
+        else:
+            self.app.push_screen(ReadingScreen(line, self.session.run))
 
-    def do_save(self) -> None:
-        self.app.save_table(f"{self.session.run or 'run'}-rules", HEADER, self.rule_cells)
+    do_ledger = partialmethod(read, f"show --table claims {ALL}")
+    do_rules = partialmethod(read, f"show --table rules {ALL}")
