@@ -13,7 +13,7 @@ goes on where it was.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -132,29 +132,21 @@ class Assistant:
         reply: Any = None
         made = -1
         try:
-            async for chunk in self._pieces(model, messages):
+            async for chunk in model.astream(messages):
                 # Some servers number no calls: a piece without an id goes on with the call before it.
                 for piece in getattr(chunk, "tool_call_chunks", ()):
                     made += bool(piece["id"])
                     piece["index"] = made if piece["index"] is None else piece["index"]
                 reply = chunk if reply is None else reply + chunk
                 self.hear(chunk.text)
-            if reply is None:
-                raise ModelFault(f"{self.provider} gave no reply that reads; ask again")
-        except ModelFault as fault:
-            used: Any = reply and reply.usage_metadata
-            if used:
-                fault.read, fault.written = used["input_tokens"], used["output_tokens"]
-            raise
-        return reply
-
-    async def _pieces(self, model: Any, messages: Sequence[AnyMessage]) -> AsyncIterator[Any]:
-        """What the model streams; of its faults alone one is made that a person reads."""
-        try:
-            async for chunk in model.astream(messages):
-                yield chunk
         except Exception as error:
-            raise fault_of(error, self.provider) from None
+            fault = fault_of(error, self.provider)
+            if used := reply and reply.usage_metadata:
+                fault.read, fault.written = used["input_tokens"], used["output_tokens"]
+            raise fault from None
+        if reply is None:
+            raise ModelFault(f"{self.provider} gave no reply that reads; ask again")
+        return reply
 
     def _consent(self, state: State) -> State:
         calls = calls_of(state["messages"][-1])

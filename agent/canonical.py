@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -87,16 +87,20 @@ class Names:
     """A condition of the task's, for a suggestion."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Understood:
     """A question that was read: what is asked and of what."""
 
     row: Row
+    left: str = ""
+    """The question with letters in the place of names."""
     units: tuple[str, ...] = ()
     condition: str = ""
     column: str = ""
     prompt: str = ""
     term: str = ""
+    strange: bool = False
+    """A condition that does not read, or a unit that is meant and not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,19 +124,16 @@ def understand(question: str, names: Names, last: str = "") -> Understood | Sugg
     """What is asked, or three suggestions; `last` is the unit that `it` stands for."""
     readings = [_read(question, names, it) for it in dict.fromkeys(("", last))]
     scored = sorted(
-        ((_likeness(found.left, row), row, found) for found in readings for row in rows()),
+        (
+            (max(_likeness(found.left, wording) for wording in row.wordings), row, found)
+            for found in readings
+            for row in rows()
+        ),
         key=lambda each: -each[0],
     )
     best, row, found = scored[0]
     if best >= NEAR and not found.strange:
-        return Understood(
-            row=row,
-            units=found.units,
-            condition=found.condition,
-            column=found.column,
-            prompt=found.prompt,
-            term=found.term,
-        )
+        return replace(found, row=row)
     about = readings[-1].units or (last,) * bool(last)
     offered = [asked for _, row, _ in scored if (asked := filled(row, names, about))]
     return Suggested(questions=tuple(dict.fromkeys(offered))[:SUGGESTED])
@@ -154,21 +155,8 @@ def filled(row: Row, names: Names, about: Sequence[str] = ()) -> str:
     return row.ask.format(**known) if all(known[name] for name in needed) else ""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Found:
-    left: str
-    """The question with letters in the place of names."""
-    units: tuple[str, ...] = ()
-    condition: str = ""
-    column: str = ""
-    prompt: str = ""
-    term: str = ""
-    strange: bool = False
-    """A condition that does not read, or a unit that is meant and not known."""
-
-
-def _read(question: str, names: Names, last: str) -> _Found:
-    text, found = f" {question.strip()} ", _Found(left="")
+def _read(question: str, names: Names, last: str) -> Understood:
+    text, found = f" {question.strip()} ", Understood(row=rows()[0])
     units: list[str] = []
     if (by := _BY.search(text)) and by["column"] in names.columns:
         found.column = by["column"]
@@ -208,7 +196,7 @@ def _read(question: str, names: Names, last: str) -> _Found:
     return found
 
 
-def _with_term(text: str, names: Names, found: _Found) -> str:
+def _with_term(text: str, names: Names, found: Understood) -> str:
     """The text with a word of the program as W, where the question is of what it means."""
     asked = _MEANING.fullmatch(text)
     if asked is None or (name := names.terms.get(asked["term"].strip(" \"'").casefold())) is None:
@@ -217,12 +205,7 @@ def _with_term(text: str, names: Names, found: _Found) -> str:
     return f"{asked['before']} W{asked['after'] or ''}"
 
 
-def _likeness(left: str, row: Row) -> float:
-    """Of a question with the nearest wording of a row that names the same things."""
-    return max(_of_wording(left, wording) for wording in row.wordings)
-
-
-def _of_wording(left: str, wording: str) -> float:
+def _likeness(left: str, wording: str) -> float:
     """Likeness of 100; below `NEAR` where the question has a word of weight that the wording lacks."""
     said, known = left.split(), wording.split()
     if sorted(filter(_is_name, said)) != sorted(filter(_is_name, known)):
@@ -240,20 +223,12 @@ def _is_name(word: str) -> bool:
 
 def arguments_of(understood: Understood) -> dict[str, Any]:
     """What the tool of the question is told."""
-    row, units = understood.row, understood.units
-    given: dict[str, Any] = dict(row.arguments)
-    joined = ",".join(units)
-    if units:
-        given |= {
-            "tabulate": {"units": joined},
-            "ablate": {"units": joined},
-            "records": {"unit": joined},
-        }.get(row.tool, {"neuron": joined})
-    for name, value in (
-        ("where", understood.condition),
-        ("by", understood.column),
-        ("prompt", understood.prompt),
-        ("term", understood.term),
-    ):
-        given |= {name: value} if value else {}
-    return given
+    name = {"tabulate": "units", "ablate": "units", "records": "unit"}.get(understood.row.tool, "neuron")
+    given = {
+        name: ",".join(understood.units),
+        "where": understood.condition,
+        "by": understood.column,
+        "prompt": understood.prompt,
+        "term": understood.term,
+    }
+    return {**understood.row.arguments, **{key: value for key, value in given.items() if value}}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -256,13 +256,7 @@ def _told(question: str, answer: Answer, choice: Choice) -> ToolResult:
         "cited": {one.id: one.sentence for one in answer.facts},
         "certificates": list(certificate_ids(source for one in answer.facts for source in one.sources)),
         "llm": choice.short,
-        "requests": bill.requests,
-        "input_tokens": bill.read,
-        "cached_tokens": bill.cached,
-        "output_tokens": bill.written,
-        "seconds": bill.seconds,
-        "ablation_seconds": bill.ablating,
-        "dollars": bill.dollars,
+        **asdict(bill),
     }
     cited = [f"  [{one.id}] {one.sentence}" for one in answer.facts]
     text = "\n".join(

@@ -18,9 +18,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from platformdirs import user_config_dir
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, ValidationError
 
 from agent.model_faults import ModelFault
 from mecharule_ops.errors import UsageError, misfit
@@ -32,7 +33,6 @@ LOCAL = "local"
 NONE = "none"
 MOST_TOKENS = 1_000_000
 """Read and written together, where nobody names a budget."""
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +91,17 @@ class _Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     llm: str | None = None
     base_url: str | None = None
-    price: tuple[float, float] | None = None
-    budget: int | None = Field(default=None, gt=0)
-    effort: str | None = None
+    price: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
+    budget: PositiveInt | None = None
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+
+
+_TOLD = {
+    "price": "dollars a million tokens such as 3,15",
+    "budget": "a number of tokens from 1 on",
+    "effort": "an effort of none, minimal, low, medium, high, xhigh or max",
+}
+"""What a variable `MECHARULE_LLM_…` may say in place of the config file."""
 
 
 def choose(
@@ -103,8 +111,8 @@ def choose(
 
     Raises `ModelFault` when the flag names a provider whose key is not set.
     """
-    path = _config_path(environment)
-    config = _config(path)
+    path = user_folder("MECHARULE_CONFIG", lambda name: f"{user_config_dir(name)}/config.json", environment)
+    config = _config(path, environment)
     sources = [
         (flag, "chosen by --llm"),
         (environment.get("MECHARULE_LLM"), "chosen by MECHARULE_LLM"),
@@ -112,20 +120,22 @@ def choose(
     ]
     spec, why = next(((name, why) for name, why in sources if name), (NONE, _nothing_chosen(environment)))
     provider = provider_of(spec)
-    url = _base_url(provider, environment) or (config.base_url if provider == "openai" else None)
-    if provider in PROVIDERS and not _has_key(provider, url, environment):
+    is_openai = provider == "openai"
+    url = environment.get(f"{provider.upper()}_BASE_URL") or (config.base_url if is_openai else None)
+    # A server at a base URL of the OpenAI kind may need no key.
+    has_key = environment.get(f"{provider.upper()}_API_KEY") or (is_openai and url)
+    if provider in PROVIDERS and not has_key:
         missing = f"{provider.upper()}_API_KEY is not set"
         if spec == flag:
             raise ModelFault(f"{missing}; set it, or use --llm none")
         return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
-    most = budget or _budget(environment) or config.budget or MOST_TOKENS
     return Choice(
         spec=spec,
         why=why,
         base_url=url,
-        price=_price(environment, config),
-        most_tokens=most,
-        effort=_effort(environment.get("MECHARULE_LLM_EFFORT") or config.effort),
+        price=None if config.price is None else TokenPrice(input=config.price[0], output=config.price[1]),
+        most_tokens=budget or config.budget or MOST_TOKENS,
+        effort=config.effort,
     )
 
 
@@ -144,15 +154,6 @@ def provider_of(spec: str) -> str:
     )
 
 
-def _has_key(provider: str, url: str | None, environment: Mapping[str, str]) -> bool:
-    """A server at a base URL of the OpenAI kind may need none."""
-    return bool(environment.get(f"{provider.upper()}_API_KEY")) or (provider == "openai" and url is not None)
-
-
-def _base_url(provider: str, environment: Mapping[str, str]) -> str | None:
-    return environment.get(f"{provider.upper()}_BASE_URL") or None
-
-
 def _nothing_chosen(environment: Mapping[str, str]) -> str:
     keys = [f"{name.upper()}_API_KEY" for name in PROVIDERS if environment.get(f"{name.upper()}_API_KEY")]
     if keys:
@@ -161,43 +162,21 @@ def _nothing_chosen(environment: Mapping[str, str]) -> str:
     return "no model is named by --llm, MECHARULE_LLM or the config file"
 
 
-def _config_path(environment: Mapping[str, str]) -> Path:
-    return user_folder("MECHARULE_CONFIG", lambda name: f"{user_config_dir(name)}/config.json", environment)
-
-
-def _config(path: Path) -> _Config:
+def _config(path: Path, environment: Mapping[str, str]) -> _Config:
+    """What the file says, and in its place what the environment does. Raises `UsageError`."""
     wanted = "expected llm, base_url, price, budget and effort (keys come from the environment only)"
     try:
-        return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
+        config = _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
     except ValidationError as error:
         raise UsageError(f"{wanted} in {path}, got {misfit(error, 'the file')}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{wanted} in {path}, got {error}") from error
-
-
-def _budget(environment: Mapping[str, str]) -> int | None:
-    told = environment.get("MECHARULE_LLM_BUDGET")
-    if not told:
-        return None
-    if not told.isdecimal() or int(told) < 1:
-        raise UsageError(f"expected a number of tokens from 1 on in MECHARULE_LLM_BUDGET, got {told!r}")
-    return int(told)
-
-
-def _effort(told: str | None) -> str | None:
-    if told is None or told in EFFORTS:
-        return told
-    raise UsageError(f"expected an effort of {', '.join(EFFORTS)}, got {told!r}")
-
-
-def _price(environment: Mapping[str, str], config: _Config) -> TokenPrice | None:
-    told = environment.get("MECHARULE_LLM_PRICE")
-    pair = config.price
-    if told:
-        numbers = [float(part) for part in told.split(",") if part.replace(".", "", 1).isdigit()]
-        if len(numbers) != 2 or told.count(",") != 1:
-            raise UsageError(
-                f"expected dollars a million tokens such as 3,15 in MECHARULE_LLM_PRICE, got {told!r}"
-            )
-        pair = (numbers[0], numbers[1])
-    return None if pair is None else TokenPrice(input=pair[0], output=pair[1])
+    for name, what in _TOLD.items():
+        variable = f"MECHARULE_LLM_{name.upper()}"
+        if told := environment.get(variable):
+            value = told.split(",") if name == "price" else told
+            try:
+                config = _Config.model_validate({**config.model_dump(), name: value})
+            except ValidationError:
+                raise UsageError(f"expected {what} in {variable}, got {told!r}") from None
+    return config

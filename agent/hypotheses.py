@@ -104,7 +104,7 @@ def investigate(
         raise BudgetSpent(f"expected {price.words} within {seconds:g} s; `--seconds` allows more")
     tell(f"price: {price.words}")
     with opened(path, write=bool(missing), tell=tell, should_stop=should_stop) as held:
-        screened = [_one(held, unit, named)] if named else _screened(held, unit)
+        screened = _screened(held, unit, named)
     if not screened:
         said = f"On train records no condition of the run tells the flips of {unit} apart, so none was registered"
         key = f"unit.{unit}.claims"
@@ -145,38 +145,26 @@ def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     return Neuron.parse(chosen), condition
 
 
-def _one(run: Run, unit: Neuron, condition: str) -> Screened:
-    places = drawn(run, strongest_regime(run, unit), Part.TRAIN)
-    flips = run.flips([(unit,)], places, strongest_regime(run, unit))[0]
-    return _counted(run, condition, fires(run, condition)[places], flips)
-
-
-def _counted(
-    run: Run, condition: str, holds: Bool[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]
-) -> Screened:
-    where = FlipsWhere.of(holds, flips)
-    low, _ = difference_interval(
-        where.holds.flips, where.holds.n, where.elsewhere.flips, where.elsewhere.n, ALPHA
-    )
-    return Screened(condition=condition, words=rule_in_words(condition, run.task), where=where, low=low)
-
-
-def _screened(run: Run, unit: Neuron) -> list[Screened]:
-    """The clearest conditions of the run's vocabulary and their contraries, on train records."""
+def _screened(run: Run, unit: Neuron, named: str) -> list[Screened]:
+    """The condition that is named, else the clearest of the run's vocabulary and their contraries, on train records."""
     regime = strongest_regime(run, unit)
     places = drawn(run, regime, Part.TRAIN)
     flips = run.flips([(unit,)], places, regime)[0]
     counted: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
-    for condition in _proposed(run):
+    for condition in [named] if named else _proposed(run):
         holds = fires(run, condition)[places]
-        counted.append((_counted(run, condition, holds, flips), holds))
+        where = FlipsWhere.of(holds, flips)
+        one, other = where.holds, where.elsewhere
+        low, _ = difference_interval(one.flips, one.n, other.flips, other.n, ALPHA)
+        words = rule_in_words(condition, run.task)
+        counted.append((Screened(condition=condition, words=words, where=where, low=low), holds))
+    if named:
+        return [counted[0][0]]
     kept: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
-    for one, holds in sorted(counted, key=lambda each: -each[0].low):
-        if one.low <= 0 or len(kept) == MOST:
-            break
-        if all(mcc(holds, other) < ALIKE for _, other in kept):
-            kept.append((one, holds))
-    return [one for one, _ in kept]
+    for screened, holds in sorted(counted, key=lambda each: -each[0].low):
+        if screened.low > 0 and len(kept) < MOST and all(mcc(holds, other) < ALIKE for _, other in kept):
+            kept.append((screened, holds))
+    return [screened for screened, _ in kept]
 
 
 def _proposed(run: Run) -> Iterator[str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -170,10 +170,8 @@ class ModelProposer:
         texts = dict.fromkeys(_spelt(text[:_LONGEST_TEXT], data) for text in proposals.predicates)
         tried = {*state["accepted"], *(entry["text"] for entry in state["refused"])}
         known = {*data.known, *(_spelt(refusal.text, data) for refusal in data.refusals)}
-        again: list[showing.RefusalEntry] = [
-            {"text": text, "reason": KNOWN} for text in texts if text in known and text not in tried
-        ]
-        new = [text for text in texts if text not in known and text not in tried]
+        again: list[Any] = [{"text": text, "reason": KNOWN} for text in texts if text in known - tried]
+        new = [text for text in texts if text not in known | tried]
         goes_on = new or (again and state["done"] + 1 < self.rounds)
         return {
             "done": state["done"] + 1,
@@ -184,26 +182,14 @@ class ModelProposer:
         }
 
     def _tell(self, text: str, used: Mapping[str, int], *, ok: bool) -> None:
-        read, written = used.get("input_tokens", 0), used.get("output_tokens", 0)
-        self.emit(
-            LlmMessage(
-                model=self.choice.short,
-                purpose="predicates",
-                text=text,
-                ok=ok,
-                input_tokens=read,
-                output_tokens=written,
-            )
-        )
+        tokens = {name: used.get(name, 0) for name in ("input_tokens", "output_tokens")}
+        self.emit(LlmMessage(model=self.choice.short, purpose="predicates", text=text, ok=ok, **tokens))
 
     def _judge(self, state: ProposalState, data: ProposalContext) -> ProposalState:
         """What became of the texts that wait, and whether the AUC still rises."""
         tried = (*state["accepted"], *state["waiting"])
         table, power, refusals = self._judged(tried, data)
-        reasons = {refusal.text: refusal.reason for refusal in refusals}
-        refused: list[showing.RefusalEntry] = [
-            {"text": text, "reason": reasons[text]} for text in tried if text in reasons
-        ]
+        refused: list[Any] = [asdict(one) for one in refusals if one.text in tried]
         powers = [*state["powers"], power]
         before, recent = powers[:-PATIENCE], powers[-PATIENCE:]
         ended = "the rounds are spent" if state["done"] >= self.rounds else ""
@@ -211,7 +197,7 @@ class ModelProposer:
             ended = "the tokens are spent"
         if before and max(recent) < max(before) + RISE:
             ended = f"held-back AUC stopped rising at {max(powers):.3f}"
-        accepted = [text for text in tried if text not in reasons]
+        accepted = [text for text in tried if all(text != one["text"] for one in refused)]
         self._last[tuple(accepted)] = table, power, ()
         return {
             "waiting": [],
@@ -240,9 +226,7 @@ class ModelProposer:
         _, wrong = showing.contrast(data.labels, everything, EXAMPLES, (self.seed, state["done"]))
         names = [name for name in data.columns if name in data.prompt_columns]
         residual = _residual(table, data, self.seed)
-        earlier: list[showing.RefusalEntry] = [
-            {"text": refusal.text, "reason": refusal.reason} for refusal in data.refusals
-        ]
+        earlier: list[Any] = [asdict(one) for one in data.refusals]
 
         def paired(places: Sequence[int]) -> str:
             near = showing.nearest(data.columns, places, data.labels, names)

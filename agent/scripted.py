@@ -160,11 +160,10 @@ def _read(path: Path) -> _Script:
         script = _Script.model_validate_json(path.read_text(encoding="utf-8"))
         for scripted in script.replies:
             re.compile(scripted.find or "")
-    except OSError as error:
-        raise UsageError(f"expected a script of a mock model in {path}, got {error.strerror}") from error
     except ValidationError as error:
-        wrong = misfit(error, "the file")
-        raise UsageError(f"expected a script of a mock model in {path}, got {wrong}") from None
-    except (ValueError, re.error) as error:
-        raise UsageError(f"expected a script of a mock model in {path}, got {error}") from error
-    return script
+        wrong: object = misfit(error, "the file")
+    except (OSError, ValueError, re.error) as error:
+        wrong = getattr(error, "strerror", None) or error
+    else:
+        return script
+    raise UsageError(f"expected a script of a mock model in {path}, got {wrong}")

@@ -29,12 +29,6 @@ _MOST_VALUES = 8
 _NOTHING = "(none)"
 
 
-def records(columns: Columns, positions: Iterable[int]) -> str:
-    """The records at these positions, a row each under the names of the columns; texts are quoted."""
-    rows = [_row(columns, position) for position in positions]
-    return listed([" | ".join(columns), *rows] if rows else [])
-
-
 def pairs(columns: Columns, positions: Iterable[tuple[int, int]], left: str, right: str) -> str:
     """Pairs of records, two rows each, the first marked `left` and the second `right`."""
     rows = [

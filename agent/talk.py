@@ -53,12 +53,12 @@ class Bill:
     """What a question took."""
 
     requests: int
-    read: int
-    cached: int
+    input_tokens: int
+    cached_tokens: int
     """Of the tokens read, those that came from the provider's cache."""
-    written: int
+    output_tokens: int
     seconds: float
-    ablating: float
+    ablation_seconds: float
     """Seconds of ablations, as priced."""
     dollars: float | None
 
@@ -67,8 +67,8 @@ class Bill:
         """In a line."""
         cost = "" if self.dollars is None else f", ${self.dollars:.4f}"
         return (
-            f"{plural(self.requests, 'request')}, {self.read:,} tokens read ({self.cached:,} of them cached) and "
-            f"{self.written:,} written in {self.seconds:.1f} s{cost}"
+            f"{plural(self.requests, 'request')}, {self.input_tokens:,} tokens read ({self.cached_tokens:,} of them "
+            f"cached) and {self.output_tokens:,} written in {self.seconds:.1f} s{cost}"
         )
 
 
@@ -120,7 +120,7 @@ class Talk:
         began, thread = self.clock(), _thread(self.choice.spec, question, earlier)
         try:
             state = self._to_its_end(assistant, assistant.begin(question, earlier), thread)
-        except (Exception, KeyboardInterrupt):
+        except (Exception, KeyboardInterrupt):  # A kill leaves the steps, so that the question goes on there.
             self._forget(thread)
             raise
         self._forget(thread)
@@ -208,15 +208,9 @@ class Talk:
             )
 
     def _told_of_model(self, text: str, read: int, written: int, *, ok: bool) -> None:
+        tokens = {"input_tokens": read, "output_tokens": written}
         self.listener.show(
-            LlmMessage(
-                model=self.choice.short,
-                purpose="question",
-                text=text,
-                ok=ok,
-                input_tokens=read,
-                output_tokens=written,
-            )
+            LlmMessage(model=self.choice.short, purpose="question", text=text, ok=ok, **tokens)
         )
 
 
@@ -239,11 +233,11 @@ def _answer(state: Any, seconds: float, choice: Choice) -> Answer:
     went = {one.tool_call_id: went_well(one) for one in results}
     bill = Bill(
         requests=len(replies) + len(looked),
-        read=read,
-        cached=sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used),
-        written=written,
+        input_tokens=read,
+        cached_tokens=sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used),
+        output_tokens=written,
         seconds=seconds,
-        ablating=state.get("spent", 0.0),
+        ablation_seconds=state.get("spent", 0.0),
         dollars=None if price is None else price.cost(read, written),
     )
     return Answer(

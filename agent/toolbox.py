@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -88,8 +89,9 @@ class Toolbox:
             raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
         if name == "column" and not str(given.get("labels") or "{").lstrip().startswith("{"):
             raise UsageError("expected labels as JSON, a file is a person's to name")
-        for value in (each for key in _NAMES.get(name, ()) for each in _several(given.get(key))):
-            if not _ID.fullmatch(str(value)):
+        named = (given.get(key) for key in _NAMES.get(name, ()))
+        for value in (each for one in named for each in (one if isinstance(one, list) else [one])):
+            if value is not None and not _ID.fullmatch(str(value)):
                 raise UsageError(
                     f"expected a run, unit, layer, task or certificate by its name, got {value!r}"
                 )
@@ -109,17 +111,12 @@ class Toolbox:
         """Why a tool gave nothing, or empty; and what it states. Its price is taken as accepted."""
         asked = canonical_json(dict(given))
         takes_yes = name in self.names and "yes" in TOOLS[name].arguments.model_fields
-        agreed = {"yes": True} if takes_yes else {}
         try:
-            known = {**_known(name, given), **agreed}
+            known = {**_known(name, given), **({"yes": True} if takes_yes else {})}
             result = self.call(name, known, self._priced.pop((name, asked), None))
         except MechaRuleError as error:
             return f"error: {error}", []
         return "", [{**fact, "arguments": asked} for fact in statements(result)]
-
-
-def _several(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -169,44 +166,28 @@ def statements(result: ToolResult) -> list[dict[str, Any]]:
 
 
 def numbered(messages: Sequence[AnyMessage], new: Sequence[ToolMessage]) -> list[ToolMessage]:
-    """Tool messages with their facts numbered on from those of the conversation, and written out."""
+    """Tool messages with their facts numbered on from those of the conversation, and written out a line each as far as
+    there is room."""
     place = sum(len(one.artifact or ()) for one in messages if isinstance(one, ToolMessage))
     told = []
     for message in new:
-        facts = []
-        for fact in message.artifact or ():
-            place += 1
-            facts.append({**fact, "id": f"f{place}"})
-        written, cut = _written(facts)
-        content = "\n".join(filter(None, [str(message.content), written, cut]))
+        facts = [
+            {**fact, "id": f"f{nth}"} for nth, fact in enumerate(message.artifact or (), start=place + 1)
+        ]
+        place += len(facts)
+        lines = [f"[{fact['id']}] {fact['sentence']}" for fact in facts]
+        room = sum(size <= LONGEST for size in accumulate(len(line) + 1 for line in lines))
+        rest = f"({len(lines) - room} more of {len(lines)}; ask for less at once, or of one kind)"
+        parts = [str(message.content), *lines[:room], *([rest] if room < len(lines) else [])]
+        content = "\n".join(filter(None, parts))
         told.append(message.model_copy(update={"artifact": facts, "content": content or "(nothing)"}))
     return told
-
-
-def _written(facts: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """The facts a line each as far as there is room, and what is said of the rest."""
-    lines: list[str] = []
-    room = LONGEST
-    for fact in facts:
-        line = f"[{fact['id']}] {fact['sentence']}"
-        room -= len(line) + 1
-        if room < 0:
-            rest = len(facts) - len(lines)
-            return "\n".join(lines), f"({rest} more of {len(facts)}; ask for less at once, or of one kind)"
-        lines.append(line)
-    return "\n".join(lines), ""
 
 
 def cited_of(messages: Iterable[AnyMessage]) -> dict[str, Cited]:
     """Every fact of a conversation by its id."""
     return {
-        fact["id"]: Cited(
-            id=fact["id"],
-            sentence=fact["sentence"],
-            arguments=fact.get("arguments", ""),
-            sources=tuple(fact.get("sources", ())),
-            unit=fact.get("unit", ""),
-        )
+        fact["id"]: Cited(**{**fact, "sources": tuple(fact["sources"])})
         for message in messages
         if isinstance(message, ToolMessage)
         for fact in message.artifact or ()

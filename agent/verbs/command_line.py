@@ -8,7 +8,9 @@ import os
 import re
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
@@ -42,37 +44,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "tasks, models, machine": ("models", "doctor", "selftest", "spec", "mcp"),
 }
 """Every verb once, as `--help all` lists them; `--help` alone shows the first group."""
-GONE: Mapping[str, str] = {
-    "account": "`mecharule explain RUN UNIT --parts drive` measures when a unit flips",
-    "versus": "`mecharule compare RUN UNIT UNIT` sets two units beside each other",
-    "layer": "`mecharule compare RUN 'layer N'` sets a layer beside its strongest unit, or beside another layer",
-    "fork": "`mecharule run --from RUN` searches again with other settings",
-    "localise": "`mecharule run --from RUN --layer N` searches a layer again, `--set largest=N` in other groups",
-    "compare-prompts": "`mecharule pairs RUN UNIT --where CONDITION` ablates a unit on prompts one edit apart",
-    "path": "`mecharule explain RUN UNIT --parts chain` measures how its flips come about",
-    "control": "`mecharule explain RUN UNIT --parts controls` sets random units beside it",
-    **dict.fromkeys(
-        ("covers", "disguise", "shared", "unit"),
-        "`mecharule why RUN UNIT --full` tells all that is stored of a unit",
-    ),
-    "data": "`mecharule tasks fetch NAME` fetches the requests of the jailbreak task",
-    "experiment": "`make experiments` in a copy of the source repeats the paper's experiments",
-    "plan": "no speed is planned ahead; try `mecharule run … --workers N`",
-    "repair": "`mecharule gates RUN` learns when to switch found units off; `--export DIR` writes them",
-    "about": "`mecharule show RUN --section settings` and the like tell what a run is and rests on",
-    "define": "`mecharule show RUN --section words --term WORD` says what a word means",
-    "missed": "`mecharule show RUN --section missed` says what the searches may have missed",
-    "weakest": "`mecharule show RUN --section controls` tells the weak points of each claim",
-    "evidence": "`mecharule show RUN --table certificates` lists the certificates",
-    "hypotheses": "`mecharule show RUN --table claims` lists the registered claims",
-    "neurons": "`mecharule show RUN --table units` lists the units",
-    "rules": "`mecharule show RUN --table rules` lists the rules",
-    "tree": "`mecharule show RUN --table tree` lists every tested group",
-    "replay": "`mecharule` alone opens the terminal app, where `t` replays a run",
-    "refine": "`mecharule investigate RUN QUESTION` registers claims of when a unit flips and decides them",
-    "serve": "`mecharule` alone opens the terminal app, over ssh too",
-}
-"""Verbs that are gone, and what to use in their place; for this release."""
 OF_THE_STRONGEST = frozenset({"why", "explain", "anchor"})
 """Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
 _MORE = "`mecharule run --help all` lists every option and every setting of `--set`."
@@ -81,6 +52,11 @@ _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
 _MISSING = re.compile(r"the following arguments are required: (.+)")
 _WIDTH, _NAME = 80, 16
 _ON_OUTPUT = frozenset({"verb", "json", "display", "output"})
+
+
+def gone() -> dict[str, str]:
+    """Verbs that are gone, and what to use in their place."""
+    return tomllib.loads(Path(__file__).with_name("gone.toml").read_text(encoding="utf-8"))
 
 
 def write(text: str) -> None:
@@ -131,8 +107,8 @@ class Parser(argparse.ArgumentParser):
         }
         if wrong := _INVALID.match(message):
             known = list(named[wrong[1].split("/")[0]].choices or ())
-            if wrong[1] == "VERB" and wrong[2] in GONE:
-                raise UsageError(f"`{wrong[2]}` is gone: {GONE[wrong[2]]}")
+            if wrong[1] == "VERB" and (instead := gone().get(wrong[2])):
+                raise UsageError(f"`{wrong[2]}` is gone: {instead}")
             what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
             message = f"expected {what}, got {wrong[2]!r}{did_you_mean(wrong[2], known)}"
         elif missing := _MISSING.match(message):

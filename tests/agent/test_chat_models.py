@@ -93,7 +93,7 @@ def test_tokens_are_counted_and_words_are_heard(httpserver: HTTPServer, wire: st
     heard: list[str] = []
     answer = _ask(httpserver, wire, copied_run, hear=heard.append)
     assert "".join(heard) == "It is so."
-    assert (answer.bill.requests, answer.bill.read, answer.bill.written) == (1, 11, 7)
+    assert (answer.bill.requests, answer.bill.input_tokens, answer.bill.output_tokens) == (1, 11, 7)
 
 
 def _failing(status: int, message: str = "it failed") -> Callable[[str], Response]:
