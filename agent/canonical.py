@@ -60,8 +60,10 @@ class Row:
     ask: str
     """How it is offered, filled with a run's own names."""
     wordings: tuple[str, ...]
-    part: str = ""
-    """The part of the tool's facts that answers it; empty for all."""
+    parts: Sequence[str] = ()
+    """The parts, or names in keys, of the tool's facts that answer it, the first before all; empty for all facts."""
+    measure: str = ""
+    """The command that measures the first part where a unit lacks it."""
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.canonical import UNIT, Names, Suggested, arguments_of, understand
+from agent.canonical import UNIT, Names, Suggested, Understood, arguments_of, understand
 from agent.choice import NONE, Choice, choose
 from agent.consent import PURSE, Exchanges, Listener, Priced, in_words, not_run, pays
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
@@ -170,13 +170,32 @@ def offline(
             return _offline(question, why, read.row.name, exit_code=BudgetSpent.exit_code)
         about |= {"yes": True} if "yes" in TOOLS[tool].arguments.model_fields else {}
     result = call(tool, about, listener.tell, price)
-    facts = tuple(one for one in result.facts if read.row.part in ("", one.part))
-    said = answer_text(facts) if read.row.part and facts else result.text
+    facts = _answering(read, result.facts, Path(run).stem)
+    said = answer_text(facts) if read.row.parts and facts else result.text
     tools = [{"tool": tool, "arguments": given, "ok": True}]
     cited = list(certificate_ids(source for one in facts for source in one.sources))
     return _offline(
         question, said, read.row.name, facts, exit_code=result.exit_code, tools=tools, certificates=cited
     )
+
+
+def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact, ...]:
+    """Those of the parts that are asked about; where the first is not stored of the unit, what measures it."""
+    row = read.row
+    told = {
+        part: [
+            one
+            for one in facts
+            if (part == one.part or f".{part}." in f"{one.key}.") and one.sentence[0] != "`"
+        ]
+        for part in row.parts
+    }
+    found = [one for part in row.parts for one in told[part]]
+    if row.measure and not told[row.parts[0]]:
+        command = row.measure.format(run=run, unit=read.units[0])
+        said = f"More was not measured of {read.units[0]}: `mecharule {command}` measures it"
+        found.append(fact(said, f"run:{run}", unit=read.units[0]))
+    return tuple(found if row.parts else facts)
 
 
 def _offline(

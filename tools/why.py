@@ -297,7 +297,7 @@ class _Told:
         else:
             told = f"fewer than {needed} flips on the slice of {name} {again}"
             told += f": {needed} would put its lower bound at τ or above; {one_of}"
-        said = f"{'That it reaches τ is not shown' if open_still else 'Any of these would'}: {told}"
+        said = f"{'That it reaches τ is not shown' if open_still else 'Any of these would refute it'}: {told}"
         sources = (*([f"c:{certificate.id}"] if certificate else []), f"run:{self.run.id}")
         yield self.of("refuted.strength", {"slice": name, "needed": needed}, said, "", *sources)
         against = "Against it would speak" if open_still else "So would"

@@ -45,6 +45,27 @@ def test_a_canonical_question_says_what_its_tool_says(copied_run: Path) -> None:
     assert part.facts == tuple(fact for fact in whole.facts if fact.part == "How sure")
 
 
+def test_a_part_that_is_not_stored_says_what_measures_it_and_no_more(copied_run: Path) -> None:
+    """What is stored of the part stands before it; the rest of the card answers other questions."""
+    with opened(str(copied_run)) as run:
+        units = findings_of(run).by_evidence()
+        made = next(str(one.neuron) for one in units if run.chain(one.neuron, one.search.regime))
+        bare = next(str(one.neuron) for one in units if not run.chain(one.neuron, one.search.regime))
+
+    def told(question: str) -> str:
+        return ask(str(copied_run), question, environment=OFFLINE).text
+
+    measures = f"`mecharule explain b00d {bare} --parts chain` measures it"
+    for question in ("how does {} act?", "what breaks without {}?"):
+        assert measures in told(question.format(bare))
+        assert "How sure" not in told(question.format(bare))
+        assert "measures it" not in told(question.format(made))
+    assert told(f"what breaks without {bare}?").startswith(f"Switch channel {bare} off")
+    assert "the splitter rule in disguise" in told(f"is {made} the splitter in disguise?")
+    assert "Units with a certificate that were compared with it" in told(f"what shares flips with {made}?")
+    assert f"`mecharule ablate b00d {bare}` measures it" in told(f"what shares flips with {bare}?")
+
+
 def test_anything_else_gets_suggestions_that_can_be_asked(copied_run: Path) -> None:
     answer = ask(str(copied_run), "what is the meaning of life?", environment=OFFLINE)
     suggested: Any = answer.data["suggested"]
