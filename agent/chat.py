@@ -109,7 +109,8 @@ def _by_model(
     from agent.talk import Talk
 
     model = chat_model(choice, environment)
-    look = not (choice.is_small or choice.provider == "mock")
+    # A model of a file, a script or a server of one's own is not asked for a second look.
+    look = choice.provider == "anthropic" or (choice.provider == "openai" and choice.base_url is None)
     talk = Talk(
         model=model, choice=choice, path=path, listener=listener, purse=seconds, look=look, decides=decides
     )

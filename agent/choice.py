@@ -73,12 +73,6 @@ class Choice:
         return provider_of(self.spec)
 
     @property
-    def is_small(self) -> bool:
-        """Whether it is taken for a model of a small context: a file, or one at a base URL of the OpenAI kind."""
-        kind, _, _ = self.spec.partition("/")
-        return kind == LOCAL or (kind == "openai" and self.base_url is not None)
-
-    @property
     def who(self) -> str:
         """Who answers, in a few words."""
         return OFFLINE if self.spec == NONE else self.short

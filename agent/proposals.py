@@ -73,7 +73,7 @@ class ProposalState(TypedDict, total=False):
     waiting: list[str]
     """Proposed and not yet judged."""
     accepted: list[str]
-    refused: list[showing.RefusalEntry]
+    refused: list[dict[str, str]]
     powers: list[float]
     """Held-back AUC after each round, that of the given vocabulary first."""
     ended: str

@@ -258,10 +258,8 @@ class _Sentence:
         """Whether a fact states a figure of one of some units; a figure that is denied stands where none does."""
         if one.kind == "strange":
             written = rf"(?<![\w.]){re.escape(one.text.casefold())}(?!\w)"
-            texts = (
-                [self.names] if one.text[0].isalpha() else [*(fact.text for fact in self.facts), *self.quotes]
-            )
-            return any(re.search(written, text.casefold()) for text in texts)
+            said = "\n".join([*(fact.text for fact in self.facts), *self.quotes])
+            return bool(re.search(written, self.names if one.text[0].isalpha() else said.casefold()))
         if one.kind == "example":
             # A prompt or a change of answers: a piece of one that was stated, asked or told.
             return any(
@@ -311,14 +309,15 @@ class _Sentence:
             "control": CONTROL.search(self.found.text),
             "units": UNITS.search(self.found.text),
         }.get(held.measure, not held.measure or one.measure in ("", held.measure, "control", "units"))
-        return bool(allowed) and any(
-            _same_side(one, sign, held) or (not one.sign and self._speaks_of(sign))
-            for sign in self._signs(one, held)
-        )
+        return bool(allowed) and any(self._is_told(one, sign, held) for sign in self._signs(one, held))
 
-    def _speaks_of(self, sign: str) -> bool:
-        """Whether the sentence names the bound that a fact states."""
-        return any(sign == which and rule.search(self.found.text) for which, rule in BOUNDS)
+    def _is_told(self, one: Figure, sign: str, held: Figure) -> bool:
+        """Whether a figure is told in the direction of the fact; what a count is compared with may be told as a count,
+        and a bound without its sign where the sentence names it."""
+        if one.sign or not sign:
+            return one.sign[:1] == sign[:1]
+        is_compared = held.kind == "count" and sign in ("<", ">")
+        return is_compared or any(sign == which and rule.search(self.found.text) for which, rule in BOUNDS)
 
     def _signs(self, one: Figure, held: Figure) -> Iterator[str]:
         """The signs with which a fact states the number or numbers of a figure."""
@@ -332,10 +331,9 @@ class _Sentence:
                     if _near(one, values, end, least=0):
                         yield sign
             case ("percentage", _) | ("number", "number"):
-                known, least = (
-                    (held.values[0], _ROUNDED_FROM) if one.kind == "number" else (_percents(one, held), 0)
-                )
-                if _near(one, values, known, least):
+                is_share = one.kind == "percentage"
+                known = _percents(one, held) if is_share else held.values[0]
+                if _near(one, values, known, 0 if is_share else _ROUNDED_FROM):
                     yield from (held.sign, *([""] if held.measure in ("τ", "α") else []))
             case ("number", "count"):
                 if _near(one, values, held.values[0]):
@@ -350,11 +348,8 @@ class _Sentence:
         text = self.found.text
         for quote in self.quotes:
             place = text.find(quote)
-            if (
-                re.search(r"\d.*[<>=()]|[<>=()].*\d", quote)
-                and 0 <= place <= one.begin
-                and one.end <= place + len(quote)
-            ):
+            is_condition = re.search(r"\d", quote) and re.search(r"[<>=()]", quote)
+            if is_condition and 0 <= place <= one.begin and one.end <= place + len(quote):
                 return True
         left = text[max(0, one.begin - 24) : one.begin].casefold()
         return one.kind == "number" and any(
@@ -372,38 +367,24 @@ class _Sentence:
             asked.kind == one.kind and all(a & b for a, b in zip(asked.values, one.values, strict=True))
             for asked in read(self.question).figures
         )
+        is_known = is_asked or any(self._is(itself, each, frozenset()) for each in self.stated)
         place = self.figures.index(one)
         others = [*reversed(range(place)), *range(place + 1, len(self.figures))]
-        sizes = [_size(self.figures[i], one) for i in others if held[i]]
-        size, than = next((each for each in sizes if each is not None), None), _size(one, one)
-        if (
-            size is None
-            or than is None
-            or not (is_asked or any(self._is(itself, each, frozenset()) for each in self.stated))
-        ):
+        sizes = [size for i in others if held[i] and (size := _size(self.figures[i], one)) is not None]
+        than = _size(one, one)
+        if not is_known or not sizes or than is None:
             return False
-        return size > than if one.sign[0] == ">" else size < than
-
-
-def _same_side(one: Figure, sign: str, held: Figure) -> bool:
-    """Whether a figure is told in the direction of the fact; what a count is compared with may be told as a count."""
-    return one.sign[:1] == sign[:1] or (held.kind == "count" and not one.sign and sign in ("<", ">"))
+        return sizes[0] > than if one.sign[0] == ">" else sizes[0] < than
 
 
 def _near(one: Figure, said: Iterable[float], known: Iterable[float], least: float = _ROUNDED_FROM) -> bool:
     """Whether a number is one that is known, or it rounded to the decimals written; to none from `least` on."""
     step = 0.5 * 10.0**-one.decimals * (1 + 1e-9)
-    return any(
-        value == other
-        or (
-            one.kind != "count"
-            and abs(other - value) <= step
-            and other % 1
-            and (one.decimals or abs(other) >= least)
-        )
-        for value in said
-        for other in known
+    known = list(known)
+    round_to = (
+        [] if one.kind == "count" else [n for n in known if n % 1 and (one.decimals or abs(n) >= least)]
     )
+    return any(value in known or any(abs(n - value) <= step for n in round_to) for value in said)
 
 
 def _shares(held: Figure) -> list[float]:

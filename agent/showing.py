@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypedDict
 
 import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.predicates.table import PredicateTable
 from mecharule_ops.types import Columns
-
-
-class RefusalEntry(TypedDict):
-    """A text that was refused."""
-
-    text: str
-    reason: str
-
 
 _LONGEST = 300
 _MOST_REFUSALS = 12
@@ -99,7 +90,7 @@ def vocabulary(table: PredicateTable) -> str:
     return listed(lines)
 
 
-def refusals(refused: Sequence[RefusalEntry]) -> str:
+def refusals(refused: Sequence[Mapping[str, str]]) -> str:
     """The latest refusals with their reasons."""
     rows = [f"{json.dumps(_short(row['text']), ensure_ascii=False)}: {row['reason']}" for row in refused]
     return listed(rows[-_MOST_REFUSALS:])

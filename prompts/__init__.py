@@ -84,8 +84,3 @@ def load(name: str, folder: Path = _FOLDER) -> Prompt:
         user=match["user"].strip(),
         sha256=hashlib.sha256(content).hexdigest(),
     )
-
-
-def names(folder: Path = _FOLDER) -> tuple[str, ...]:
-    """Every prompt, in order of name."""
-    return tuple(sorted(path.stem for path in folder.glob("*.md")))

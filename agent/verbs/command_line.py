@@ -193,15 +193,14 @@ def _settings() -> str:
     from mecharule_ops.config import RunConfig
 
     lines = (
-        textwrap.fill(
-            f"{name}={field.get_default(call_default_factory=True)}: {field.description}",
-            _WIDTH,
-            initial_indent="  ",
-            subsequent_indent="      ",
-        )
+        _entry(f"{name}={field.get_default(call_default_factory=True)}: {field.description}", "  ", 6)
         for name, field in RunConfig.model_fields.items()
     )
     return "\n".join(["every setting, for --set KEY=VALUE or a file of --config, with its default:", *lines])
+
+
+def _entry(text: str, head: str, indent: int) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=head, subsequent_indent=" " * indent)
 
 
 def _every() -> dict[str, type[Arguments]]:
@@ -243,15 +242,7 @@ def _does(arguments: type[Arguments]) -> str:
 def _listed(every: Mapping[str, type[Arguments]]) -> Iterable[str]:
     """A block a group: its verbs with what each does."""
     for title, names in GROUPS.items():
-        lines = [
-            textwrap.fill(
-                _does(every[name]),
-                _WIDTH,
-                initial_indent=f"  {name:{_NAME}}",
-                subsequent_indent=" " * (_NAME + 2),
-            )
-            for name in names
-        ]
+        lines = [_entry(_does(every[name]), f"  {name:{_NAME}}", _NAME + 2) for name in names]
         yield "\n".join([f"{title}:", *lines])
 
 
