@@ -46,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _screens()
         options = parser().parse_args(given)
         if options.verb not in HANDLERS:
-            return _print(options, call(options.verb, told(options, _tell), _tell))
+            answering = verbs.called if options.verb in verbs.PLAIN else call
+            return _print(options, answering(options.verb, told(options, _tell), _tell))
         model = verbs.VERBS[options.verb]
         return HANDLERS[options.verb](typed(options.verb, model, told(options)), options)
     except KeyboardInterrupt:

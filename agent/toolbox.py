@@ -27,8 +27,8 @@ from tools.runs import BEGUN
 if TYPE_CHECKING:
     from tools._ablations import Quoted
 
-NOT_OFFERED = frozenset(("export", "gates", "models", "data", "doctor", "selftest", "tasks", "decide"))
-"""Of a machine, of files, or a person's to decide."""
+NOT_OFFERED = frozenset(("gates", "decide"))
+"""A person's to decide."""
 _OF_PEOPLE = {
     *("run", "yes", "estimate", "show_text", "csv", "md", "tex", "svg", "html", "export", "model", "device"),
     "dtype",

@@ -173,15 +173,6 @@ class VerifyArguments(Arguments):
     dtype: DType = None
 
 
-class ExportArguments(Arguments):
-    """write a folder that verifies on another machine: certificates, replacement values, report, config"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run", "folder")
-    run: RunName = "last"
-    folder: str | None = Field(None, description="a new or empty folder; default: ./RUN-export")
-    show_text: ShowText = False
-
-
 class TargetArguments(PricedArguments):
     """About success, or a unit's flips, on train records."""
 
@@ -398,43 +389,3 @@ class CompareArguments(PricedArguments):
     )
     regime: RegimeLabel = None
     limit: int = Field(20, ge=1, description="units that two runs share, listed")
-
-
-class ModelsArguments(Arguments):
-    """list the models, or fetch one"""
-
-    positional: ClassVar[tuple[str, ...]] = ("action", "name")
-    action: Literal["list", "fetch"] = Field("list", description="list or fetch")
-    name: str | None = Field(None, description="the model to fetch")
-
-
-class TasksArguments(Arguments):
-    """list the tasks; `check FILE` says how a table of yours is understood, `fetch harmbench` fetches requests"""
-
-    positional: ClassVar[tuple[str, ...]] = ("action", "table")
-    action: Literal["list", "check", "fetch"] = Field("list", description="list, check or fetch")
-    table: str | None = Field(
-        None,
-        description="a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set",
-    )
-    model: str | None = Field(None, description="try this model on 50 rows")
-    few_shot: str | None = Field(None, description="a text file whose lines stand before every prompt")
-    prompt_template: str | None = Field(
-        None, description="the prompt of a row, its columns in braces: 'Q: {question}\\nA:'"
-    )
-    yes: Accepted = False
-
-
-class DoctorArguments(Arguments):
-    """check versions, device, models and keys, and prove on a model that an ablation is exact, and how fast"""
-
-    model: str | None = Field(None, description="the model to prove it on (default: the bundled one)")
-    device: str = Field("auto", description="auto, cpu, cuda, cuda:N or mps")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field("auto", description="of the weights")
-
-
-class SelftestArguments(Arguments):
-    """run the whole product on six small models whose circuit is known, and compare every figure with what is so"""
-
-    positional: ClassVar[tuple[str, ...]] = ("case",)
-    case: str | None = Field(None, description="one of the six alone")

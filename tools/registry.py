@@ -118,7 +118,6 @@ TOOLS: Mapping[str, Tool] = {
         Tool("flip", arguments.FlipArguments, works=True, over=True),
         Tool("ablate", arguments.AblateArguments, works=True, over=True),
         Tool("verify", arguments.VerifyArguments, works=True),
-        Tool("export", arguments.ExportArguments, works=True),
         Tool("score", arguments.ScoreArguments, works=True, home="scoring", over=True),
         Tool("column", arguments.ColumnArguments, works=True, over=True),
         Tool("tabulate", arguments.TabulateArguments, works=True, over=True),
@@ -136,10 +135,6 @@ TOOLS: Mapping[str, Tool] = {
         Tool("runs", arguments.RunsArguments, works=True),
         Tool("show", arguments.ShowArguments, over=True),
         Tool("compare", arguments.CompareArguments, works=True, over=True),
-        Tool("models", arguments.ModelsArguments, works=True, home="inventory"),
-        Tool("tasks", arguments.TasksArguments, works=True),
-        Tool("doctor", arguments.DoctorArguments, works=True),
-        Tool("selftest", arguments.SelftestArguments, works=True),
     )
 }
 

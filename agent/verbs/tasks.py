@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from agent.verbs.options import TasksOptions
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
@@ -20,11 +21,11 @@ from mecharule_ops.tasks.request_files import data_names, fetch_data
 from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
 from tools._tables import shown
-from tools.arguments import TableArguments, TasksArguments
+from tools.arguments import TableArguments
 from tools.result import Tell, ToolResult, of_facts
 
 
-def tasks(given: TasksArguments, tell: Tell) -> ToolResult:
+def tasks(given: TasksOptions, tell: Tell) -> ToolResult:
     """Every task with one prompt, or what a table was understood to be. Loads a model only where one is named.
 
     Raises `UsageError` for a table that does not read, and what loading a model raises.
@@ -63,7 +64,7 @@ def _prompt(name: str) -> str:
     return example.prompt.replace("\n", "\\n")
 
 
-def _task(table: str, given: TasksArguments) -> Task:
+def _task(table: str, given: TasksOptions) -> Task:
     """The task of the table, with the settings that suit the model where one is named."""
     said = {
         key.removeprefix("task."): value
@@ -89,7 +90,7 @@ def _understood(task: PromptTable, roles: Sequence[ColumnRole], prompts: Sequenc
     ]
 
 
-def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
+def _checked(given: TasksOptions, tell: Tell) -> ToolResult:
     assert given.table is not None
     task = _task(given.table, given)
     if not isinstance(task, PromptTable):
@@ -107,7 +108,7 @@ def _checked(given: TasksArguments, tell: Tell) -> ToolResult:
     }
     lines = _understood(task, roles, [example.prompt for example in examples])
     if given.model is not None:
-        from tools._accuracy import tried
+        from agent.verbs.table_tried import tried
 
         outcome = tried(task, given.model, given.yes, tell)
         lines += ["", *outcome.lines]

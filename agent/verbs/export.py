@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from agent.verbs.options import ExportOptions
 from mecharule_ops import pages
 from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
@@ -15,7 +16,6 @@ from mecharule_ops.replacement.table_files import write_table
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
-from tools.arguments import ExportArguments
 from tools.registry import Tell, ToolResult
 from tools.verify import CERTIFICATES, CONFIG, TABLES
 
@@ -33,7 +33,7 @@ the model lies. A certificate's hash shows that it was not changed; running it a
 """
 
 
-def export(given: ExportArguments, tell: Tell) -> ToolResult:
+def export(given: ExportOptions, tell: Tell) -> ToolResult:
     """The folder, with every file it holds. Raises `StoreError` when it has files or cannot be written."""
     with opened(given.run) as run:
         findings = findings_of(run)

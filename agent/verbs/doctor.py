@@ -6,12 +6,12 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from agent.verbs.options import DoctorOptions
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.facts.fact import FactValue, fact
 from mecharule_ops.loading import model_names
 from mecharule_ops.loading.placement import this_machine
 from mecharule_ops.store.run_directory import runs_directory
-from tools.arguments import DoctorArguments
 from tools.result import Tell, ToolResult
 
 PACKAGES = (
@@ -24,7 +24,7 @@ RECORDS = 32
 """Prompts that the proof looks at."""
 
 
-def doctor(given: DoctorArguments, tell: Tell) -> ToolResult:
+def doctor(given: DoctorOptions, tell: Tell) -> ToolResult:
     """One line a check. Exit code 3 when the model cannot be used or its proof fails.
 
     Cost: completions of `RECORDS` prompts and the proof's forwards.
@@ -67,7 +67,7 @@ def _devices() -> dict[str, str]:
     }
 
 
-def _proved(model: str, given: DoctorArguments, tell: Tell) -> tuple[dict[str, FactValue], bool]:
+def _proved(model: str, given: DoctorOptions, tell: Tell) -> tuple[dict[str, FactValue], bool]:
     """(what was shown on the model and the arithmetic task, whether all of it holds)."""
     import numpy as np
 
