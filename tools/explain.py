@@ -5,31 +5,29 @@ Read from the run; what is missing is measured at one price, certified and kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.account_facts import account_verdict, chain_verdict
-from mecharule_ops.facts.chain_lines import Link, chain_links
-from mecharule_ops.facts.fact import Fact, FactValue, fact
-from mecharule_ops.findings.accounts import Account, PredictionKind
+from mecharule_ops.facts.account_facts import drive_facts
+from mecharule_ops.facts.chain_facts import chain_facts
+from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls, decided
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.drawing import standalone
-from mecharule_ops.pages.unit_account import account_figures, account_links
+from mecharule_ops.pages.unit_account import account_figures
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, keep
 from mecharule_ops.store import keys
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
-from tools._accounts import controls_facts, encoded, unit_and_regime
+from tools._accounts import controls_facts, unit_and_regime
 from tools.arguments import ExplainArguments, Explained
 from tools.result import Priced, Tell, of_facts
 
@@ -71,13 +69,13 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
 
             observe_further(run)
             (drive,) = kept_accounts(run, [unit], regime, lambda event: run.store.append([event]))
-        facts += _drive_facts(drive, run.id)
+        facts += drive_facts(drive, run.id)
         figures |= account_figures(drive)
     if CHAIN in parts:
         if plan is not None:
             chain = chains.kept_chain(run, plan, partial(keep, run))
         assert chain is not None
-        facts += _chain_facts(chain, run.id)
+        facts += chain_facts(chain, run.id)
         figures |= chain_figures(chain)
     if CONTROLS in parts:
         facts += _controls_facts(run, unit, regime)
@@ -114,58 +112,6 @@ def _holds(chain: Chain, held: Iterable[Neuron]) -> bool:
     """Whether it holds or pairs all that are named."""
     measured = {one.held for one in chain.mediation.through} | {pair.other for pair in chain.pairs}
     return {str(one) for one in held} <= measured
-
-
-def _drive_facts(drive: Account, run: str) -> Iterator[Fact]:
-    """When it flips, and whether first order told it beforehand."""
-    key, linear = f"unit.{drive.neuron}.drive", drive.prediction(PredictionKind.INTEGRATED)
-    yield from _verdict(account_verdict(drive, run), key, ("turned", "when", "registered"))
-    values: dict[str, FactValue] = {
-        "flips": {"flips": drive.flips, "n": drive.records, "held_out": drive.held_out},
-        "predicted": {
-            "predictions": list(map(encode, drive.predictions)),
-            "becomes_right": encoded(drive.becomes_right),
-            "bands": list(map(encode, drive.bands)),
-        },
-        "drop": encoded(drive.drop_error),
-        "linear": encoded(linear),
-        "rules": list(map(encode, drive.families)),
-        **{rule.family.value: encode(rule) for rule in drive.families},
-    }
-    yield from _links(account_links(drive), key, values, {}, f"run:{run}", drive.neuron)
-
-
-def _chain_facts(chain: Chain, run: str) -> Iterator[Fact]:
-    """What breaks, what it writes and reads, what its flips go through, who else; ablations by their certificate."""
-    key, names = f"unit.{chain.unit}.chain", ("turned", "first", "reading", "writing", "way", "carriers")
-    yield from _verdict(chain_verdict(chain, run), key, names)
-    values = encode(chain)
-    proofs = dict.fromkeys(("breaks", "through"), f"c:{chain.mediation_certificate}")
-    if chain.pairs_certificate is not None:
-        proofs["pairs"] = f"c:{chain.pairs_certificate}"
-    values = {**values, "through": values["mediation"]}
-    yield from _links(chain_links(chain), key, values, proofs, f"run:{run}", chain.unit)
-
-
-def _verdict(said: Sequence[Fact], key: str, names: Sequence[str]) -> Iterator[Fact]:
-    for one, name in zip(said, names, strict=False):
-        yield replace(one, key=f"{key}.{name}", value=one.sentence)
-
-
-def _links(
-    links: Iterable[Link],
-    key: str,
-    values: Mapping[str, FactValue],
-    proofs: Mapping[str, str],
-    source: str,
-    unit: Neuron,
-) -> Iterator[Fact]:
-    """A fact a link, its lines one sentence."""
-    for name, lines in links:
-        said, at = "; ".join(lines), f"{key}.{name.replace(' ', '_')}"
-        said = said[:1].upper() + said[1:]
-        part, value = name.capitalize(), values[name]
-        yield fact(said, proofs.get(name, source), unit=unit, part=part, key=at, value=value)
 
 
 def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:

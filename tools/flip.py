@@ -12,7 +12,7 @@ from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.chain_lines import quoted
+from mecharule_ops.facts.chain_facts import quoted
 from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.unit_rules import UnitRule, told_rule

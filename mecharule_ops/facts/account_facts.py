@@ -1,43 +1,27 @@
-"""When and why a unit flips: when, what breaks, what it reads and writes, through what, and how sure that is.
+"""When a unit flips, what first order says of it, and with its chain why: each is a fact with what it rests on.
 
-Each is a fact with the certificate or run that it comes from. A link with nothing to say says so.
+A link with nothing to say says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from mecharule_ops.facts.chain_lines import NAMED_FROM, hold_words, of_group, quoted
-from mecharule_ops.facts.fact import Fact, fact
-from mecharule_ops.facts.rules import UNSCORED, briefly, short
+from mecharule_ops.codec import encode
+from mecharule_ops.facts.chain_facts import BREAKS, CARRIERS, READS, SAID_HOW, THROUGH, WRITES, chain_parts
+from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.rules import UNSCORED, briefly, family_words, short
 from mecharule_ops.facts.unit_rules import when_told
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.mechanism.holds import Above, OneUnit
-from mecharule_ops.mechanism.links import FLIPPED, TokenPush, Written
-from mecharule_ops.numbers import k_of_n, of_n, percent, signed
+from mecharule_ops.numbers import k_of_n, of_n
 from mecharule_ops.rules.families import Family, FamilyStatus
-from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
+from mecharule_ops.types import FlipCount, Neuron, Regime
 
-_SOURCES = 3
-_THROUGH = 3
-_OFTEN = 0.1
-"""Share of the flips from which a change of one token into another is worth a clause."""
-_OTHER_PLACES = 3
-"""Places that are named beside the most frequent one."""
-_HELD = {Above.MLPS: "later MLPs", Above.HEADS: "later heads"}
-BREAKS, WHEN, PREDICTION, REGISTERED, READS, WRITES, THROUGH, CARRIERS = (
-    "breaks",
-    "when",
-    "prediction",
-    "registered",
-    "reads",
-    "writes",
-    "through",
-    "carriers",
-)
-"""The parts of an explanation."""
-SAID_WHEN, SAID_BREAKS, SAID_HOW, SAID_SURE = "When", "What breaks", "How", "How sure"
+WHEN, PREDICTION, REGISTERED = "when", "prediction", "registered"
+"""The parts of an account."""
+SAID_WHEN, SAID_SURE = "When", "How sure"
 """What an answer calls them."""
 
 
@@ -49,66 +33,64 @@ def explanation(parts: Mapping[str, Fact]) -> tuple[Fact, ...]:
 
 def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, Fact]:
     """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
-    source = f"run:{run}"
+    source, how = f"run:{run}", f"`mecharule explain {run} {unit} --parts"
     if account is None:
-        made = f"This run made no account of {unit}: `mecharule explain {run} {unit} --parts drive` makes one now"
-        said = dict.fromkeys((WHEN, PREDICTION), fact(made, source, unit=unit, part=SAID_WHEN))
+        made = f"This run made no account of {unit}: {how} drive` makes one now"
+        parts = dict.fromkeys((WHEN, PREDICTION), fact(made, source, unit=unit, part=SAID_WHEN))
     else:
-        said = {
-            WHEN: when_sentence(account, run),
-            PREDICTION: prediction_sentence(account, run),
-        }
+        parts = {WHEN: when_sentence(account, run), PREDICTION: prediction_sentence(account, run)}
         if (registered := registered_sentence(account, run)) is not None:
-            said[REGISTERED] = registered
-    if chain is None:
-        traced = f"`mecharule explain {run} {unit} --parts chain` measures how its flips come about"
-        return said | dict.fromkeys((READS, WRITES, THROUGH), fact(traced, source, unit=unit, part=SAID_HOW))
-    parts = {
-        BREAKS: breaks_sentence(chain, run),
-        **said,
-        READS: reads_sentence(chain, run),
-        WRITES: writes_sentence(chain, run),
-        THROUGH: through_sentence(chain, run),
-    }
-    carriers = carriers_sentence(chain)
-    return parts if carriers is None else {**parts, CARRIERS: carriers}
+            parts[REGISTERED] = registered
+    if chain is not None:
+        return {**parts, **chain_parts(chain, run)}
+    traced = fact(f"{how} chain` measures how its flips come about", source, unit=unit, part=SAID_HOW)
+    return parts | dict.fromkeys((READS, WRITES, THROUGH), traced)
 
 
-def account_verdict(account: Account, run: str) -> tuple[Fact, ...]:
-    """What the numbers of an account come to: how often, when, and whether first order told it beforehand."""
-    count = FlipCount(flips=account.flips, n=account.records)
+def drive_facts(account: Account, run: str) -> Iterator[Fact]:
+    """All of an account: how often it flips, when, what first order and each family of rules say, how far they go."""
+    key, count = f"unit.{account.neuron}.drive", FlipCount(flips=account.flips, n=account.records)
     start = "right to wrong" if account.regime is Regime.BASELINE_POSITIVE else "wrong to right"
-    often = f"Switching {account.neuron} off turns {of_n(count)} of the answers asked about from {start}"
-    said = [fact(often, f"run:{run}", unit=account.neuron), when_sentence(account, run)]
-    registered = registered_sentence(account, run)
-    return tuple(said if registered is None else [*said, registered])
 
+    def of(name: str, said: str, value: object, part: str = "") -> Fact:
+        kept: FactValue = value  # type: ignore[assignment]
+        return fact(said, f"run:{run}", unit=account.neuron, part=part, key=f"{key}.{name}", value=kept)
 
-def chain_verdict(chain: Chain, run: str) -> tuple[Fact, ...]:
-    """What the links of a chain come to: how many flips, what breaks, how they come about."""
-    often = f"Switching {chain.unit} off flips {of_n(chain.mediation.flips)} of these answers"
-    parts = explained(chain.unit, None, chain, run)
-    told = (BREAKS, READS, WRITES, THROUGH, CARRIERS)
-    flips = fact(often, f"c:{chain.mediation_certificate}", unit=chain.unit)
-    return (flips, *(parts[name] for name in told if name in parts))
-
-
-def breaks_sentence(chain: Chain, run: str) -> Fact:
-    """Which piece of the answer changes first, and how."""
-    cited, flips = f"c:{chain.mediation_certificate}", chain.mediation.flips
-    if not chain.breaks.places:
-        said = f"Nothing: it flips {of_n(flips)} of these answers"
-        return fact(said, cited, unit=chain.unit, part=SAID_BREAKS)
-    place, *others = chain.breaks.places
-    rest = "".join(f", {other.place} in {other.count.flips:,}" for other in others[:_OTHER_PLACES])
-    often = ""
-    if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
-        change = chain.breaks.changes[0]
-        there = "" if change.place == place.place else f" in {change.place}"
-        often = f"; most often {quoted(change.before)} → {quoted(change.after)}{there} ({change.count}×)"
-    where = place.place[:1].upper() + place.place[1:]
-    said = f"{where} first, in {place.count.flips:,} of the {place.count.n:,} flips{rest}{often}"
-    return fact(said, cited, f"run:{run}", unit=chain.unit, part=SAID_BREAKS)
+    yield of(
+        "flips",
+        f"Switching {account.neuron} off turns {of_n(count)} of the answers asked about from {start}; "
+        f"{account.held_out:,} of them, held out, score what follows",
+        {"flips": account.flips, "n": account.records, "held_out": account.held_out},
+    )
+    when, registered = when_sentence(account, run), registered_sentence(account, run)
+    yield replace(when, key=f"{key}.{WHEN}", value=when.sentence)
+    if registered is not None:
+        yield replace(registered, key=f"{key}.{REGISTERED}", value=registered.sentence)
+    becomes = None if account.becomes_right is None else encode(account.becomes_right)
+    scores = {"predictions": list(map(encode, account.predictions)), "becomes_right": becomes}
+    predicted = prediction_sentence(account, run).sentence
+    yield of("predicted", predicted, {**scores, "bands": list(map(encode, account.bands))}, "Predicted")
+    statuses = {rule.status for rule in account.families}
+    if len(statuses) == 1 and not any(rule.rule or rule.free_form for rule in account.families):
+        yield of("rules", f"None: {min(statuses).value}", list(map(encode, account.families)), "Rules")
+    else:
+        for rule in account.families:
+            name, said = rule.family.value, family_words(rule)
+            yield of(name.replace(" ", "_"), f"{said[:1].upper()}{said[1:]}", encode(rule), name.capitalize())
+    if (error := account.drop_error) is not None:
+        rank = "" if error.spearman is None else f", rank correlation {short(error.spearman)}"
+        said = (
+            f"The lead falls by {error.measured:.2f} logits (median of {error.records}), first order says "
+            f"{round(error.first_order, 2) + 0.0:.2f}; the two differ by {error.error:.2f} (median){rank}"
+        )
+        yield of("drop", said, encode(error), "Drop")
+    linear = account.prediction(PredictionKind.INTEGRATED)
+    if linear is not None and linear.held_out is not None:
+        said = (
+            f"Integrated over two points, at the price of an ablation, the drop says MCC {linear.held_out}: a check, "
+            "no prediction"
+        )
+        yield of("linear", said, encode(linear), "Linear")
 
 
 def when_sentence(account: Account, run: str) -> Fact:
@@ -147,7 +129,7 @@ def prediction_sentence(account: Account, run: str) -> Fact:
     """How well first order says which records flip, with nothing fitted, and what it is set beside."""
     scored = account.first_order
     what = "its answers change" if account.becomes_right is not None else "it flips"
-    notes = "".join(f"; {note}" for note in caveats(account))
+    notes = "".join(f"; {note}" for note in _caveats(account))
     if scored is None or scored.held_out is None:
         few = "Its first-order prediction could not be scored: too few held-out records of one side"
         if scored is not None and scored.happened is not None:
@@ -158,17 +140,17 @@ def prediction_sentence(account: Account, run: str) -> Fact:
         return fact(f"{few}{notes}", f"run:{run}", unit=account.neuron)
     said = (
         f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "
-        f"{beside_words(scored, account.predictions)}"
+        f"{_beside(scored, account.predictions)}"
     )
     if not account.nothing_above:
         said += f"; registered beforehand to reach {PREDICTION_HOLDS:.2f}, that is {scored.verdict}"
     right = account.becomes_right
     if right is not None and right.held_out is not None:
-        said += f"; that the new answer is right, {beside_words(right, account.beside_right)}"
+        said += f"; that the new answer is right, {_beside(right, account.beside_right)}"
     return fact(f"{said}{notes}", f"run:{run}", unit=account.neuron)
 
 
-def beside_words(score: PredictionScore, others: Sequence[PredictionScore]) -> str:
+def _beside(score: PredictionScore, others: Sequence[PredictionScore]) -> str:
     """`MCC .47 [.41, .53]; lead only .30 [.22, .38], drop only .41 [.33, .48]; it happens in 626/737 (85 %) of …`."""
     baselines = ", ".join(
         f"{other.kind.value} {'–' if other.held_out is None else other.held_out}"
@@ -184,7 +166,7 @@ def _base_rate(score: PredictionScore) -> str:
     return f"it happens in {k_of_n(FlipCount(flips=score.happened, n=score.records))} of the account's held-out records"
 
 
-def caveats(account: Account) -> tuple[str, ...]:
+def _caveats(account: Account) -> tuple[str, ...]:
     """Where a score of first order says nothing about first order."""
     error, notes = account.drop_error, []
     if account.nothing_above:
@@ -195,78 +177,3 @@ def caveats(account: Account) -> tuple[str, ...]:
             f"{error.measured:.2f}: the gradient does not see this unit"
         )
     return tuple(notes)
-
-
-def reads_sentence(chain: Chain, run: str) -> Fact:
-    """What it reads on flipped records: the pieces that a head attends to, the value of a channel or neuron."""
-    reads = of_group(chain.reads.heads, FLIPPED)
-    active = of_group(chain.reads.activations, FLIPPED)
-    if reads is not None:
-        pieces = ", ".join(
-            f"{source.name} ({percent(source.attention)})" for source in reads.sources[:_SOURCES]
-        )
-        said = f"Where it flips it attends most to {pieces}"
-    elif active is not None:
-        said = f"Where it flips its value is {active.mean:.3g} against {active.replacement:.3g} of its replacement"
-    else:
-        said = "What it reads and writes where it flips has no value: no answer flips"
-    return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
-
-
-def writes_sentence(chain: Chain, run: str) -> Fact:
-    """Which answer tokens it raises and lowers where it flips; those that it hardly moves are left out."""
-    said = _written(chain) or f"It moves no answer token by {NAMED_FROM:g} logits or more"
-    return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
-
-
-def _written(chain: Chain) -> str:
-    named = of_group(chain.writes.groups, FLIPPED)
-    group: Written | None = chain.writes.groups[0] if chain.writes.fixed and chain.writes.groups else named
-    if group is None:
-        return ""
-    moved = {"raises": group.answer.raised, "lowers": group.answer.lowered}
-    parts = [f"{verb} {', '.join(tokens)}" for verb, pushes in moved.items() if (tokens := _named(pushes))]
-    where = "Above its replacement it" if chain.writes.fixed else "It"
-    own = named is not None and abs(named.own_push) >= NAMED_FROM
-    said = [f"{where} {' and '.join(parts)} ({NAMED_FROM:g} logits or more)"] if parts else []
-    said += (
-        [f"the token that the model writes moves by {signed(named.own_push)} logits"] if named and own else []
-    )
-    return "; ".join(said)
-
-
-def _named(pushes: Sequence[TokenPush]) -> list[str]:
-    return [quoted(push.token) for push in pushes[:_SOURCES] if abs(push.push) >= NAMED_FROM]
-
-
-def through_sentence(chain: Chain, run: str) -> Fact:
-    """Which kinds of later parts carry the flips, and what is left without any."""
-    cited, whole = f"c:{chain.mediation_certificate}", chain.mediation.of(Above.EVERYTHING)
-    if not chain.mediation.flips.flips:
-        return fact("There is no flip whose way could be traced", cited, unit=chain.unit, part=SAID_HOW)
-    if whole is None:
-        said = "Nothing lies above it, so its whole effect is direct"
-        return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
-    kinds = [(words, held.gone) for hold, words in _HELD.items() if (held := chain.mediation.of(hold))]
-    kinds = [*sorted(kinds, key=lambda kind: -kind[1].count), ("everything above it", whole.gone)]
-    (first, gone), *others = kinds
-    through = f"It acts through {first}: with" if 2 * gone.count > gone.n and others else "With"
-    rest = "".join(f"; with {words}, {other.count} of {other.n}" for words, other in others)
-    said = f"{through} {first} held at unablated values {gone.count} of {gone.n} flips do not happen{rest}"
-    return fact(said, cited, unit=chain.unit, part=SAID_HOW)
-
-
-def carriers_sentence(chain: Chain) -> Fact | None:
-    """Which single heads found above it carry flips; None where none lies above it."""
-    held = [(one.hold, one.gone.count) for one in chain.mediation.through if isinstance(one.hold, OneUnit)]
-    if not held or not chain.mediation.flips.flips:
-        return None
-    heads = [(hold, gone) for hold, gone in held if hold.unit.basis is Basis.ATTN_HEAD and gone]
-    heads.sort(key=lambda one: -one[1])
-    named = ", ".join(f"{hold_words(hold)} {gone}" for hold, gone in heads[:_THROUGH])
-    said = (
-        f"Of the units found above it, held one at a time, these prevent most flips: {named}"
-        if named
-        else "No unit found above it prevents a flip when held alone"
-    )
-    return fact(said, f"c:{chain.mediation_certificate}", unit=chain.unit, part=SAID_HOW)

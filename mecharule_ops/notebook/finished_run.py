@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
-from mecharule_ops.facts.chain_lines import chain_links
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages import render_html, render_screen
 from mecharule_ops.pages.as_text import text_of
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.content import account_section, opening_sections, search_section
-from mecharule_ops.pages.document import Bullets, Document, Section, Table
+from mecharule_ops.pages.document import Document, Section, Table
 from mecharule_ops.pages.drawing import standalone
 from mecharule_ops.pages.html import figure_of, fragment_of
 from mecharule_ops.pages.model_map import NAME, model_map
@@ -244,6 +243,8 @@ class FinishedRun:
 
     def chain(self, unit: str, regime: int | None = None, *, make: bool = False) -> ReportPart:
         """How a unit's flips come about, link by link; `make` measures and certifies it, as `account` does."""
+        from mecharule_ops.facts.answer_text import lines
+        from mecharule_ops.facts.chain_facts import chain_facts
         from mecharule_ops.run.chains import kept_chain, plan
 
         with self._opened(write=make) as run:
@@ -253,10 +254,9 @@ class FinishedRun:
                 asked = plan(run, self.findings, neuron, chosen)
                 _check_wish(make, "chain", neuron, asked.example_forwards)
                 known = kept_chain(run, asked, partial(keep, run))
-        sections = tuple(Section(title=name, blocks=(Bullets(lines),)) for name, lines in chain_links(known))
         return ReportPart(
             title=f"How the flips of {neuron} ({chosen.arrow}) come about",
-            sections=sections,
+            sections=(Section(title="", blocks=tuple(lines(chain_facts(known, self.id)))),),
             draw=partial(chain_figures, known),
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mecharule_ops.facts.chain_lines import hold_words, of_group, quoted, remaining
+from mecharule_ops.facts.chain_facts import hold_words, of_group, quoted, remaining
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, Together
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList

@@ -11,7 +11,7 @@ import pytest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.account_facts import account_verdict, registered_sentence, writes_sentence
-from mecharule_ops.facts.chain_lines import NAMED_FROM, chain_links
+from mecharule_ops.facts.chain_facts import NAMED_FROM, chain_links
 from mecharule_ops.facts.unit_rules import learned_rules, shown_of_all, told_rule, when_told
 from mecharule_ops.mechanism.links import TokenPush
 from mecharule_ops.numbers import told_apart
