@@ -180,7 +180,6 @@ def controls_facts(
         "standing": encoded(controls.standing),
         "selective": controls.selective.value,
         "selective_p": controls.selective_p,
-        "parts": parts,
         "split": _counts(controls.split),
         "second_baseline": controls.second_baseline.value if controls.second_baseline else None,
         "second": _counts(controls.second),

@@ -29,7 +29,7 @@ SECTIONS: Mapping[RunSection, Callable[[Run, Findings], Iterator[Stated]]] = {
     "layers": run_evidence.layers,
     "controls": run_evidence.controls,
     "rules": run_evidence.rules,
-    "limits": run_evidence.limits,
+    "limits": run_evidence.limits_of_run,
     "next": run_evidence.next_steps,
 }
 """Who tells each section but that of words."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from textwrap import fill
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.glossary import explained
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.plain_text import write_file
@@ -46,8 +44,7 @@ def _text(findings: Findings, given: ShowArguments, example: str) -> str:
         return pages.render_markdown(findings)
     if not given.full:
         return pages.render_screen(findings, example=example)
-    text = pages.render_text(findings)
-    return f"{text}\n{fill(explained(text), pages.WIDEST)}\n"
+    return pages.render_text(findings)
 
 
 def example_of(run: Run) -> str:

@@ -23,12 +23,12 @@ from mecharule_ops.facts.account_facts import (
     explanation,
 )
 from mecharule_ops.facts.claims import counts_words
-from mecharule_ops.facts.control_facts import beside_random, brief_rank, split_words
+from mecharule_ops.facts.control_facts import beside_random, split_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.facts.flips import both_slices, leaning
 from mecharule_ops.facts.rules import briefly, clipped, short
 from mecharule_ops.facts.searches import search_name, searched_words
-from mecharule_ops.facts.shown_units import evidence_data, evidence_words
+from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
 from mecharule_ops.facts.unit_rules import UnitRule, rules_of, shown_words, told_rule, when_told
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
@@ -259,7 +259,7 @@ class _Told:
             yield self._evidence(SAID_SURE)
         if controls is not None and controls.basis is not None:
             drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}
-            yield self.of("rank", drawn, f"It stands {brief_rank(controls)}", SAID_SURE)
+            yield self.of("rank", drawn, f"It stands {rank_words(known)} units", SAID_SURE)
         if controls is not None and controls.selective is Selective.SELECTIVE:
             yield self.of("selective", True, split_words(controls), SAID_SURE)
         bounds = self.lower_bounds

@@ -126,7 +126,7 @@ class Backend:
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
-        from mecharule_ops.pages.summary import found_line
+        from mecharule_ops.facts.found import found_line
         from mecharule_ops.run.contents import RunContents
 
         assert session.run is not None
@@ -176,10 +176,9 @@ class Backend:
 
 def _in_short(findings: Findings) -> str:
     """What a run found, when the strongest unit flips, how sure: what its end says first."""
-    from mecharule_ops.pages.summary import found_line, sure_line, when_line
+    from mecharule_ops.facts.found import in_short
 
-    said = {"Found": found_line(findings), "When": when_line(findings), "How sure": sure_line(findings)}
-    return "\n".join(f"{part}. {sentence}" for part, sentence in said.items() if sentence)
+    return "\n".join(f"{part}. {sentence}" for part, sentence in in_short(findings).items())
 
 
 def _words(line: str) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.controls import AgonistControls, Selective
 from mecharule_ops.numbers import k_of_n
@@ -21,14 +19,6 @@ CONTROLS_KEY = (
 )
 
 
-def effect_words(controls: AgonistControls) -> str:
-    """`flips more than 99 of 99 random units (p = .04, corrected for 4 units)`, or that it was not ranked."""
-    if controls.basis is None:
-        return NOT_RANKED
-    p = "" if controls.effect_p is None else f" ({_corrected(controls.effect_p, controls.effect_family)})"
-    return f"flips more than {_fewer(controls.basis)} random units{p}"
-
-
 def selective_words(controls: AgonistControls) -> str:
     """`selective`, `not selective` or `selectivity undecided`."""
     undecided = controls.selective is Selective.UNDECIDED
@@ -36,46 +26,27 @@ def selective_words(controls: AgonistControls) -> str:
 
 
 def claims_words(controls: AgonistControls | None) -> str:
-    """Both claims: `flips more than 99 of 99 random units (p = .04, Holm over 4 units); not selective`."""
+    """Both claims: `flips more than 99 of 99 random units (p = .04, corrected for 4 units); not selective`."""
     if controls is None:
         return "no control run"
-    return f"{effect_words(controls)}; {selective_words(controls)}"
-
-
-def brief_rank(controls: AgonistControls | None) -> str:
-    """`above 99 of 99 random units`, where there is room for little."""
-    if controls is None or controls.basis is None:
-        return "beside no random unit"
-    return f"above {_fewer(controls.basis)} random units"
-
-
-def random_words(controls: AgonistControls) -> str:
-    """`it flips 31 of 64 held-out records, which chose nothing: more than 99 of 99 units drawn at random and …`."""
-    if controls.basis is None or controls.flips is None:
-        return f"{NOT_RANKED}; `mecharule explain --parts controls` draws some"
-    layer = "" if controls.layer is None else f" and than {_fewer(controls.layer)} others of its layer"
-    return (
-        f"it flips {_of_held_out(controls, 'records')}, which chose nothing: more than {_fewer(controls.basis)} units "
-        f"drawn at random{layer}"
-    )
+    if controls.basis is None:
+        return f"{NOT_RANKED}; {selective_words(controls)}"
+    family = f", corrected for {controls.effect_family} units" if controls.effect_family > 1 else ""
+    p = "" if controls.effect_p is None else f" ({p_words(controls.effect_p)}{family})"
+    return f"flips more than {_fewer(controls.basis)} random units{p}; {selective_words(controls)}"
 
 
 def beside_random(controls: AgonistControls | None) -> str:
-    """`12 of 64 drawn from the held-out ones, more than each of 4 random units`: what stands beside a unit's count."""
+    """`12 of 64 kept aside, more than 4 of 4 random units and 8 of 8 of its layer`: what stands beside a count."""
     if controls is None or controls.basis is None or controls.flips is None:
         return "no random unit was ablated beside it"
-    drawn, as_many = controls.basis.n, controls.basis.count
-    fewer = f"each of {drawn}" if not as_many else f"{drawn - as_many} of {drawn}"
-    return f"{_of_held_out(controls, 'ones')}, more than {fewer} random units"
-
-
-def _of_held_out(controls: AgonistControls, records: str) -> str:
-    """`12 of 64 drawn from the held-out records`, or of all of them: those on which random units were ablated."""
-    flips, split = controls.flips, controls.split
-    assert flips is not None
-    every = 0 if split is None else split.associated.n + split.unrelated.n
-    drawn = "drawn from the " if flips.n < every else ""
-    return f"{flips.flips:,} of {flips.n:,} {drawn}held-out {records}"
+    flips, layer = (
+        controls.flips,
+        "" if controls.layer is None else f" and {_fewer(controls.layer)} of its layer",
+    )
+    return (
+        f"{flips.flips:,} of {flips.n:,} kept aside, more than {_fewer(controls.basis)} random units{layer}"
+    )
 
 
 def standing_words(controls: AgonistControls) -> str:
@@ -122,7 +93,7 @@ def baseline_words(controls: AgonistControls, main: FlipEstimate, tau: float) ->
 def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> list[str]:
     """What each control that ran gave, in a phrase each; `main` are the unit's own counts on the slices."""
     parts = [
-        random_words(controls),
+        NOT_RANKED if controls.basis is None else f"it flips {beside_random(controls)}",
         standing_words(controls),
         split_words(controls),
         baseline_words(controls, main, tau),
@@ -132,24 +103,11 @@ def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> 
     return [part for part in parts if part]
 
 
-def counted_selective(units: Sequence[AgonistControls | None]) -> str:
-    """`1 of 3 is selective, 2 undecided`."""
-    ran = [controls for controls in units if controls is not None]
-    selective = sum(controls.selective is Selective.SELECTIVE for controls in ran)
-    open_still = len(units) - len(ran) + sum(each.selective is Selective.UNDECIDED for each in ran)
-    undecided = f", {open_still:,} undecided" if open_still else ""
-    return f"{selective:,} of {len(units):,} {'is' if selective == 1 else 'are'} selective{undecided}"
-
-
 def p_words(p: float) -> str:
     """`p < .001`, or p with two decimals, three below .01: `p = .004`."""
     if p < 0.001:
         return "p < .001"
     return f"p = {p:.{3 if p < 0.01 else 2}f}".replace("= 0.", "= .")
-
-
-def _corrected(p: float, family: int) -> str:
-    return p_words(p) + (f", corrected for {family} units" if family > 1 else "")
 
 
 def _fewer(share: Share) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from mecharule_ops.codec import encode
 from mecharule_ops.facts.fact import Stated
-from mecharule_ops.findings.records import Findings
-from mecharule_ops.numbers import k_of_n, plural
+from mecharule_ops.facts.run_evidence import each_search, rounding
+from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
@@ -54,17 +54,7 @@ def model(run: Run, findings: Findings) -> Iterator[Stated]:
     device = findings.numbers
     how = "float32 on the processor (CPU), no GPU" if device is None else f"{device.dtype} on {device.device}"
     yield "model.computed_in", how, f"The model computed in {how}"
-    close = findings.close_completions
-    if close is None or not close.lead:
-        said = "was not measured in this run" if close is None else "is nothing where it was measured"
-        yield "model.rounding", None, f"How far rounding moves the leads {said}"
-    else:
-        yield (
-            "model.rounding",
-            encode(close.close),
-            f"{k_of_n(close.close)} of the completions have a lead below {close.lead:.2g} logits, so that another "
-            "processor may write another token there",
-        )
+    yield rounding(findings)
 
 
 def task(run: Run, findings: Findings) -> Iterator[Stated]:
@@ -214,32 +204,34 @@ def settings(run: Run, findings: Findings) -> Iterator[Stated]:
         yield f"settings.choice.{choice.setting}", said, f"{choice.setting}: {said}"
 
 
-def splitter(run: Run, findings: Findings) -> Iterator[Stated]:
+def splitter_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     """The rule that parts D+ from D-, how well it does, and the sizes of both."""
-    for search in findings.searches:
-        key = f"splitter.{search.intervention.basis.value}.{search.regime.value}"
-        if search.splitter is None:
-            said = f"No rule separates D+ from D- ({search.regime.arrow}): the slices were split without one"
-            yield key, None, said
-        else:
-            mcc = search.splitter_train_mcc
-            score = "" if mcc is None else f" (train MCC {mcc:.2f}, not held out)"
-            yield (
-                key,
-                {"rule": search.splitter, "train_mcc": mcc},
-                f"The splitter rule ({search.regime.arrow}) is {search.splitter}{score}: D+ is where it fires, D- "
-                "where it does not",
-            )
-        if search.associated_of:
-            yield (
-                f"{key}.sizes",
-                {
-                    "associated": {"n": search.associated_n, "of": search.associated_of},
-                    "unrelated": {"n": search.unrelated_n, "of": search.unrelated_of},
-                },
-                f"D+ holds {search.associated_of:,} train records that the model gets "
-                f"{'right' if search.regime.value else 'wrong'} and D- {search.unrelated_of:,}; "
-                f"{search.associated_n} and {search.unrelated_n} of them are the compact slices",
-            )
-        if search.split_note:
-            yield f"{key}.note", search.split_note, f"Why this one: {search.split_note}"
+    key = f"splitter.{search.intervention.basis.value}.{search.regime.value}"
+    if search.splitter is None:
+        said = f"No rule separates D+ from D- ({search.regime.arrow}): the slices were split without one"
+        yield key, None, said
+    else:
+        mcc = search.splitter_train_mcc
+        score = "" if mcc is None else f" (train MCC {mcc:.2f}, not held out)"
+        yield (
+            key,
+            {"rule": search.splitter, "train_mcc": mcc},
+            f"The splitter rule ({search.regime.arrow}) is {search.splitter}{score}: D+ is where it fires, D- "
+            "where it does not",
+        )
+    if search.associated_of:
+        yield (
+            f"{key}.sizes",
+            {
+                "associated": {"n": search.associated_n, "of": search.associated_of},
+                "unrelated": {"n": search.unrelated_n, "of": search.unrelated_of},
+            },
+            f"D+ holds {search.associated_of:,} train records that the model gets "
+            f"{'right' if search.regime.value else 'wrong'} and D- {search.unrelated_of:,}; "
+            f"{search.associated_n} and {search.unrelated_n} of them are the compact slices",
+        )
+    if search.split_note:
+        yield f"{key}.note", search.split_note, f"Why this one: {search.split_note}"
+
+
+splitter = each_search(splitter_of)

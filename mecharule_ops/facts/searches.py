@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mecharule_ops.confidence import lower_bound
-from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, SearchCost, floored
+from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, floored
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
@@ -150,15 +150,7 @@ def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
             f"{'was' if audit.reopened == 1 else 'were'} tested alone too, of which {more or 'none'} "
             f"{'reaches' if more <= 1 else 'reach'} τ"
         )
-    return f"{drawn}. So {guaranteed_words(audit, len(outcome.tau_agonists))}."
-
-
-def cost_words(cost: SearchCost) -> str:
-    """`the search took 82 group ablations, 11 % of what testing every unit alone takes`."""
-    return (
-        f"the search took {plural(cost.queries, 'group ablation')}, {percent(cost.share_of_exhaustive_forwards)} of "
-        "what testing every unit alone takes"
-    )
+    return f"{drawn}. So {guaranteed_words(audit, len(outcome.tau_agonists))}"
 
 
 def recall_sentence(findings: Findings, outcome: SearchOutcome) -> str:
@@ -168,15 +160,15 @@ def recall_sentence(findings: Findings, outcome: SearchOutcome) -> str:
         if outcome.audit is not None:
             return audit_sentence(outcome, outcome.audit)
         if not untested:
-            return "Every searched unit was tested alone."
+            return "every searched unit was tested alone"
         was = "was" if untested == 1 else "were"
         return (
-            f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded."
+            f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded"
         )
     if not (found := _recalled(findings, outcome, outcome.exhaustive)).n:
-        return "Every searched unit was also tested alone, and none reaches τ on the point estimate."
+        return "every searched unit was also tested alone, and none reaches τ on the point estimate"
     said = recall_words(found, every=tested_all([outcome]))
-    return f"The search found {said} of the τ-agonists that testing every unit alone finds."
+    return f"the search found {said} of the τ-agonists that testing every unit alone finds"
 
 
 def _recalled(findings: Findings, outcome: SearchOutcome, exhaustive: ExhaustiveRun) -> Share:
@@ -199,19 +191,3 @@ def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
 
 def _each_alone(outcome: SearchOutcome) -> bool:
     return outcome.singletons_tested >= outcome.cost.candidates
-
-
-def predicted_words(outcome: SearchOutcome) -> str:
-    """Where first order ranked the τ-agonists of a guided search before any ablation; empty for another search."""
-    strong = {agonist.neuron for agonist in outcome.tau_agonists}
-    ranks = [unit.rank for unit in outcome.predicted if unit.neuron in strong]
-    if not ranks:
-        return ""
-    them = "the τ-agonist" if len(ranks) == 1 else f"the {len(ranks):,} τ-agonists"
-    shown = ", ".join(f"{rank:,}" for rank in ranks)
-    if len(ranks) > _RANKS:
-        shown = f"between {min(ranks):,} and {max(ranks):,}, half of them by {sorted(ranks)[(len(ranks) - 1) // 2]:,},"
-    return f"Before any unit was ablated first order ranked {them} {shown} of {outcome.cost.candidates:,}."
-
-
-_RANKS = 12

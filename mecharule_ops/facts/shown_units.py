@@ -47,7 +47,7 @@ def random_rate_words(findings: Findings, search: SearchOutcome) -> str:
 
 
 def rank_words(unit: Unit) -> str:
-    """`above 99 of 99 random`: random units that flip fewer of the same answers; of its own draw where it has one."""
+    """`above 99 of 99 random`: units that flip fewer of the same answers; of its own draw where it has one."""
     if unit.controls is not None and unit.controls.basis is not None:
         drawn = unit.controls.basis
         return f"above {drawn.n - drawn.count} of {drawn.n} random"

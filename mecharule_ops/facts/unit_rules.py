@@ -141,15 +141,19 @@ def shown_words(rule: UnitRule) -> str:
     """
     if rule.learned is None:
         return "–"
-    test = rule.chance
-    said = "not corrected" if test is None or test.adjusted is None else p_words(test.adjusted)
-    if rule.shown:
-        return f"yes, {said}"
+    return f"yes, {_tested(rule)}" if rule.shown else f"no, {why_not_shown(rule)}"
+
+
+def why_not_shown(rule: UnitRule) -> str:
+    """`p = .08`, `its interval reaches 0` or `too few held out` of a learned rule that is not shown."""
     if rule.held_out is None:
-        return "no, too few held out"
-    if not rule.held_out.above_chance:
-        return "no, its interval reaches 0"
-    return f"no, {said}"
+        return "too few held out"
+    return _tested(rule) if rule.held_out.above_chance else "its interval reaches 0"
+
+
+def _tested(rule: UnitRule) -> str:
+    adjusted = None if rule.chance is None else rule.chance.adjusted
+    return "not corrected" if adjusted is None else p_words(adjusted)
 
 
 def shown_of_all(findings: Findings) -> str:

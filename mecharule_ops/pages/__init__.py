@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mecharule_ops.findings.records import Findings
 
-WIDEST = 100
-"""Text is never wider, so that it pastes into an e-mail or a README."""
 PAGE_ROWS = 200
 """Units not ruled out on the page, which scrolls; text and Markdown list fewer."""
 
@@ -27,7 +25,7 @@ def render_screen(findings: Findings, earlier: Findings | None = None, example: 
 def render_text(findings: Findings) -> str:
     """Plain text with aligned tables, never wider than 100 columns."""
     from mecharule_ops.pages.as_text import text_of
-    from mecharule_ops.pages.content import document
+    from mecharule_ops.pages.content import WIDEST, document
 
     return text_of(document(findings), WIDEST)
 

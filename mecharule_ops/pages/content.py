@@ -1,80 +1,91 @@
-"""The report of one run as a document: which sections, in which order, with which blocks."""
+"""The report of one run as a document: which sections, in which order, with which facts, tables and figures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from mecharule_ops.facts.account_facts import explained, explanation
 from mecharule_ops.facts.answer_text import lines, proof
-from mecharule_ops.facts.glossary import TERMS
-from mecharule_ops.facts.searches import predicted_words, search_names
+from mecharule_ops.facts.fact import Stated
+from mecharule_ops.facts.found import in_short, negative, suggestions, whole_layer_words
+from mecharule_ops.facts.glossary import explained as words_of
+from mecharule_ops.facts.run_evidence import (
+    clock,
+    cost_of,
+    limits,
+    missed_of,
+    ranks_of,
+    rule_count,
+    rule_test,
+)
+from mecharule_ops.facts.run_setting import splitter_of
+from mecharule_ops.facts.searches import recall_words, search_names, shared_replacement, tested_all
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.counts import RecallRow
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.numbers import plural, sentence, two_decimals
+from mecharule_ops.numbers import k_of_n, of_n, sentence
 from mecharule_ops.pages import tables
-from mecharule_ops.pages.absence import after_audit, negative, suggestions, whole_layer_words
-from mecharule_ops.pages.document import Block, Bullets, Document, Section
+from mecharule_ops.pages.as_text import text_of
+from mecharule_ops.pages.document import Block, Bullets, Document, Section, Table
 from mecharule_ops.pages.drawing import figure_stem
-from mecharule_ops.pages.limits import limits
 from mecharule_ops.pages.model_map import NAME as MAP
-from mecharule_ops.pages.run_blocks import cost_blocks, recall_blocks, run_blocks
-from mecharule_ops.pages.summary import summary
 from mecharule_ops.pages.tables import AGONIST_KEY, strong_blocks, weak_blocks
-from mecharule_ops.types import Basis
+from mecharule_ops.types import Value
 
 ROWS = 20
 """Units that are localized only are listed up to here."""
-
-RULES_KEY = (
-    "Held-out records select nothing that is fitted; they decide which rules are shown, and that is corrected. Shown: "
-    "the interval of the held-out MCC lies above 0, and p is at most α: Fisher's exact test, one-sided, of where the "
-    "rule fires against what it predicts, after Holm over every learned rule of the run, all of them listed here."
-)
-
-OVERVIEW_KEY = (
-    "; ".join(f"{name}: {TERMS[name].short}" for name in ("τ-agonist", "localized", "HQ-T", "HQ-F"))
-    + ". Union "
-    "flips: records flipped by at least one localized unit, of those tested on all records; drawn union: by as "
-    "many units drawn from all of the same layers. "
-)
+WIDEST = 100
+"""Text is never wider, so that it pastes into an e-mail or a README."""
 
 
 def document(findings: Findings, rows: int = ROWS) -> Document:
-    """The whole report: summary, τ-agonists, each search, then cost, run, limits and named choices.
+    """The whole report: summary, τ-agonists, each search, then cost, run, limits, named choices and words.
 
     `rows` is the most units that are localized only and listed a search.
     """
+    cost = (*(cost_of(findings, search) for search in findings.searches), [clock(findings)])
     sections = [
         *opening_sections(findings),
         *account_sections(findings),
-        Section(title="Overview", blocks=(tables.overview(findings), OVERVIEW_KEY + _of_unions(findings))),
-    ]
-    sections += [search_section(findings, index, rows) for index in range(len(findings.searches))]
-    sections += [
+        Section(title="Overview", blocks=(tables.overview(findings), _unions(findings))),
+        *(search_section(findings, index, rows) for index in range(len(findings.searches))),
         *_rule_sections(findings),
-        Section(title="Cost", blocks=cost_blocks(findings)),
-        Section(title="Task and run", blocks=run_blocks(findings)),
-        *_question_sections(findings),
-        Section(title="Limits", blocks=(Bullets(limits(findings)),)),
+        Section(title="Cost", blocks=tuple(_told(each) for each in cost)),
+        Section(title="Task and run", blocks=(_setting(findings),)),
+        Section(title="Limits", blocks=(Bullets(tuple(sentence(said) for _, _, said in limits(findings))),)),
     ]
     if findings.choices:
         chosen = tuple(f"{choice.setting}: {choice.sentence}" for choice in findings.choices)
         sections.append(Section(title="Named choices", blocks=(Bullets(chosen),)))
-    return Document(title=f"MechaRule report: run {findings.run}", sections=tuple(sections))
+    title = f"MechaRule report: run {findings.run}"
+    if words := words_of(text_of(Document(title=title, sections=tuple(sections)), WIDEST)):
+        sections.append(Section(title="Words", blocks=(words,)))
+    return Document(title=title, sections=tuple(sections))
+
+
+def _told(stated: Iterable[Stated]) -> str:
+    """The sentences of facts as one paragraph."""
+    return " ".join(sentence(said) for _, _, said in stated)
+
+
+def beginning(findings: Findings) -> tuple[str, ...]:
+    """What was asked of which model, and what the task must say in every report."""
+    score = "an unknown share" if findings.task_score is None else of_n(findings.task_score)
+    success = findings.words.success
+    said = f"Run {findings.run}: {findings.task} on {findings.model}, which is {success} on {score}."
+    return (said, *findings.notes)
 
 
 def opening_sections(findings: Findings) -> tuple[Section, ...]:
-    """What is read first: the summary, then the τ-agonists."""
-    opening = Section(title="Summary", blocks=summary(findings), opening=(MAP,))
-    return (opening, *_agonist_sections(findings))
-
-
-def _agonist_sections(findings: Findings) -> tuple[Section, ...]:
-    """The τ-agonists of all searches with their controls and rules; nothing where there is none."""
+    """What is read first: the summary, then the τ-agonists of all searches with their controls and rules."""
+    found = [f"{part}. {text}" for part, text in in_short(findings).items()]
+    summary = Section(title="Summary", blocks=(*beginning(findings), *found), opening=(MAP,))
     blocks: list[Block] = []
     for name, outcome in zip(search_names(findings), findings.searches, strict=True):
         if outcome.tau_agonists:
             blocks += strong_blocks(findings, outcome, name)
-    return (Section(title="τ-agonists", blocks=(*blocks, AGONIST_KEY)),) if blocks else ()
+    return (summary, Section(title="τ-agonists", blocks=(*blocks, AGONIST_KEY))) if blocks else (summary,)
 
 
 def _rule_sections(findings: Findings) -> tuple[Section, ...]:
@@ -85,92 +96,99 @@ def _rule_sections(findings: Findings) -> tuple[Section, ...]:
         blocks += [f"{name}:", table] if table.rows else []
     if not blocks:
         return ()
-    return (Section(title="Every learned rule", blocks=(RULES_KEY, *blocks), folded=True),)
+    return (
+        Section(
+            title="Every learned rule",
+            blocks=(_told((rule_count(findings), rule_test(findings))), *blocks),
+            folded=True,
+        ),
+    )
 
 
 def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
     """One search: its split, status, layers, units that are localized only, recall, and its plots."""
     outcome, name = findings.searches[index], search_names(findings)[index]
-    blocks: list[Block] = [_split_sentence(outcome), " ".join(map(sentence, outcome.status))]
+    status = " ".join(map(sentence, (outcome.slice_status, *outcome.status)))
+    blocks: list[Block] = [_told(splitter_of(findings, outcome)), status]
     if not outcome.tau_agonists:
-        blocks.append("Negative result: " + negative(findings, outcome))
+        blocks.append(f"Negative result: {negative(findings, outcome)}")
     elif outcome.whole_layers:
         blocks.append(sentence(whole_layer_words(findings, outcome)))
-    advice = (
-        *after_audit(outcome),
-        *suggestions(findings, outcome, _bases(findings)),
-    )
-    if advice:
+    bases = {each.intervention.basis for each in findings.searches}
+    if advice := suggestions(findings, outcome, bases):
         blocks += ["What to try next:", Bullets(advice)]
-    layers = tables.layers(findings, outcome)
-    blocks += [layers] if layers.rows else []
-    blocks.append(_other_layers(findings, outcome))
-    blocks += [*weak_blocks(findings, outcome, rows), *recall_blocks(outcome), predicted_words(outcome)]
+    if (layers := tables.layers(findings, outcome)).rows:
+        blocks.append(layers)
+    if rest := len({whole.layer for whole in outcome.whole_layers} - tables.told_layers(findings, outcome)):
+        blocks.append(f"Layers without a localized unit that stay below τ as a whole: {rest}.")
+    blocks += [*weak_blocks(findings, outcome, rows), _told(missed_of(findings, outcome))]
+    if outcome.exhaustive is not None:
+        blocks.append(_recall(outcome))
+    blocks.append(_told(ranks_of(findings, outcome)))
     figures = tuple(f"{kind}-{index}" for kind in ("layers", "predicted", "recall", "tree"))
     shown = tuple(block for block in blocks if block)
     return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=figures)
 
 
-def _of_unions(findings: Findings) -> str:
-    """On which records both unions are counted."""
-    if all(search.union_outside for search in findings.searches):
-        return "Both are counted outside the slices, whose records chose the localized units."
-    return "Both are counted on all records, those of the slices, which chose the localized units, with them."
-
-
-def _bases(findings: Findings) -> frozenset[Basis]:
-    return frozenset(outcome.intervention.basis for outcome in findings.searches)
-
-
-def _other_layers(findings: Findings, outcome: SearchOutcome) -> str:
-    """What holds for the layers that the table leaves out; empty when it has them all."""
-    rest = len({whole.layer for whole in outcome.whole_layers} - tables.told_layers(findings, outcome))
-    if not rest:
-        return ""
-    if rest == 1:
-        return "One other layer holds no localized unit and stays below τ as a whole."
-    return f"{rest} other layers hold no localized unit and stay below τ as a whole."
-
-
-def _split_sentence(outcome: SearchOutcome) -> str:
-    if outcome.splitter is None:
-        split = "No rule splits the two slices"
-    else:
-        score = two_decimals(outcome.splitter_train_mcc)
-        split = f"D+ is where the rule {outcome.splitter} fires (train MCC {score}, not held out), D- where it does not"
-    note = f" ({outcome.split_note})" if outcome.split_note else ""
-    plus, minus = (
-        f"{n:,}{f' of {of:,} train records' if of else ' examples'} of {name}"
-        for n, of, name in (
-            (outcome.associated_n, outcome.associated_of, "D+"),
-            (outcome.unrelated_n, outcome.unrelated_of, "D-"),
-        )
-    )
-    return f"{split}{note}. The slices are {plus} and {minus}, {_drawn(outcome)}. {sentence(outcome.slice_status)}"
-
-
-def _drawn(outcome: SearchOutcome) -> str:
-    """How the slices were taken, and so of what their bounds speak."""
-    if outcome.at_random:
-        return (
-            "drawn at random from D+ and D- of the train split: lower bounds on their rates hold over both slices of "
-            f"all {plural(outcome.cost.candidates, 'unit')} searched at once, so of the strongest too"
-        )
+def _unions(findings: Findings) -> str:
+    """What both unions are, and on which records they are counted."""
+    outside = all(search.union_outside for search in findings.searches)
+    where = "outside the slices, whose records chose the localized units" if outside else "on all records"
     return (
-        f"taken under the condition {outcome.condition} as a cover that keeps what is rare: rates on them are of these "
-        "examples alone, and the search's bounds are its pruning rule, no claim about D+ or D-"
+        "Union flips: records that any localized unit flips; drawn union: that any of as many units drawn from the "
+        f"same layers flips. Both are counted {where}."
     )
 
 
-def _question_sections(findings: Findings) -> tuple[Section, ...]:
-    if not findings.answers:
-        return ()
-    items = tuple(
-        f"{answer.question} {answer.answer} [{', '.join(answer.certificates) or 'unverified'}] "
-        f"{answer.verification}"
-        for answer in findings.answers
+def _recall(outcome: SearchOutcome) -> Table:
+    """A row a strength bin: found of the τ-agonists, and of all units that exhaustive search localizes."""
+    found = {(row.criterion, _bin(row)): row.found for row in outcome.recall}
+    bins = dict.fromkeys(_bin(row) for row in sorted(outcome.recall, key=lambda row: (row.whole, row.low)))
+    every = tested_all([outcome])
+    rows = tuple(
+        (name, *(recall_words(found.get((kind, name)), every=every) for kind in ("point", "ucb")))
+        for name in bins
     )
-    return (Section(title="Questions answered", blocks=(Bullets(items),)),)
+    return Table(
+        header=("strength Ê", "found, Ê ≥ τ (τ-agonists)", "found, Û ≥ τ (localized)"), rows=rows, align="lrr"
+    )
+
+
+def _bin(row: RecallRow) -> str:
+    return "all" if row.whole else f"[{row.low:.2g}, {row.high:.2g}{']' if row.high == 1.0 else ')'}"
+
+
+def _setting(findings: Findings) -> Table:
+    """A row a setting."""
+    counts = findings.predicates
+    rows = (
+        ("model", f"{findings.model} (hash {findings.model_hash})"),
+        ("tokenizer hash", findings.tokenizer_hash),
+        ("task", findings.task),
+        ("task settings", _listing(findings.task_settings)),
+        ("task score", f"{k_of_n(findings.task_score)} of the records, unablated"),
+        ("replacement", shared_replacement(findings) or "differs by search; see their titles"),
+        (
+            "thresholds",
+            f"τ {findings.tau:g}, ε {findings.epsilon:g}, α {findings.alpha:g} {findings.alpha_policy}",
+        ),
+        ("predicates", f"{counts.proposed} proposed, {counts.refused} refused, {counts.kept} kept"),
+        ("proposer", findings.proposer),
+        ("seed", str(findings.seed)),
+        ("versions", _listing(findings.versions)),
+    )
+    return Table(header=("setting", "value"), rows=rows, align="ll")
+
+
+def _listing(entries: Mapping[str, Value]) -> str:
+    """The entries in one line, by name: `numpy 2.3.5, torch 2.13.0`; `none recorded` when there are none."""
+    return ", ".join(f"{key} {_shown(value)}" for key, value in sorted(entries.items())) or "none recorded"
+
+
+def _shown(value: Value) -> str:
+    """A value as printed; text with blanks or none is quoted, so that its ends can be seen."""
+    text = str(value)
+    return repr(value) if isinstance(value, str) and text.split() != [text] else text
 
 
 def account_sections(findings: Findings) -> tuple[Section, ...]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from mecharule_ops.facts.found import in_short, negative, suggestions
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short
+from mecharule_ops.facts.run_evidence import limits
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import (
     NOT_TOLD_APART,
@@ -20,13 +22,10 @@ from mecharule_ops.facts.shown_units import (
 )
 from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import of_n, plural, sentence
-from mecharule_ops.pages.absence import negative, suggestions
-from mecharule_ops.pages.limits import limits
+from mecharule_ops.numbers import plural, sentence
+from mecharule_ops.pages.content import beginning
 from mecharule_ops.pages.rows import kept_aside, unit_row
-from mecharule_ops.pages.summary import found_line, sure_line, when_line
 from mecharule_ops.plain_text import plain, tied
-from mecharule_ops.types import Share
 
 LINES, WIDTH = 40, 100
 SEARCHES = 6
@@ -43,7 +42,8 @@ def screen(findings: Findings, earlier: Findings | None = None, example: str = "
 
     `earlier` is the run before, whose limits and named choices need no second reading.
     """
-    head = [*_beginning(findings), *_verdict(findings, example)]
+    found = [f"{part}. {text}" for part, text in in_short(findings, example).items()]
+    head = [line for text in (*beginning(findings), *found) for line in _wrapped(text)]
     named = list(zip(search_titles(findings), findings.searches, strict=True))
     heads = [_search_head(findings, outcome, name) for name, outcome in named[:SEARCHES]]
     words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))
@@ -56,33 +56,6 @@ def screen(findings: Findings, earlier: Findings | None = None, example: str = "
     if rest := named[SEARCHES:]:
         lines.append(f"and {plural(len(rest), 'more search', 'more searches')}.")
     return "\n".join([*lines[: LINES - len(ending) - 1], "", *ending]) + "\n"
-
-
-def _verdict(findings: Findings, example: str) -> Iterator[str]:
-    """What was found, with one answer before and after, when, and how sure."""
-    said = {
-        "Found": found_line(findings),
-        "For example": example,
-        "When": when_line(findings),
-        "How sure": sure_line(findings),
-    }
-    for part, text in said.items():
-        if text:
-            yield from _wrapped(f"{part}. {text}")
-
-
-def _beginning(findings: Findings) -> Iterator[str]:
-    """What was asked of which model, and what the task must say in every report."""
-    yield from _wrapped(
-        f"Run {findings.run}: {findings.task} on {findings.model}, which is {findings.words.success} on "
-        f"{_of(findings.task_score)}."
-    )
-    for note in findings.notes:
-        yield from _wrapped(note)
-
-
-def _of(score: Share | None) -> str:
-    return "an unknown share" if score is None else of_n(score)
 
 
 def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[str]:
@@ -177,11 +150,14 @@ def _elsewhere(findings: Findings, earlier: Findings | None) -> Iterator[str]:
         return
     known = {choice.setting for choice in earlier.choices}
     new = [choice.setting for choice in findings.choices if choice.setting not in known]
-    other = set(limits(findings)[:-1]) - set(limits(earlier)[:-1])
+    known_limits = {said for _, _, said in limits(earlier)}
+    other = [
+        said for key, _, said in limits(findings) if key != "limits.elsewhere" and said not in known_limits
+    ]
     if new:
         yield from _wrapped(f"New beside run {earlier.run}, among the named choices: {', '.join(new)}.")
-    for limit in sorted(other):
-        yield from _wrapped(f"Unlike run {earlier.run}: {limit}")
+    for limit in other:
+        yield from _wrapped(f"Unlike run {earlier.run}: {sentence(limit)}")
 
 
 def _wrapped(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from scipy import stats
 
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.confidence import upper_bound
-from mecharule_ops.facts.control_facts import baseline_words, counted_selective, standing_words
+from mecharule_ops.facts.control_facts import baseline_words, standing_words
 from mecharule_ops.findings.controls import (
     AgonistControls,
     Selective,
@@ -169,17 +169,6 @@ def test_a_second_baseline_below_tau_is_said_and_whether_the_counts_are_told_apa
     assert baseline_words(ran, main, TAU).partition(")")[2].partition(")")[2] == said
     assert ran.depends_on_baseline(main, TAU) is said.endswith("baseline")
     assert not AgonistControls(neuron=UNIT).depends_on_baseline(main, TAU)
-
-
-def test_the_headline_tells_the_undecided_from_those_that_are_not_selective() -> None:
-    ran = decided(
-        [beside(Share(count=0, n=99), split) for split in (estimate(0, 0, 1), estimate(30, 28))],
-        alpha=ALPHA,
-        epsilon=EPSILON,
-    )
-    assert counted_selective(ran) == "0 of 2 are selective, 1 undecided"
-    assert counted_selective(ran[1:] * 2) == "0 of 2 are selective"
-    assert counted_selective([None]) == "0 of 1 are selective, 1 undecided"
 
 
 @pytest.mark.parametrize(

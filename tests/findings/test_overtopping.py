@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from findings_fixture import FINDINGS, POSITIVE
 
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.findings.counts import FlipOverlap
 from mecharule_ops.findings.measures import dominance, flip_overlaps
-from mecharule_ops.pages import render_text
-from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Share, Verdict
+from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
 
 
 def node(number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: Verdict) -> ChaNode:
@@ -83,14 +78,3 @@ def test_overlap_is_the_jaccard_index_of_flipped_records() -> None:
     for pair in pairs:
         both, either = sets[pair.first] & sets[pair.second], sets[pair.first] | sets[pair.second]
         assert (pair.shared.count, pair.shared.n) == (len(both), len(either))
-
-
-def test_the_report_tells_overlap_with_its_range() -> None:
-    """Median and range over the pairs; pairs that flip nothing have no index."""
-    names = [Neuron.parse(f"a1.h{head}") for head in range(3)]
-    overlaps = tuple(
-        FlipOverlap(first=names[0], second=names[1], shared=Share(count=count, n=n))
-        for count, n in ((1, 4), (3, 4), (0, 0))
-    )
-    text = render_text(replace(FINDINGS, searches=(replace(POSITIVE, overlaps=overlaps),)))
-    assert "median 0.50, from 0.25 to 0.75 over 2 pairs" in " ".join(text.split())

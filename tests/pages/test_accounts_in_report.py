@@ -11,7 +11,7 @@ from drawn import rows_of_points
 from findings_fixture import FINDINGS, POSITIVE
 
 from mecharule_ops import pages
-from mecharule_ops.facts.searches import predicted_words
+from mecharule_ops.facts.run_evidence import ranks_of
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKind, PredictionScore
 from mecharule_ops.findings.counts import PredictedUnit
 from mecharule_ops.findings.records import Findings
@@ -104,9 +104,11 @@ def test_the_ranks_of_the_prediction_are_said(found: Findings) -> None:
     """Of the τ-agonists alone; nothing for a search that predicted nothing."""
     strong = [agonist.neuron for agonist in POSITIVE.tau_agonists]
     ranks = [unit.rank for unit in found.searches[0].predicted if unit.neuron in strong]
-    assert f" {ranks[0]}" in predicted_words(found.searches[0])
-    assert predicted_words(found.searches[0]) in " ".join(pages.render_text(found).split())
-    assert predicted_words(POSITIVE) == ""
+    ((_, value, said),) = ranks_of(found, found.searches[0])
+    assert [rank for unit, rank in value.items() if unit in map(str, strong)] == ranks  # type: ignore[union-attr]
+    assert said.endswith(", ".join(map(str, ranks)))
+    assert said in " ".join(pages.render_text(found).split())
+    assert not list(ranks_of(found, POSITIVE))
 
 
 def test_a_figure_keeps_its_places_and_its_styles() -> None:

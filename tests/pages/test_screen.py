@@ -124,7 +124,7 @@ def test_what_the_run_before_did_not_say_is_said() -> None:
     other = dataclasses.replace(same, choices=FINDINGS.choices[1:], alpha_policy="uniform")
     text = render_screen(FINDINGS, other)
     assert "New beside run 0aaa, among the named choices: mean-positional baseline." in text
-    assert "Unlike run 0aaa: Bounds are one-sided" in text
+    assert "Unlike run 0aaa: Bounds on a flip rate" in text
 
 
 def test_hidden_units_are_not_asked_about() -> None:

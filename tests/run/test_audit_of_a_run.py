@@ -15,6 +15,7 @@ from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.found import suggestions
 from mecharule_ops.facts.searches import (
     audit_sentence,
     guaranteed_words,
@@ -25,7 +26,6 @@ from mecharule_ops.facts.searches import (
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pages import render_text
-from mecharule_ops.pages.absence import after_audit
 from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
 from mecharule_ops.types import Regime, SearchStatus, Share
 
@@ -107,7 +107,7 @@ def test_a_unit_that_the_audit_meets_reopens_its_group(tmp_path: Path) -> None:
     assert audit_sentence(searched, searched.audit) == (
         "Of the 15 units whose full strength the search left unknown, 5 were drawn at random and tested alone: 1 "
         "reaches τ, so the 4 units pruned together with it were tested alone too, of which 1 reaches τ. So 2 at τ, "
-        "at most 6 missed: at least 25 % of all such units found (95 % confidence)."
+        "at most 6 missed: at least 25 % of all such units found (95 % confidence)"
     )
 
 
@@ -157,16 +157,16 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
     """Each number of the audit is in it, and the recall that it guarantees; only an exact, complete one is certain."""
     drawn = "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone"
     assert audit_sentence(NEGATIVE, AUDIT) == (
-        f"{drawn}: none reaches τ. So none at τ, at most 28 missed (95 % confidence)."
+        f"{drawn}: none reaches τ. So none at τ, at most 28 missed (95 % confidence)"
     )
     assert len(POSITIVE.tau_agonists) == 3
     assert audit_sentence(POSITIVE, replace(AUDIT, exact=False)) == (
         f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 at τ, at most 28 missed: "
-        "at least 9 % of all such units found (95 % confidence)."
+        "at least 9 % of all such units found (95 % confidence)"
     )
     whole = replace(AUDIT, untested=0, missed_at_most=0)
-    assert audit_sentence(POSITIVE, whole).endswith("So 3 at τ, none missed: every unit was tested alone.")
-    assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence).")
+    assert audit_sentence(POSITIVE, whole).endswith("So 3 at τ, none missed: every unit was tested alone")
+    assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence)")
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_a_guarantee_is_rounded_down() -> None:
 def test_advice_follows_what_the_audit_met() -> None:
     """Only a search whose audit met agonists is advised to look closer."""
     met = replace(AUDIT, found=(agonist("m3.5", 20, 2),))
-    assert "smaller groups" in after_audit(_with(met))[0]
-    assert after_audit(_with(AUDIT)) == after_audit(NEGATIVE) == ()
+    assert "smaller groups" in suggestions(FINDINGS, _with(met))[0]
+    assert "audit" not in suggestions(FINDINGS, _with(AUDIT))[0]
 
 
 def _with(audit: SearchAudit) -> SearchOutcome:

@@ -14,8 +14,8 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.engine.group_questions import Counted, GroupQuestion, InTurn
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.run_evidence import limits
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.pages.limits import limits
 from mecharule_ops.passes.greedy import multiplies_bfloat16
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import rerun
@@ -69,7 +69,7 @@ def test_the_report_counts_what_was_decided_again(run: Run) -> None:
     numbers = run.findings.numbers
     assert numbers is not None
     assert (numbers.dtype, numbers.device) == ("bfloat16", "cpu")
-    said = limits(run.findings)[0]
+    _, _, said = next(limits(run.findings))
     assert "bfloat16 on cpu" in said
     if numbers.again is None:
         assert not multiplies_bfloat16(run.subject.device)

@@ -30,9 +30,9 @@ from mecharule_ops.events import (
     RunFinished,
     SearchStarted,
 )
+from mecharule_ops.facts.found import found_line, sure_line, when_line
 from mecharule_ops.pages.as_text import csv_of, markdown_block
 from mecharule_ops.pages.document import Table
-from mecharule_ops.pages.summary import found_line, sure_line, when_line
 from mecharule_ops.plain_text import plain
 from mecharule_ops.plain_text import plain as report_plain
 from mecharule_ops.state.board import Board, Key, Place
