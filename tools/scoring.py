@@ -16,8 +16,8 @@ from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.refinement import refined_texts
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
+from mecharule_ops.run.unit_flips import refined_texts
 from tools._accounts import unit_and_regime
 from tools._conditions import condition_of
 from tools._tables import shown

@@ -23,7 +23,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun, observed_otherwise
-from mecharule_ops.run.outlook import Outlook, check_layer, outlook
+from mecharule_ops.run.outlook import Outlook, check_layer, measured_pace, outlook
 from mecharule_ops.run.settled import settled, writing
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
@@ -126,7 +126,6 @@ def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], st
             else f"{gigabytes(weights)} of weights to load"
         )
         return {}, f"The time is not measured here ({why}); the run measures its pace before it asks."
-    from mecharule_ops.run.pacing import measured_pace
 
     try:
         paces = measured_pace(config, time.monotonic)

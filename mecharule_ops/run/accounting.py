@@ -29,7 +29,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised
 from mecharule_ops.run.prediction_scores import INTEGRATED_ON, FirstOrder
 from mecharule_ops.run.preparation import chosen_for_train
-from mecharule_ops.run.refinement import refined_texts
+from mecharule_ops.run.unit_flips import refined_texts
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.subsets import some_places, unseen

@@ -108,7 +108,9 @@ class SearchDriver:
             pending = [(named, query) for named in searches for query in named.search.ask()]
             if not pending:
                 break
-            reason = self._reason_to_stop()
+            reason = SearchStatus.STOPPED if self.should_stop() else None
+            if reason is None and self._left() <= 0:
+                reason = SearchStatus.BUDGET_SPENT
             if reason is None:
                 try:
                     wave = self._wave(pending)
@@ -123,7 +125,12 @@ class SearchDriver:
                 for named in searches:
                     named.search.stop(reason)
                 break
-            yield from _newly_dropped(guided)
+            for named in list(guided):
+                if fallback := named.search.fallback:
+                    guided.remove(named)
+                    node, units, why = fallback.node, fallback.units, fallback.sentence
+                    yield PredictionsDropped(search=named.id, node=node, units=units, reason=why)
+                    yield Notice(text=f"{named.id}: {why}", level="warning")
             cost = self.engine.cost
             yield CostChanged(
                 group_evaluations=cost.group_evaluations,
@@ -142,18 +149,10 @@ class SearchDriver:
                 localized=len(tree.kept),
             )
 
-    @property
-    def _affordable(self) -> int:
+    def _left(self) -> int:
         """Groups that the next batch may hold: the budget is never passed, even if the store knows none."""
-        left = self.batch if self.budget is None else self.budget - self.engine.cost.group_evaluations
-        return min(self.batch, left)
-
-    def _reason_to_stop(self) -> SearchStatus | None:
-        if self.should_stop():
-            return SearchStatus.STOPPED
-        if self.budget is not None and self.engine.cost.group_evaluations >= self.budget:
-            return SearchStatus.BUDGET_SPENT
-        return None
+        budget = self.budget
+        return self.batch if budget is None else min(self.batch, budget - self.engine.cost.group_evaluations)
 
     def _wave(self, pending: Sequence[Asked]) -> list[list[Asked]]:
         """What is asked at once, questions about the same examples together.
@@ -163,7 +162,7 @@ class SearchDriver:
         """
         same = _alike(pending)
         if self.width == 1 or self.budget is not None:
-            return [max(same, key=len)[: self._affordable]]
+            return [max(same, key=len)[: self._left()]]
         return [
             each[begin : begin + self.batch] for each in same for begin in range(0, len(each), self.batch)
         ]
@@ -211,13 +210,9 @@ class SearchDriver:
                 for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
                     yield from self._decided(named, node)
                     if node.verdict is Verdict.KEPT and node.estimate.reaches(named.search.tree.tau):
-                        self._see(node, flips, positions)
-
-    def _see(self, node: ChaNode, flips: Bool[np.ndarray, " record"], positions: Sequence[int]) -> None:
-        """Remember answers that a τ-agonist flips, and one that it does not."""
-        some = [*np.flatnonzero(flips)[:SEEN], *np.flatnonzero(~flips)[:1]]
-        unit = Neuron(self.basis, node.layer, int(node.channels[0]))
-        self._flipped.append((unit, [int(positions[place]) for place in some]))
+                        some = [*np.flatnonzero(flips)[:SEEN], *np.flatnonzero(~flips)[:1]]
+                        unit = Neuron(self.basis, node.layer, int(node.channels[0]))
+                        self._flipped.append((unit, [int(positions[place]) for place in some]))
 
     def _question(self, items: Sequence[Asked]) -> GroupQuestion:
         first = items[0][1]
@@ -248,17 +243,6 @@ def _alike(pending: Sequence[Asked]) -> list[list[Asked]]:
     for item in pending:
         same[item[1].associated, item[1].unrelated].append(item)
     return list(same.values())
-
-
-def _newly_dropped(guided: list[NamedSearch]) -> Iterator[Event]:
-    """Take out of a list the searches that go on without their predictions, and say why."""
-    for named in list(guided):
-        if fallback := named.search.fallback:
-            guided.remove(named)
-            yield PredictionsDropped(
-                search=named.id, node=fallback.node, units=fallback.units, reason=fallback.sentence
-            )
-            yield Notice(text=f"{named.id}: {fallback.sentence}", level="warning")
 
 
 def count(flips: np.ndarray) -> FlipCount:

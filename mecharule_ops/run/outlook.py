@@ -1,33 +1,44 @@
-"""What a run would need and cost, from its config and the model's files; no weight is loaded."""
+"""What a run would need and cost, from its config and the model's files; a weight is loaded for the pace alone."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from mecharule_ops.candidates import unranked
 from mecharule_ops.cha.prediction import LayerPrediction
+from mecharule_ops.codec import encode
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.model_names import on_this_machine
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
+from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import (
     STILL_ASKED,
     PredictionPrice,
-    SearchKind,
+    asks_first_order,
     least_and_most,
     plan_of,
     search_settings,
 )
+from mecharule_ops.store import keys
+from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Basis, Candidates, LayerCandidates, Regime
+from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
 
 PROMPTS = 256
 """Prompts of the task that are measured in tokens."""
+RECORDS = 32
+"""Examples that are observed, then ablated, to measure a pace."""
+LAYERS, UNITS = 6, 4
+"""Layers, evenly over the model, and units of each that are ablated; the first ablation warms up and is not timed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +114,9 @@ def _search(
     settings = search_settings(config, regime, config.slice_size, config.slice_size)
     examples, units = settings.full_test, min(shape.units(basis), config.cap)
     dearest = PredictionPrice.of(examples, examples * (new_tokens - 1), units)
-    guided = config.search == SearchKind.GUIDED and not config.parity
     # How many tokens are in reach is not known before the model wrote them: first order may be asked, or may not.
     cheapest = PredictionPrice.of(examples, 0, units)
-    asked = {guided and each.competitors > 0 for each in (cheapest, dearest)}
+    asked = {asks_first_order(config) and each.competitors > 0 for each in (cheapest, dearest)}
     candidates = _every_unit(shape, basis, units, config.layer)
     bounds = [
         least_and_most(config, candidates, plan_of(config, settings, _silent(candidates) if one else ()))
@@ -168,3 +178,38 @@ def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | N
             "shorten the few-shot lines or the completion"
         )
     return longest
+
+
+def measured_pace(config: RunConfig, clock: Callable[[], float]) -> Mapping[Basis, float]:
+    """Seconds an example-forward of each basis of a run, measured now; nothing is kept.
+
+    Cost: loads the model, completes `RECORDS` prompts, 25 ablations of each basis. Raises what a run raises.
+    """
+    from mecharule_ops.engine.behaviour import behaviour_on
+
+    with (
+        TemporaryDirectory() as folder,
+        RunStore.create(
+            Path(folder) / "pace.mecharule", {"run": "pace", "settings": config.model_dump(mode="json")}
+        ) as store,
+    ):
+        run = Run(store)
+        examples = run.task.examples(RECORDS, np.random.default_rng(config.seed))
+        behaviour = behaviour_on(run.task, run.subject, examples)
+        store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
+        store.put(keys.TRAIN, np.ones(len(behaviour.records), bool))
+        return {basis: _pace(run, basis, clock) for basis in config.bases}
+
+
+def _pace(run: Run, basis: Basis, clock: Callable[[], float]) -> float:
+    layers = np.unique(np.linspace(0, run.subject.n_layers - 1, LAYERS).astype(int)).tolist()
+    units = [
+        (Neuron(basis, layer, unit),)
+        for unit in range(min(UNITS, run.subject.width(basis)))
+        for layer in layers
+    ]
+    engine, everything = run.completer(run.intervention(basis)), range(len(run.records))
+    engine.evaluate(units[:1], everything)
+    began = clock()
+    forwards = engine.evaluate(units, everything).example_forwards
+    return (clock() - began) / max(1, forwards)

@@ -108,23 +108,26 @@ class SearchPlan:
 
         Raises `PredictionError` when a guided plan has no predictions of these candidates.
         """
+        layers, searches = candidates.layers, list[Search]()
+        if self.kind is SearchKind.GUIDED:
+            guided = GuidedSettings(cha=self.settings, sweep=self.sweep, sweeps=self.sweeps)
+            searches += guided_searches(layers, self.predictions, settings=guided, regime=regime)
+        else:
+            new = exhaustive_search if self.kind is SearchKind.EXHAUSTIVE else ChaSearch
+            searches += [new(layer, settings=self.settings, regime=regime) for layer in layers]
         return [
             NamedSearch(
                 id=search_id.search_id(self.kind, regime, candidates.basis, layer.layer),
                 search=search,
                 layer=layer.layer,
             )
-            for layer, search in zip(candidates.layers, self._unnamed(candidates, regime), strict=True)
+            for layer, search in zip(layers, searches, strict=True)
         ]
 
-    def _unnamed(self, candidates: Candidates, regime: Regime) -> Sequence[Search]:
-        layers = candidates.layers
-        if self.kind is SearchKind.GUIDED:
-            guided = GuidedSettings(cha=self.settings, sweep=self.sweep, sweeps=self.sweeps)
-            return guided_searches(layers, self.predictions, settings=guided, regime=regime)
-        if self.kind is SearchKind.EXHAUSTIVE:
-            return [exhaustive_search(layer, settings=self.settings, regime=regime) for layer in layers]
-        return [ChaSearch(layer, settings=self.settings, regime=regime) for layer in layers]
+
+def asks_first_order(config: RunConfig) -> bool:
+    """Whether a run's search is guided by first order, where that pays."""
+    return config.search == SearchKind.GUIDED and not config.parity
 
 
 def plan_of(config: RunConfig, settings: ChaSettings, predictions: Sequence[LayerPrediction]) -> SearchPlan:
@@ -301,9 +304,9 @@ def least_and_most(
     if grouped or (plan.kind is SearchKind.GUIDED and plan.sweeps):
         groups = 2 * units - 1
         overhead = settings.overhead
-        tests = (groups if overhead is None else math.ceil((1 + overhead) * units)) + _afterwards(
-            config, units
-        )
+        tests = groups if overhead is None else math.ceil((1 + overhead) * units)
+        # When a search has ended, these are tested singly.
+        tests += units if units <= config.exhaustive_up_to else audit_tests(config, units)
     least = rehearsed(config, candidates, plan, nothing)
     if units <= config.exhaustive_up_to:
         alone = units + sum(len(layer.channels) > 1 for layer in candidates.layers)
@@ -319,11 +322,6 @@ def _smaller(one: Rehearsed, two: Rehearsed) -> Rehearsed:
     return Rehearsed(
         groups=min(one.groups, two.groups), example_forwards=min(one.example_forwards, two.example_forwards)
     )
-
-
-def _afterwards(config: RunConfig, units: int) -> int:
-    """Units that are tested singly when a search has ended."""
-    return units if units <= config.exhaustive_up_to else audit_tests(config, units)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

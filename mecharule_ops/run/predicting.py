@@ -18,7 +18,7 @@ from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.mechanism.first_order import FirstOrderPass, predicted_labels, prediction
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.planning import PredictionPrice, SearchKind, SearchPlan
+from mecharule_ops.run.planning import PredictionPrice, SearchPlan, asks_first_order
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.types import BehaviourRecord, Candidates, Regime
@@ -30,21 +30,19 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
     Cost of the predictions: that of `PredictionPrice`, told before it is spent.
     """
     spent = 0
-    if _guided(run):
+    if asks_first_order(run.config):
         price = first_order_price(run, slices, candidates.total)
         spent = price.example_forwards
         if price.competitors:
             _predict(run, journal, candidates, slices, price)
         else:
             largest = run.config.largest
+            instead = (
+                f"they are searched in groups of {largest} at most" if largest else "so each is tested alone"
+            )
             journal.notice(
                 f"first order is not asked: it would cost {price.share:.0%} of testing every one of "
-                f"{candidates.total:,} units alone; "
-                + (
-                    f"they are searched in groups of {largest} at most"
-                    if largest
-                    else "so each is tested alone"
-                )
+                f"{candidates.total:,} units alone; {instead}"
             )
     return replace(run.recorded_plan(candidates.basis, slices.regime), prediction_forwards=spent)
 
@@ -53,11 +51,7 @@ def first_order_price(run: Run, slices: CompactSlices, units: int) -> Prediction
     """What asking first order about so many units takes; no competitor where the run's search does not ask it."""
     records = [run.records[position] for position in slices.positions]
     price = PredictionPrice.of(len(records), tokens_in_reach(records), units)
-    return price if _guided(run) else replace(price, competitors=0)
-
-
-def _guided(run: Run) -> bool:
-    return run.config.search == SearchKind.GUIDED and not run.config.parity
+    return price if asks_first_order(run.config) else replace(price, competitors=0)
 
 
 def _predict(

@@ -19,18 +19,22 @@ from mecharule_ops.events import LayerCovered, RuleAnchored
 from mecharule_ops.findings.counts import LayerCoverage
 from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.worded import anchored_worded
-from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.predicates.language import schema_of
+from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.anchoring import anchor
 from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.rules.interval import interval_of
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised
-from mecharule_ops.run.refinement import refined_texts
 from mecharule_ops.types import Neuron, Regime, Share
 
 CHUNK = 256
 """Records a call to one engine, between two signs of progress; workers get as many each."""
+LEAST = 10
+"""Flipped and unflipped train records below which nothing is proposed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,6 +115,35 @@ def share_of_union(flips: UnitFlips, but: Sequence[int] = ()) -> Share | None:
     """Cov∪ of the units on D_b less the records `but`, on which they were chosen; None when there were no units."""
     outside = ~np.isin(flips.eligible, but)
     return union_coverage(flips.flips[:, outside]) if flips.neurons else None
+
+
+def refined_texts(
+    run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
+) -> tuple[str, ...]:
+    """Φ and up to `refinements` predicates proposed from one unit's train flips on these records of D_b.
+
+    The paper learns every anchored rule over one vocabulary Φ, chosen to tell success from failure; what tells a unit's
+    flips apart may be missing from it. Here the offline grammar is searched once more with the unit's flips as the
+    target, on train records only, and the best texts are added to Φ for that unit's rule alone.
+    """
+    texts = tuple(run.vocabulary["kept"])
+    train = run.observed.train[eligible]
+    target = flips[train]
+    if not run.config.refinements or min(int(target.sum()), int((~target).sum())) < LEAST:
+        return texts
+    columns = {name: column[eligible[train]] for name, column in run.observed.columns.items()}
+    matrix = evaluated(texts, columns).matrix
+    varied = np.flatnonzero(matrix.any(axis=0) & ~matrix.all(axis=0))
+    scores = score_predicates(matrix[:, varied], target)
+    context = ProposalContext(
+        columns=columns,
+        labels=target,
+        schema=schema_of(columns),
+        prompt_columns=run.task.prompt_columns,
+        known={texts[int(index)]: score for index, score in zip(varied, scores, strict=True)},
+    )
+    proposed = OfflineProposer(limit=run.config.refinements).propose(context)
+    return texts + tuple(text for text in proposed if text not in texts)
 
 
 def anchored_rule(
