@@ -7,7 +7,7 @@ families come from clean passes on the records of D_b alone; train records choos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -163,7 +163,17 @@ def kept_accounts(
                 values=mechanism_columns(unit, first.drops, first.pushes, leads.positions)
             ),
         }
-        account = first.scored(account_worded(_account(first, unit, target, families), run.task), flipped)
+        learned = Account(
+            neuron=unit,
+            regime=regime,
+            flips=int(flipped.sum()),
+            records=len(flipped),
+            held_out=len(test),
+            families=account_rules(target, families, seed),
+            nothing_above=nothing_above(unit, run.subject.n_layers),
+            points=_points(first.drops, unit, flipped, test[:DRAWN]),  # The held-out places come as a draw.
+        )
+        account = first.scored(account_worded(learned, run.task), flipped)
         if registered.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
         if run.finished:
@@ -194,24 +204,6 @@ def _prediction_outcome(score: PredictionScore, prediction: object) -> TestOutco
         state=score.verdict,
         low=None if found is None else found.low,
         high=None if found is None else found.high,
-    )
-
-
-def _account(
-    first: FirstOrder, unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns]
-) -> Account:
-    """Rules and figures of one unit."""
-    run = first.run
-    drawn = target.test[:DRAWN]  # The held-out places come as a draw.
-    return Account(
-        neuron=unit,
-        regime=first.regime,
-        flips=int(target.flips.sum()),
-        records=len(target.flips),
-        held_out=len(target.test),
-        families=account_rules(target, families, run.config.seed),
-        nothing_above=nothing_above(unit, run.subject.n_layers),
-        points=_points(first.drops, unit, target.flips, drawn),
     )
 
 

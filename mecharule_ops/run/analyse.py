@@ -14,11 +14,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
-from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.errors import AblationStopped, UsageError
-from mecharule_ops.events import CertificateWritten, Event, Price, RunFinished, RunStarted
+from mecharule_ops.events import Event, Price, RunFinished, RunStarted
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.chain import Chain
@@ -42,6 +41,7 @@ from mecharule_ops.run.localise import (
     rank_candidates,
     whole_layers,
 )
+from mecharule_ops.run.opening import keep
 from mecharule_ops.run.planning import price
 from mecharule_ops.run.predicting import search_plan
 from mecharule_ops.run.preparation import prepare
@@ -121,17 +121,9 @@ def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]
                 stage.reused = known is not None
                 asked = plan(run, findings, unit, regime, layers=False)
                 with suppress(AblationStopped):
-                    found.append(known or kept_chain(run, asked, partial(_kept, run, journal)))
+                    found.append(known or kept_chain(run, asked, partial(keep, run, emit=journal.emit)))
                 stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
     return tuple(found)
-
-
-def _kept(run: Run, journal: Journal, certificate: Certificate) -> Certificate:
-    run.store.put_certificate(certificate)
-    journal.emit(
-        CertificateWritten(certificate=certificate.id, claim=certificate.claim, units=certificate.units)
-    )
-    return certificate
 
 
 def _started(run: Run) -> RunStarted:
@@ -259,7 +251,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
         with suppress(AblationStopped):
             for certificate in certify_each(run, strong, found.regime, rules=rules):
-                _kept(run, journal, certificate)
+                keep(run, certificate, journal.emit)
                 written += 1
         stage.summary = f"{written} of {len(strong)} written"
     accounts: tuple[Account, ...] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mecharule_ops.certificates.certificate import (
@@ -43,7 +44,6 @@ def certify(
     regime: Regime,
     *,
     kind: str = "ablate",
-    rule: AnchoredRule | None = None,
     baseline: Baseline | None = None,
     slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Certificate:
@@ -52,9 +52,7 @@ def certify(
     On the compact slices and with the run's own baseline, unless others are named. Cost: one completion an example; its
     outcomes are stored for later searches and questions.
     """
-    rules = {units: rule}
-    made = certify_each(run, [units], regime, kind=kind, rules=rules, baseline=baseline, slices=slices)
-    return next(made)
+    return next(certify_each(run, [units], regime, kind=kind, baseline=baseline, slices=slices))
 
 
 def certify_each(
@@ -63,7 +61,7 @@ def certify_each(
     regime: Regime,
     *,
     kind: str = "ablate",
-    rules: Mapping[Group, AnchoredRule | None],
+    rules: Mapping[Group, AnchoredRule | None] = MappingProxyType({}),
     baseline: Baseline | None = None,
     slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Iterator[Certificate]:
@@ -79,10 +77,8 @@ def certify_each(
             claim = (
                 f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} {examples}({regime.arrow})"
             )
-            stated = certified_rule(rules.get(units))
-            yield certified(
-                run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=stated
-            )
+            rule = certified_rule(rules.get(units))
+            yield certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
 
 
 def certified(

@@ -39,11 +39,12 @@ from mecharule_ops.mechanism.links import (
 from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.run.certify import certify_mediation, certify_pairs
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import sizes_of
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Regime
 
 MOST = 8
-"""Found units that are held, and that are paired, unless asked otherwise."""
+"""Found units that are held, and that are paired, at most."""
 NO_FLIP = "the unit flips no example of the slices, so no way can be traced"
 
 
@@ -77,29 +78,29 @@ def plan(
     unit: Neuron,
     regime: Regime,
     *,
-    most: int = MOST,
     layers: bool = True,
     held: Sequence[Neuron] | None = None,
 ) -> ChainPlan:
     """Found units above the unit, one by one and together; heads, MLPs and everything above; with `layers` each MLP.
 
-    Found are the τ-agonists of every basis in this regime, the shown first, `most` of them, then localized units while
+    Found are the τ-agonists of every basis in this regime, the shown first, `MOST` of them, then localized units while
     there is room; `held` stand in their place. The model is not loaded.
     """
     found = found_units(findings, unit, regime) if held is None else list(held)
-    higher = [OneUnit(other) for other in found if is_above(unit, other)][:most]
+    higher = [OneUnit(other) for other in found if is_above(unit, other)][:MOST]
     holds: list[Hold] = [*higher]
     if len(higher) > 1:
         holds.append(Together(tuple(higher)))
     notes = [] if higher else [f"no found unit lies above {unit}, so none can carry its effect"]
-    depth = _depth(run, unit)
+    sizes = sizes_of(run, unit)
+    depth = run.subject.n_layers if sizes is None else sizes[0]
     heads, mlps = (layers_above(unit, kind, depth) for kind in (Basis.ATTN_HEAD, Basis.MLP_OUT))
     if mlps or heads:
         holds += [Above.HEADS] * bool(heads) + [Above.MLPS] * bool(mlps) + [Above.EVERYTHING]
         holds += [HeldLayer(Basis.MLP_OUT, layer) for layer in mlps] if layers else []
     else:
         notes.append(f"nothing lies above {unit}: its whole effect is direct")
-    partners = tuple(other for other in found if other.basis is unit.basis)[:most]
+    partners = tuple(other for other in found if other.basis is unit.basis)[:MOST]
     if not partners:
         notes.append("no other unit of its basis was found, so it has no pairs")
     return ChainPlan(
@@ -151,7 +152,7 @@ def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certifi
 
 def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[ExampleRow]) -> Breaks:
     """Where the flipped answers of some rows break; token texts are left out where the task conceals them."""
-    from mecharule_ops.mechanism.token_sources import token_sources
+    from mecharule_ops.mechanism.token_sources import token_name, token_sources
 
     found = []
     for record, row in zip(records, rows, strict=True):
@@ -159,7 +160,10 @@ def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[Examp
         if not row.flipped or at is None:
             continue
         names = token_sources(run.subject, run.task, record)[-len(record.tokens) :]
-        texts = [_text(run, tokens, at) for tokens in (row.before.tokens, row.after.tokens)]
+        texts = [
+            token_name(run.subject, tokens[at]) if at < len(tokens) else END
+            for tokens in (row.before.tokens, row.after.tokens)
+        ]
         place = names[at] if at < len(names) else END
         before, after = ("concealed", "concealed") if run.task.concealed else texts
         found.append(FirstChange(place=place, before=before, after=after))
@@ -169,6 +173,9 @@ def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[Examp
 def _described(
     run: Run, unit: Neuron, records: Sequence[BehaviourRecord], flipped: np.ndarray
 ) -> tuple[Writes, Reads, tuple[DirectShare, ...]]:
+    """What the unit writes and reads; by group its mean direct push and drop of the lead over the runner-up."""
+    from mecharule_ops.mechanism.effects import Effect
+    from mecharule_ops.mechanism.first_order import effects_of_kinds
     from mecharule_ops.mechanism.reads import reads
     from mecharule_ops.mechanism.token_sources import token_sources
     from mecharule_ops.mechanism.writes import writes
@@ -176,48 +183,15 @@ def _described(
     records = until_settled(run.subject, run.task, records)
     table = run.replacement(run.intervention(unit.basis))
     sources = [token_sources(run.subject, run.task, record) for record in records]
-    return (
-        writes(run.subject, records, table, unit, flipped),
-        reads(run.subject, records, table, unit, flipped, sources),
-        _direct(run, unit, records, flipped),
-    )
-
-
-def _direct(
-    run: Run, unit: Neuron, records: Sequence[BehaviourRecord], flipped: np.ndarray
-) -> tuple[DirectShare, ...]:
-    """Mean direct push and mean first-order drop of the lead over the runner-up, by group."""
-    from mecharule_ops.mechanism.effects import Effect
-    from mecharule_ops.mechanism.first_order import effects_of_kinds
-
-    table, kinds = run.replacement(run.intervention(unit.basis)), (Effect.DIRECT, Effect.FIRST_ORDER)
+    written = writes(run.subject, records, table, unit, flipped)
+    read = reads(run.subject, records, table, unit, flipped, sources)
+    kinds = (Effect.DIRECT, Effect.FIRST_ORDER)
     measured = effects_of_kinds(run.subject, records, table, [unit], kinds, competitors=1)
     pushes, drops = (measured[kind].effect[:, :, 0, 0] for kind in kinds)
     groups = {EVERY: np.ones(len(records), bool), FLIPPED: flipped, UNFLIPPED: ~flipped}
     shares = []
     for name, some in groups.items():
-        push, drop = pushes[some], drops[some]
-        positions = int((~np.isnan(drop)).sum())
-        if positions:
-            shares.append(
-                DirectShare(
-                    group=name,
-                    positions=positions,
-                    push=float(np.nanmean(push)),
-                    drop=float(np.nanmean(drop)),
-                )
-            )
-    return tuple(shares)
-
-
-def _depth(run: Run, unit: Neuron) -> int:
-    """Layers of the model, from the stored scores where there are any."""
-    scored = (keys.attribution(unit.basis, regime) for regime in run.regimes)
-    scores = next((run.store.get(name) for name in scored if run.store.has(name)), None)
-    return run.subject.n_layers if scores is None else len(scores)
-
-
-def _text(run: Run, tokens: Sequence[int], at: int) -> str:
-    from mecharule_ops.mechanism.token_sources import token_name
-
-    return token_name(run.subject, tokens[at]) if at < len(tokens) else END
+        if positions := int((~np.isnan(drops[some])).sum()):
+            push, drop = (float(np.nanmean(each[some])) for each in (pushes, drops))
+            shares.append(DirectShare(group=name, positions=positions, push=push, drop=drop))
+    return written, read, tuple(shares)

@@ -53,7 +53,6 @@ from mecharule_ops.types import (
 )
 
 if TYPE_CHECKING:
-    from mecharule_ops.run.planning import SearchPlan
     from mecharule_ops.state.run_state import RunState
     from mecharule_ops.state.search_view import SearchView
 
@@ -316,12 +315,6 @@ class RunContents:
         for _, _, event in self.store.events():
             state = state.apply(event)
         return state
-
-    def recorded_plan(self, basis: Basis, regime: Regime) -> SearchPlan:
-        """How a search of the run was made, from what is stored: guided where first order was asked."""
-        from mecharule_ops.run.planning import plan_of
-
-        return plan_of(self.config, self.search_settings(regime), self.predictions(basis, regime))
 
     def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
         """The recorded search of a layer; None when none began."""

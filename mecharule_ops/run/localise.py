@@ -118,40 +118,27 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
 
     Every unit without a score, in the order of channels, where there is no pair or nothing reads the scores.
     """
-    name, read = keys.attribution(basis, slices.regime), _attribution_is_read(run, basis, slices)
-    if not read:
+    name = keys.attribution(basis, slices.regime)
+    none = np.full((run.subject.n_layers, run.subject.width(basis)), np.nan)
+    # Attribution leaves units out or forms groups; where first order orders all units, it does neither.
+    leaves_out = run.config.attribution == "always" or none.size > run.config.cap
+    if not leaves_out and first_order_price(run, slices, none.size).competitors:
         if not run.store.has(name):
-            run.store.put(name, _no_scores(run, basis))
+            run.store.put(name, none)
         return run.candidates(basis, slices.regime)
     with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
         stage.reused = run.store.has(name) and run.attribution(basis, slices.regime) is not None
         if not stage.reused:
-            run.store.put(name, _scores(run, basis, slices, stage))
+            run.store.put(name, _scores(run, basis, slices, stage) if len(slices.pairs) else none)
         candidates = run.candidates(basis, slices.regime)
         stage.summary = f"{candidates.total:,} units ranked on {len(slices.pairs)} pairs"
     return candidates
-
-
-def _attribution_is_read(run: Run, basis: Basis, slices: CompactSlices) -> bool:
-    """Whether attribution leaves units out or forms groups; where first order orders all units, it does neither."""
-    units = run.subject.n_layers * run.subject.width(basis)
-    return (
-        run.config.attribution == "always"
-        or units > run.config.cap
-        or not first_order_price(run, slices, units).competitors
-    )
-
-
-def _no_scores(run: Run, basis: Basis) -> Float[np.ndarray, "layer channel"]:
-    return np.full((run.subject.n_layers, run.subject.width(basis)), np.nan)
 
 
 def _scores(
     run: Run, basis: Basis, slices: CompactSlices, stage: Stage
 ) -> Float[np.ndarray, "layer channel"]:
     subject, records = run.subject, run.records
-    if not len(slices.pairs):
-        return _no_scores(run, basis)
     prompts = subject.encode([records[int(position)].example.prompt for position in slices.pairs.reshape(-1)])
     pairs = [
         AttributionPair(clean=clean, corrupt=corrupt, completion=records[int(associated)].tokens)

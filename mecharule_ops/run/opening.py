@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, StoreError, UsageError
-from mecharule_ops.events import CertificateWritten
+from mecharule_ops.events import CertificateWritten, Event
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
@@ -196,7 +196,7 @@ def check_unit(run: Run, neuron: Neuron) -> None:
     """Raises `UsageError` when the model has no such unit; reads the stored attribution or the model's sizes alone."""
     if neuron.is_hidden:
         check_direction(run.id, Regime.BASELINE_NEGATIVE, hidden=True)
-    sizes = _sizes(run, neuron)
+    sizes = sizes_of(run, neuron)
     if sizes is None:
         return
     layers, width = sizes
@@ -206,7 +206,7 @@ def check_unit(run: Run, neuron: Neuron) -> None:
         )
 
 
-def _sizes(run: Run, neuron: Neuron) -> tuple[int, int] | None:
+def sizes_of(run: Run, neuron: Neuron) -> tuple[int, int] | None:
     """(layers, units of each) of the unit's basis; None where neither run nor model directory tells."""
     for regime in run.regimes:
         if run.store.has(keys.attribution(neuron.basis, regime)):
@@ -221,13 +221,14 @@ def _sizes(run: Run, neuron: Neuron) -> tuple[int, int] | None:
         return None
 
 
-def keep(run: Run, certificate: Certificate) -> Certificate:
-    """The certificate, after storing it and telling the run's story of it."""
+def keep(run: Run, certificate: Certificate, emit: Callable[[Event], None] | None = None) -> Certificate:
+    """The certificate, after storing it and telling the run's story of it, by `emit` where a run is under way."""
     known = {stored.id for stored in run.store.certificates()}
     if run.store.put_certificate(certificate) not in known:
-        run.store.append(
-            [CertificateWritten(certificate=certificate.id, claim=certificate.claim, units=certificate.units)]
+        event = CertificateWritten(
+            certificate=certificate.id, claim=certificate.claim, units=certificate.units
         )
+        emit(event) if emit else run.store.append([event])
     return certificate
 
 

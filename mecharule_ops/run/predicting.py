@@ -18,7 +18,7 @@ from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.mechanism.first_order import FirstOrderPass, predicted_labels, prediction
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.planning import PredictionPrice, SearchPlan, asks_first_order
+from mecharule_ops.run.planning import PredictionPrice, SearchPlan, asks_first_order, plan_of
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.types import BehaviourRecord, Candidates, Regime
@@ -44,7 +44,9 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
                 f"first order is not asked: it would cost {price.share:.0%} of testing every one of "
                 f"{candidates.total:,} units alone; {instead}"
             )
-    return replace(run.recorded_plan(candidates.basis, slices.regime), prediction_forwards=spent)
+    predictions = run.predictions(candidates.basis, slices.regime)
+    planned = plan_of(run.config, run.search_settings(slices.regime), predictions)
+    return replace(planned, prediction_forwards=spent)
 
 
 def first_order_price(run: Run, slices: CompactSlices, units: int) -> PredictionPrice:

@@ -112,11 +112,6 @@ class FirstOrder:
         changed[np.concatenate([self.asked, self.train])] = self.measured.changed[self._place(unit)]
         return changed
 
-    def largest_drop(self, unit: Neuron) -> Float[np.ndarray, " record"]:
-        """The unit's largest drop of a record, over tokens and competitors; NaN for a record without one."""
-        effect = self.drops.effect[..., self._place(unit)]
-        return extreme(np.fmax, effect.reshape(len(effect), -1))
-
     def scored(self, account: Account, flips: Bool[np.ndarray, " record"]) -> Account:
         """The account with the scores of its unit on the held-out records; of train only the thresholds know.
 
@@ -129,11 +124,17 @@ class FirstOrder:
         integrated = np.zeros(len(flips), bool)
         integrated[some] = self.integrated[place]
         first, happened = self.drops.flips[:, place], self.happened(unit, flips)
-        least, most = extreme(np.fmin, self.drops.leads.lead[:, :, 0]), self.largest_drop(unit)
+        every = self.drops.effect[..., place].reshape(len(flips), -1)
+        least, most = extreme(np.fmin, self.drops.leads.lead[:, :, 0]), extreme(np.fmax, every)
         becomes_right: PredictionScore | None = None
         beside_right: tuple[PredictionScore, ...] = ()
         if self.regime is Regime.BASELINE_NEGATIVE:
-            becomes_right = self._becomes_right(unit, flips)
+            # Whether the answer that first order predicts is right.
+            position, token = self.drops.changes(unit)
+            chosen, said = [self.records[at] for at in test], np.zeros(len(flips), bool)
+            labels = predicted_labels(self.run.subject, self.run.task, chosen, position[test], token[test])
+            said[test] = self.regime.flipped(labels)
+            becomes_right = _score(PredictionKind.STEADY, said, flips, test)
             beside_right = cut_scores(least, most, flips, self.train, test)
         return replace(
             account,
@@ -151,15 +152,6 @@ class FirstOrder:
 
     def _place(self, unit: Neuron) -> int:
         return self.drops.units.index(unit)
-
-    def _becomes_right(self, unit: Neuron, flips: Bool[np.ndarray, " record"]) -> PredictionScore:
-        """In 0→1 whether the answer that first order predicts is right."""
-        run, test = self.run, self.test
-        position, token = self.drops.changes(unit)
-        chosen, said = [self.records[place] for place in test], np.zeros(len(flips), bool)
-        labels = predicted_labels(run.subject, run.task, chosen, position[test], token[test])
-        said[test] = self.regime.flipped(labels)
-        return _score(PredictionKind.STEADY, said, flips, test)
 
 
 def _score(

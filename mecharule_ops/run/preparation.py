@@ -24,7 +24,7 @@ from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_
 from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
-from mecharule_ops.rules.ruleshap import RuleStatus, learn_rule, permuted
+from mecharule_ops.rules.ruleshap import learn_rule, permuted
 from mecharule_ops.run.contents import Splitter
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
@@ -164,7 +164,11 @@ def _splitter(run: Run, stage: Stage) -> None:
     learned = learn_rule(table, target, seed=run.config.seed)
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
-    rule, note = _powered(run, [*rules, *alone]) if rules else (None, _without_rule(run, learned.status))
+    all_are, why = _one_sided(run), learned.status.value
+    if all_are is not None:
+        why = f"every answer is {all_are}, so no rule tells right from wrong"
+    spectral = f"{why}; the spectral split stands in"
+    rule, note = _powered(run, [*rules, *alone]) if rules else (None, spectral)
     train_mcc, summary = None, note
     if rule is not None:
         train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
@@ -179,13 +183,6 @@ def _one_sided(run: Run) -> str | None:
     if not is_one_sided(target):
         return None
     return run.task.words.success if target.all() else run.task.words.failure
-
-
-def _without_rule(run: Run, status: RuleStatus) -> str:
-    """Why there is no splitter rule, and what splits in its place."""
-    all_are = _one_sided(run)
-    why = status.value if all_are is None else f"every answer is {all_are}, so no rule tells right from wrong"
-    return f"{why}; the spectral split stands in"
 
 
 def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None, str]:

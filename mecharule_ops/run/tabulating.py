@@ -39,8 +39,8 @@ class Part(StrEnum):
     HELD_OUT = "held-out"
 
 
-def drawn(run: Run, regime: Regime, part: Part, most: int | None = None) -> Int[np.ndarray, " record"]:
-    """Positions of `most` of the part's records, or of all, in the order of their hashed keys.
+def drawn(run: Run, regime: Regime, part: Part) -> Int[np.ndarray, " record"]:
+    """Positions of the part's records, in the order of their hashed keys.
 
     After the run's own come the further ones that accounts observed, so that a draw of before stays a prefix.
     """
@@ -52,7 +52,7 @@ def drawn(run: Run, regime: Regime, part: Part, most: int | None = None) -> Int[
         some_places(observed.records, among[which], of=f"tabulated {part}", seed=run.config.seed)
         for which in (own, ~own)
     )
-    return np.concatenate(tuple(draws))[:most]
+    return np.concatenate(tuple(draws))
 
 
 def forwards_missing(run: Run, group: Group, positions: Int[np.ndarray, " record"]) -> int:
