@@ -86,7 +86,7 @@ def test_no_search_asks_less_than_the_least_or_more_than_the_most(kind: str) -> 
     config = make_config(**SMALL | KINDS[kind] | {"exhaustive_up_to": 100})
     settings = search_settings(config, Regime.BASELINE_POSITIVE, 32, 32)
     shape = SimpleNamespace(n_layers=2)
-    candidates = _every_unit(shape, Basis.MLP_OUT, 80)  # type: ignore[arg-type]
+    candidates = _every_unit(shape, Basis.MLP_OUT, 80, None)  # type: ignore[arg-type]
     generator = np.random.default_rng(0)
     for _ in range(30):
         strength = np.where(generator.random(80) < generator.choice([0, 0.05, 0.3]), generator.random(80), 0)
