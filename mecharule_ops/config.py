@@ -39,7 +39,7 @@ class RunConfig(BaseModel):
     baseline: Baseline = Baseline.MEAN_POSITIONAL
     """What a replaced unit is set to."""
     phase: Phase | None = None
-    """None takes the task's own phase."""
+    """Where units are replaced; by default the task's own."""
     regimes: tuple[int, ...] = (1, 0)
     """Baseline labels to analyse, each apart: 1 is 1→0, 0 is 0→1."""
     tau: float = Field(TAU, gt=0, lt=1)
@@ -59,12 +59,12 @@ class RunConfig(BaseModel):
     """True searches by Algorithm 1 as printed, whatever `testing` and `largest` say; a run begun
     with it has k-center slices."""
     largest: int | None = Field(None, ge=1)
-    """Units of the largest group asked: smaller hides less and costs more; None is 8 in 1→0, 4 in 0→1."""
+    """Units of the largest group asked: smaller hides less and costs more; by default 8 in 1→0, 4 in 0→1."""
     rest: Literal["grouped", "audited"] = "grouped"
     """What first order does not promise in a guided search: asked in groups, or left to the audit, which alone bounds
     it, widely where the basis is large and few are drawn."""
     audit: int | None = Field(None, ge=0)
-    """Pruned units drawn at random and tested alone, to bound what was missed; None is an eighth, at most 256."""
+    """Pruned units drawn at random and tested alone, to bound what was missed; by default an eighth, at most 256."""
     exhaustive_up_to: int = Field(0, ge=0)
     """Bases with at most this many units are ablated exhaustively too, which measures CHA's recall."""
     records: int = Field(2000, ge=50, le=1_000_000)
@@ -78,7 +78,7 @@ class RunConfig(BaseModel):
     ig_steps: int = Field(5, ge=1, le=1000)
     """Interpolation steps of EAP-IG."""
     layer: int | None = Field(None, ge=0)
-    """Of every basis this layer alone is searched; None is all."""
+    """Search this layer alone, of every basis."""
     cap: int = Field(100_000, ge=1)
     """Units kept by attribution, M."""
     attribution: Literal["read", "always"] = "read"
@@ -106,12 +106,12 @@ class RunConfig(BaseModel):
     chains_for: int = Field(1, ge=0, le=1000)
     """Of how many shown units a regime it is measured how their flips come about."""
     further: int | None = Field(None, ge=0, le=1_000_000)
-    """Examples observed for the accounts beyond `records`, where there are more; None is as many as narrow an interval
-    by what a reader sees, and at most as many again."""
+    """Examples observed for the accounts beyond `records`, where there are more; by default as many as narrow an
+    interval by what a reader sees, and at most as many again."""
     engine: Literal["fast", "plain"] = "fast"
     """`plain` is the slow reference path on TransformerLens."""
     rows: int | None = Field(None, ge=1)
-    """Rows a batch; None sizes batches by free memory."""
+    """Rows a batch; by default as free memory allows."""
     budget: int | None = Field(None, ge=1)
     """Group ablations after which searches stop and keep what they have; each `resume` grants as many again."""
     suppress_only: bool = False

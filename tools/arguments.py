@@ -1,4 +1,4 @@
-"""What each tool may be told: one frozen model a tool, for the command line, the agent and the screens alike.
+"""Arguments of each tool: one frozen model a tool, for the command line, the agent and the screens alike.
 
 A model's docstring is the tool's help, its fields are its options; `positional` names those that a shell gives
 without a flag. Nothing here computes, so listing every tool loads no numerical package.
@@ -191,16 +191,16 @@ class ScoreArguments(TargetArguments):
 
 
 class ColumnArguments(Arguments):
-    """make a column of your own of the records, by an expression or labels, which every condition may name"""
+    """make a column of your own, from an expression or labels, which every condition may name"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "name")
     run: RunName
-    name: str = Field(description="of small letters, such as long_sum")
+    name: str = Field(description="in small letters, such as long_sum")
     expression: str | None = Field(
         None, description="a condition or arithmetic, such as a + b or carry(a, b)"
     )
     labels: str | None = Field(None, description='JSON {"record id": label}, or a file of it')
-    by: str = Field("a person", description="whose it is")
+    by: str = Field("a person", description="who made it")
 
     @property
     def writes(self) -> bool:
@@ -209,7 +209,7 @@ class ColumnArguments(Arguments):
 
 
 class TabulateArguments(PricedArguments):
-    """cross tables of a unit's flips: where a condition holds, by a column, among some records, two units paired"""
+    """count a unit's flips where a condition holds and where not, by a column, or beside another unit's"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
     run: RunName
@@ -218,9 +218,9 @@ class TabulateArguments(PricedArguments):
         None, description="a condition such as carry(a, b) or op == '-': counts where it holds and where not"
     )
     by: str | None = Field(None, description="a column: counts for each value, numbers by quartile")
-    among: str | None = Field(None, description="a condition: of such records alone")
+    among: str | None = Field(None, description="a condition: only such records")
     records: Literal["train", "held-out"] = Field(
-        "train", description="train is free to look at, a look at held-out records is counted"
+        "train", description="train is free to look at; looks at held-out records are counted"
     )
     paired: bool = Field(False, description="the units on the same records, with an exact paired test")
     regime: RegimeLabel = None
@@ -232,19 +232,19 @@ class TabulateArguments(PricedArguments):
 
 
 class RecordsArguments(PricedArguments, TableArguments):
-    """train records with prompt, answer, answer without the unit, whether it flips, lead"""
+    """list train records: prompt, answer, answer without the unit, whether it flips, lead"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "unit")
     run: RunName
     unit: Unit
-    where: str | None = Field(None, description="a condition: such records alone")
-    flips: Literal["yes", "no", "any"] = Field("any", description="those that the unit flips, or not")
+    where: str | None = Field(None, description="a condition: only such records")
+    flips: Literal["yes", "no", "any"] = Field("any", description="only those it flips, or does not")
     limit: int = Field(default=20, ge=1, description="rows shown; what is left out is always said")
     regime: RegimeLabel = None
 
 
 class RegisterArguments(DirectedArguments):
-    """enter a claim in the ledger, that a unit flips more often where a condition holds, before its test"""
+    """enter a claim in the ledger before its test: that a unit flips more often where a condition holds"""
 
     where: str = Field(
         description="such as carry(a, b), the word carry, or the words of a rule: the answer's units digit is 1"
@@ -260,20 +260,20 @@ class RegisterArguments(DirectedArguments):
 
 
 class PairsArguments(PricedArguments, DirectedArguments):
-    """ablate a unit on new prompts in pairs, one edit apart, of which a condition holds on one alone"""
+    """ablate a unit on new pairs of prompts, one edit apart; a condition holds on one of each pair"""
 
     where: str = Field(description="over the prompt: carry(a, b), the word carry, or the words of a rule")
-    n: int = Field(64, ge=1, le=1000, description="pairs at most")
+    n: int = Field(64, ge=1, le=1000, description="at most so many pairs")
     keep: bool = Field(False, description="keep the pairs in the run as a certificate")
     show_text: ShowText = False
 
 
 class DecideArguments(PricedArguments):
-    """decide registered claims of one unit on held-out records, once, with an error that they share"""
+    """decide registered claims of one unit once, on held-out records, corrected for their number"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "claims")
     run: RunName
-    claims: str = Field(description="ids of the ledger with commas, as register said them")
+    claims: str = Field(description="ids of claims with commas, as `register` printed them")
 
     @property
     def writes(self) -> bool:
@@ -284,20 +284,20 @@ class DecideArguments(PricedArguments):
 class ExtractArguments(TargetArguments, TableArguments):
     """extract rules of success, or of a unit's flips, by RuleSHAP on train records: clauses, and the rule they make"""
 
-    columns: str | None = Field(None, description="of predicates over these columns alone, with commas")
-    among: str | None = Field(None, description="a condition: of such records alone, as 'not (RULE)'")
+    columns: str | None = Field(None, description="use only predicates over these columns, with commas")
+    among: str | None = Field(None, description="a condition: only such records, as 'not (RULE)'")
 
 
 class SlicesArguments(OfRunArguments):
-    """the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
+    """show the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
 
     regime: RegimeLabel = None
-    again: bool = Field(False, description="made anew by spectral compression; the run stays as it is")
+    again: bool = Field(False, description="make them anew by spectral compression; the run stays as it is")
     size: int | None = Field(None, ge=1, description="of each slice at most, made anew (default: the run's)")
 
 
 class RunArguments(PricedArguments, OfRunArguments):
-    """search again with other settings than this run's: a job, whose id it gives at once; no ablation is repeated"""
+    """search the run again with other settings: a job, whose id comes at once; no ablation is repeated"""
 
     task: str | None = Field(None, description="another task's name, or a table of prompts and answers")
     basis: str | None = Field(None, description="bases with commas")
@@ -311,7 +311,7 @@ class RunArguments(PricedArguments, OfRunArguments):
 
 
 class CandidatesArguments(TableArguments):
-    """the units as attribution ranks them; it orders the search and proves nothing"""
+    """list the units as attribution ranks them, which orders the search and proves nothing"""
 
     regime: RegimeLabel = None
     layer: int | None = Field(None, ge=0, description="one layer only")
@@ -322,17 +322,17 @@ class AnchorArguments(PricedArguments, DirectedArguments):
 
 
 class ExplainArguments(PricedArguments, DirectedArguments):
-    """measure what is missing of a unit: when it flips, how its flips come about, controls; read what is stored"""
+    """measure what is missing of when and how a unit flips and its controls; read what is stored"""
 
     parts: str | None = Field(None, description="of drive, chain, controls, with commas (default: all)")
     hold: str | None = Field(
-        None, description="units with commas that are held at unablated values (default: found ones above it)"
+        None, description="units to hold at unablated values, with commas (default: found ones above it)"
     )
     svg: str | None = Field(None, description="write the figures to this folder")
 
 
 class GatesArguments(PricedArguments, OfRunArguments):
-    """when to switch found units off so that more answers become right: gates, and one test beside three controls"""
+    """learn when to switch units off so that more answers become right; test it once beside three controls"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
     neuron: str | None = Field(
@@ -346,16 +346,14 @@ class GatesArguments(PricedArguments, OfRunArguments):
     export: str | None = Field(
         None, title="DIR", description="write the gates there, for a plain transformers model"
     )
-    again: bool = Field(False, description="make them again where the run holds them already")
+    again: bool = Field(False, description="make them again even where the run has them")
 
 
 class RunsArguments(Arguments):
-    """list the runs, newest first, with how far those are that are being made; --stop ends one"""
+    """list the runs, newest first, and how far those under way are; --stop ends one"""
 
     limit: int = Field(20, ge=1, description="runs shown")
-    stop: str | None = Field(
-        None, title="ID", description="end the making of this run; what it found is kept"
-    )
+    stop: str | None = Field(None, title="ID", description="stop this run; what it found is kept")
 
 
 class ShowArguments(TableArguments):
@@ -367,7 +365,7 @@ class ShowArguments(TableArguments):
     section: RunSection | None = Field(
         None, description="one section of what the run is and rests on: accuracy, settings, missed, words, …"
     )
-    where: str | None = Field(None, description="a condition that --section accuracy is narrowed to")
+    where: str | None = Field(None, description="a condition: --section accuracy of such records")
     term: str | None = Field(None, description="one word of --section words, such as τ, MCC, localized")
     layer: int | None = Field(None, ge=0, description="one layer only, of tree and candidates")
     search: str | None = Field(None, description="one search only of the tree, such as cha:1:m4")
@@ -388,4 +386,4 @@ class CompareArguments(PricedArguments):
         None, description="of layers: one of the run's bases (default: its first)"
     )
     regime: RegimeLabel = None
-    limit: int = Field(20, ge=1, description="units that two runs share, listed")
+    limit: int = Field(20, ge=1, description="units shared by two runs to list")

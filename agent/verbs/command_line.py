@@ -179,9 +179,8 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_help(verb: argparse.ArgumentParser) -> None:
     """Help of `run`: what is set every day, and after `all` the rest, with every setting of `--set`."""
-    whole = "all: every setting"
     listed = verb.add_argument(
-        "-h", "--help", action=_Help, nargs="?", metavar="all", const=_settings, help=whole
+        "-h", "--help", action=_Help, nargs="?", metavar="all", const=_settings, help="all: every setting"
     )
     assert isinstance(listed, _Help)
     listed.hidden = {one: str(one.help) for one in verb._actions if one.dest in HIDDEN}
@@ -192,8 +191,10 @@ def _add_help(verb: argparse.ArgumentParser) -> None:
 def _settings() -> str:
     from mecharule_ops.config import RunConfig
 
+    given = json.loads(RunConfig.model_construct().model_dump_json())
+    defaults = {name: "=" + json.dumps(value).strip('"') for name, value in given.items()}
     lines = (
-        _entry(f"{name}={field.get_default(call_default_factory=True)}: {field.description}", "  ", 6)
+        _entry(f"{name}{defaults.get(name, '')}: {field.description}", "  ", 6)
         for name, field in RunConfig.model_fields.items()
     )
     return "\n".join(["every setting, for --set KEY=VALUE or a file of --config, with its default:", *lines])

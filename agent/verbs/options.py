@@ -1,4 +1,4 @@
-"""What each verb that is more than a tool may be told: one frozen model a verb, as `tools.arguments` has for tools.
+"""Options of each verb that is more than a tool: one frozen model a verb, as `tools.arguments` has for tools.
 
 A model's docstring is the verb's help, its fields are its options, under their aliases where they have one, and a
 field's docstring is the option's help; a function beside its type reads what a shell gives. Bases come in the help
@@ -55,8 +55,7 @@ LlmBudget = Annotated[
     Count | None,
     Field(
         title="TOKENS",
-        description="the language model is asked nothing more once it has read and written TOKENS "
-        "(default 1,000,000)",
+        description="ask the language model nothing more once it has read and written TOKENS (default 1,000,000)",
     ),
 ]
 
@@ -67,7 +66,7 @@ class _Verb(Arguments):
 
 class _OnWorkers(_Verb):
     workers: Count | None = None
-    """N processes with a copy of the model each answer the ablations (Ray); results stay the same"""
+    """run the ablations in N processes with a copy of the model each (Ray); results stay the same"""
     ray: str | None = Field(None, title="ADDRESS")
     """join a Ray cluster, such as auto or HOST:6379 (default: start one here)"""
 
@@ -85,17 +84,17 @@ class _Settings(_Verb):
     tau: float | None = None
     """strength threshold (default .2)"""
     records: int | None = Field(None, title="RECORDS")
-    """examples on which the behaviour is observed (default 2000)"""
+    """examples to observe the behaviour on (default 2000)"""
     search: Literal["guided", "cha", "exhaustive"] | None = None
-    """guided: what first order predicts first (default); cha: groups opened by halves; exhaustive: each unit"""
+    """guided (default): what first order predicts first; cha: groups opened by halves; exhaustive: each unit"""
     layer: int | None = None
-    """of every basis this layer alone is searched"""
+    """search this layer alone, of every basis"""
     exhaustive_up_to: int | None = None
-    """ablate every unit too where a basis has at most N"""
+    """also ablate each unit alone in a basis of at most N"""
     settings: KeyValue = Field([], alias="set", title="KEY=VALUE")
-    """any other setting"""
+    """set any other setting"""
     file: str | None = Field(None, alias="config", title="FILE")
-    """a JSON file of settings; flags win"""
+    """read settings from a JSON file; flags win"""
     device: str | None = None
     """auto (a CUDA device if there is one), cpu, cuda, cuda:N or mps"""
     dtype: str | None = None
@@ -112,7 +111,7 @@ class _Subject(_Verb):
     model: str | None = None
     """arith-tiny, smollm2-135m, a local directory or a hub id"""
     source: RunName | None = Field(None, alias="from", title="RUN")
-    """search again with other settings than this run's; no stored ablation is repeated"""
+    """search RUN again with other settings; no stored ablation is repeated"""
 
 
 class _Proposing(_Verb):
@@ -122,15 +121,15 @@ class _Proposing(_Verb):
     """who proposes predicates: none (offline grammar), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
     llm_budget: LlmBudget = None
     suppress_only: bool = False
-    """units that flip 0→1 stay anonymous: for tasks where that direction is a risk"""
+    """keep units that flip 0→1 anonymous: for tasks where that direction is a risk"""
     parity: bool = False
-    """Algorithm 1 as printed, without later improvements"""
+    """search by Algorithm 1 as printed, without later improvements"""
     seed: int | None = Field(None, title="SEED")
 
 
 class _Prompting(_Verb):
     few_shot: str | None = Field(None, title="FILE")
-    """a text file whose lines stand before every prompt"""
+    """put the lines of this text file before every prompt"""
     prompt_template: str | None = Field(None, title="TEXT")
     """the prompt of a table's row, its columns in braces: "Q: {question}\\nA:" """
 
@@ -148,13 +147,13 @@ HIDDEN = (
 
 
 class RunOptions(_Proposing, _OnWorkers, _Prompting, _Settings, _Subject):
-    """analyse a task on a model, from behaviour to anchored rules; or again, --from RUN, with other settings"""
+    """search a model for the units that a task's answers depend on, and when; --from RUN: with other settings"""
 
     positional: ClassVar[tuple[str, ...]] = ("task",)
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The settings among what was said; the rest is of one command and kept by no config. Raises `UsageError`."""
+        """Return the settings given; no config keeps the other options. Raises `UsageError`."""
         if self.source is None and None in (self.task, self.model):
             raise UsageError("expected a task and --model NAME, or --from RUN; see `mecharule run --help`")
         return self.model_dump(exclude={"yes", "dry_run", "llm_budget", "workers", "ray", "source"})
@@ -164,9 +163,9 @@ class _Resumed(_Verb):
     run: RunName = "last"
     llm_budget: LlmBudget = None
     device: str | None = None
-    """go on there: auto, cpu, cuda, cuda:N or mps (default: as it began)"""
+    """continue there: auto, cpu, cuda, cuda:N or mps (default: as it began)"""
     yes: bool = False
-    """accept a price that was not agreed to when the run began"""
+    """accept a price that was not accepted when the run began"""
 
 
 class ResumeOptions(_OnWorkers, _Resumed):
@@ -176,24 +175,24 @@ class ResumeOptions(_OnWorkers, _Resumed):
 
 
 class DemoOptions(Arguments):
-    """the bundled model: search, rule, question, certificate; offline, under a minute"""
+    """search the bundled model, explain its strongest unit and verify that; offline, under a minute"""
 
 
 class InvestigateOptions(_Verb):
-    """register claims of when a unit flips, from a question, and decide them on held-out records"""
+    """turn a question into claims of when a unit flips, and decide them on held-out records"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
     run: RunName
     question: str
     """for example "when does m1.37 flip?" or "does m1.37 flip more where carry(a, b)?" """
     seconds: float = Field(PURSE, ge=0, title="S")
-    """most seconds of ablations, at the run's pace"""
+    """spend at most S seconds on ablations"""
     llm: str | None = None
     """who forms the claims: none (the run's own predicates), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
 
 
 class AskOptions(_Verb):
-    """answer a question about a finished run, every number with its source"""
+    """answer a question about a finished run, each number with its source"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
     run: RunName
@@ -204,7 +203,7 @@ class AskOptions(_Verb):
     seconds: float = Field(PURSE, ge=0, title="S")
     """seconds of ablations that the model may spend unasked (default 60)"""
     new: bool = False
-    """begin a new conversation: what was asked about the run before is left out"""
+    """begin a new conversation, without what was asked before"""
 
 
 class SpecOptions(Arguments):
@@ -242,7 +241,7 @@ class TasksOptions(Arguments):
         description="a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set",
     )
     model: str | None = Field(None, description="try this model on 50 rows")
-    few_shot: str | None = Field(None, description="a text file whose lines stand before every prompt")
+    few_shot: str | None = Field(None, description="put the lines of this text file before every prompt")
     prompt_template: str | None = Field(
         None, description="the prompt of a row, its columns in braces: 'Q: {question}\\nA:'"
     )
@@ -250,7 +249,7 @@ class TasksOptions(Arguments):
 
 
 class DoctorOptions(Arguments):
-    """check versions, device, models and keys, and prove on a model that an ablation is exact, and how fast"""
+    """check versions, device, models and keys; prove on a model that an ablation is exact, and time it"""
 
     model: str | None = Field(None, description="the model to prove it on (default: the bundled one)")
     device: str = Field("auto", description="auto, cpu, cuda, cuda:N or mps")
@@ -258,7 +257,7 @@ class DoctorOptions(Arguments):
 
 
 class SelftestOptions(Arguments):
-    """run the whole product on six small models whose circuit is known, and compare every figure with what is so"""
+    """run the whole product on six small models of known circuit, and compare every figure"""
 
     positional: ClassVar[tuple[str, ...]] = ("case",)
     case: str | None = Field(None, description="one of the six alone")

@@ -198,7 +198,7 @@ def test_a_mistyped_verb_is_answered_with_the_nearest(commands: Commands) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("tasks", "chek", "prompts.jsonl"), ("expected list or check, got 'chek'; did you mean 'check'?",)),
+        (("tasks", "chek", "prompts.jsonl"), ("check or fetch, got 'chek'; did you mean 'check'?",)),
         (("run", "arithmetic", "--hlep"), ("got '--hlep'; did you mean '--help'?", "mecharule run --help")),
         (("--hlep",), ("got '--hlep'; did you mean '--help'?",)),
         (("show", "last", "more"), ("expected nothing more, got 'more'",)),
@@ -226,10 +226,10 @@ def test_a_verb_that_is_gone_says_what_to_use(commands: Commands) -> None:
 
 def test_help_of_run_shows_what_is_set_every_day_and_after_all_every_setting(commands: Commands) -> None:
     short, whole = commands.main("run", "--help").out, commands.main("run", "--help", "all").out
-    assert "--records" in short
-    assert "`mecharule run --help all`" in short
+    assert all(said in short for said in ("--records", "`mecharule run --help all`"))
     assert all(option in whole and option not in short for option in ("--ray", "--dtype", "--parity"))
-    assert all(f"\n  {name}=" in whole for name in RunConfig.model_fields)
+    assert all(f"\n  {name}" in whole for name in RunConfig.model_fields)
+    assert ("Undefined" in whole, '\n  bases=["mlp_out"]: ' in whole) == (False, True)
     assert set(RunConfig.model_fields) >= SETTINGS_SHOWN
 
 
