@@ -124,7 +124,7 @@ def _converters(hint: Any) -> tuple[_Convert, _Convert]:
     if origin in (Union, UnionType):
         return _union_converters(arguments)
     if isinstance(hint, type) and issubclass(hint, Printed):
-        return _printed_converters(hint)
+        return lambda value: str(_instance(hint, value)), lambda text: hint.parse(_instance(str, text))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum_converters(hint)
     if origin is tuple:
@@ -164,11 +164,6 @@ def _of_numpy(hint: type) -> tuple[type, ...]:
     import numpy as np
 
     return {bool: (np.bool_,), int: (np.integer,), float: (np.floating, np.integer)}.get(hint, ())
-
-
-def _printed_converters(hint: type[Printed]) -> tuple[_Convert, _Convert]:
-    """A value as it prints."""
-    return lambda value: str(_instance(hint, value)), lambda text: hint.parse(_instance(str, text))
 
 
 def _enum_converters(hint: type[Enum]) -> tuple[_Convert, _Convert]:

@@ -130,13 +130,6 @@ class RunConfig(BaseModel):
             return {"condition": "rule-spectral", **settings}
         return settings
 
-    @field_validator("regimes")
-    @classmethod
-    def _labels(cls, regimes: tuple[int, ...]) -> tuple[int, ...]:
-        if not regimes or len(set(regimes)) != len(regimes) or set(regimes) - {0, 1}:
-            raise ValueError("expected 1, 0 or both")
-        return regimes
-
     @field_validator("audit")
     @classmethod
     def _bounds_the_rest(cls, audit: int | None, info: ValidationInfo) -> int | None:
@@ -146,12 +139,13 @@ class RunConfig(BaseModel):
             )
         return audit
 
-    @field_validator("bases")
+    @field_validator("regimes", "bases")
     @classmethod
-    def _distinct(cls, bases: tuple[Basis, ...]) -> tuple[Basis, ...]:
-        if not bases or len(set(bases)) != len(bases):
-            raise ValueError("expected one or more distinct bases")
-        return bases
+    def _distinct(cls, each: tuple[object, ...], info: ValidationInfo) -> tuple[object, ...]:
+        regimes = info.field_name == "regimes"
+        if not each or len(set(each)) != len(each) or (regimes and set(each) - {0, 1}):
+            raise ValueError("expected 1, 0 or both" if regimes else "expected one or more distinct bases")
+        return each
 
     @property
     def slice_alpha(self) -> float:

@@ -104,12 +104,8 @@ class Paired:
         if count < 2:
             return inf
         squares = float(((net - records * self.points / 100) ** 2).sum())
-        return (
-            100
-            * float(scipy.special.stdtrit(count - 1, 0.975))
-            * sqrt(count / (count - 1) * squares)
-            / self.n
-        )
+        t = float(scipy.special.stdtrit(count - 1, 0.975))
+        return 100 * t * sqrt(count / (count - 1) * squares) / self.n
 
     @property
     def p_value(self) -> float:

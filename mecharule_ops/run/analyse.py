@@ -127,19 +127,13 @@ def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]
 
 
 def _started(run: Run) -> RunStarted:
-    config = run.config
+    config, task, told = run.config, run.task, ("model", "baseline", "regimes", "slice_size")
     return RunStarted(
         run=run.id,
-        task=run.task.name,
-        model=config.model,
+        task=task.name,
         basis="+".join(config.bases),
-        baseline=config.baseline,
-        phase=config.phase or run.task.phase,
-        regimes=config.regimes,
-        tau=config.tau,
-        epsilon=config.epsilon,
-        alpha=config.alpha,
-        slice_size=config.slice_size,
+        phase=config.phase or task.phase,
+        **{name: getattr(config, name) for name in (*told, "tau", "epsilon", "alpha")},
     )
 
 

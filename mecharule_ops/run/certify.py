@@ -8,7 +8,7 @@ clean values, and together with others; what the counts of such rows say follows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -185,15 +185,7 @@ def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
     """The rule with its one held-out score, as a certificate states it."""
     if rule is None or rule.rule is None or rule.held_out is None:
         return None
-    score = rule.held_out
-    return CertifiedRule(
-        text=str(rule.rule),
-        scope="held-out",
-        mcc=score.mcc,
-        coverage=score.coverage,
-        n=score.n,
-        positives=score.positives,
-    )
+    return CertifiedRule(text=str(rule.rule), scope="held-out", **asdict(rule.held_out))
 
 
 def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:

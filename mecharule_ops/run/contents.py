@@ -141,18 +141,12 @@ class RunContents:
     @cached_property
     def observed(self) -> ObservedRecords:
         """Every record observed so far; positions of the run's own are the same."""
-        further = self.store.find(keys.FURTHER)
-        if further is None:
-            return ObservedRecords(
-                records=self.records, labels=self.labels, columns=self.columns, train=self.train
-            )
-        records = (*self.records, *(decode(BehaviourRecord, row) for row in further))
-        return ObservedRecords(
-            records=records,
-            labels=np.array([record.label for record in records], bool),
-            columns=self.task.columns(records),
-            train=np.concatenate([self.train, self.store.get(keys.FURTHER_TRAIN)]),
-        )
+        records, labels, columns, train = self.records, self.labels, self.columns, self.train
+        if (further := self.store.find(keys.FURTHER)) is not None:
+            records = (*records, *(decode(BehaviourRecord, row) for row in further))
+            labels, columns = np.array([each.label for each in records], bool), self.task.columns(records)
+            train = np.concatenate([train, self.store.get(keys.FURTHER_TRAIN)])
+        return ObservedRecords(records=records, labels=labels, columns=columns, train=train)
 
     @property
     def vocabulary(self) -> keys.Vocabulary:

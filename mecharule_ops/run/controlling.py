@@ -142,18 +142,11 @@ def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...],
 
 def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> list[Neuron]:
     """As many units of each layer as there are of it, drawn from all of the layer; `of` names the draw."""
-    return [
-        unit
-        for layer, many in sorted(Counter(unit.layer for unit in units).items())
-        for unit in random_units(
-            units[0].basis,
-            [layer],
-            run.subject.width(units[0].basis),
-            many,
-            of=of,
-            seed=run.config.seed,
-        )
-    ]
+    drawn: list[Neuron] = []
+    for layer, many in sorted(Counter(unit.layer for unit in units).items()):
+        basis, seed = units[0].basis, run.config.seed
+        drawn += random_units(basis, [layer], run.subject.width(basis), many, of=of, seed=seed)
+    return drawn
 
 
 def second_baseline(main: Baseline) -> Baseline:

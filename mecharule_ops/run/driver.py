@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Protocol, runtime_checkable
 
@@ -131,13 +131,7 @@ class SearchDriver:
                     node, units, why = fallback.node, fallback.units, fallback.sentence
                     yield PredictionsDropped(search=named.id, node=node, units=units, reason=why)
                     yield Notice(text=f"{named.id}: {why}", level="warning")
-            cost = self.engine.cost
-            yield CostChanged(
-                group_evaluations=cost.group_evaluations,
-                example_forwards=cost.example_forwards,
-                reused=cost.reused,
-                speculative=cost.speculative,
-            )
+            yield CostChanged(**asdict(self.engine.cost))
         for named in searches:
             tree = named.search.tree
             assert tree.status is not None, named.id

@@ -7,6 +7,7 @@ the same records would spend an error that no family counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool
@@ -33,16 +34,6 @@ def entered(ledger: Ledger, prediction: Claim | Prediction, statement: str = "")
     return ledger.settled(prediction) or ledger.register(prediction, statement)
 
 
-def concluded(ledger: Ledger, prediction: Claim | Prediction, outcome: TestOutcome) -> Hypothesis:
-    """The decided entry of what was entered; what was decided before stands and the outcome is not taken."""
-    entry = _entry(ledger, prediction)
-    return entry if entry.outcome is not None else ledger.decide(entry.id, lambda asked: outcome)
-
-
-def _entry(ledger: Ledger, prediction: Claim | Prediction) -> Hypothesis:
-    return ledger.settled(prediction) or ledger.entry(prediction.id)
-
-
 def claims_decided(
     run: Run,
     ledger: Ledger,
@@ -54,17 +45,23 @@ def claims_decided(
     by: str,
 ) -> list[Hypothesis]:
     """The decided entry of each claim of one unit, all entered before, on the same held-out records."""
-    thresholds = [_entry(ledger, claim).prediction.threshold for claim in claims]
-    found = table_verdicts(holds, flips, thresholds, shares)
+
+    def entry(claim: Claim) -> Hypothesis:
+        return ledger.settled(claim) or ledger.entry(claim.id)
+
+    found = table_verdicts(holds, flips, [entry(claim).prediction.threshold for claim in claims], shares)
     for claim in claims:
         count_look(run, claim.unit, regime, claim.rule, by)
-    return [
-        concluded(ledger, claim, _outcome(verdict, flips))
-        for claim, verdict in zip(claims, found, strict=True)
-    ]
+    decided = []
+    for claim, verdict in zip(claims, found, strict=True):
+        # What was decided before stands and the outcome is not taken.
+        if (known := entry(claim)).outcome is None:
+            known = ledger.decide(known.id, partial(_outcome, verdict, flips))
+        decided.append(known)
+    return decided
 
 
-def _outcome(verdict: TableVerdict, flips: Bool[np.ndarray, " record"]) -> TestOutcome:
+def _outcome(verdict: TableVerdict, flips: Bool[np.ndarray, " record"], prediction: object) -> TestOutcome:
     told, inside, outside = verdict.told, verdict.told.where.holds, verdict.told.where.elsewhere
     return TestOutcome(
         value=told.value,

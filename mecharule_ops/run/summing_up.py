@@ -40,7 +40,7 @@ PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgbo
 
 def search_outcome(run: Run, found: Localised) -> SearchOutcome:
     """One basis and regime of the report, before stage 4 and the controls."""
-    slices = found.slices
+    slices, ended = found.slices, {tree.status for tree in found.trees}
     truth = _singles(found.exhaustive, found)
     tested = _singles(found.trees, found)
     return SearchOutcome(
@@ -53,7 +53,7 @@ def search_outcome(run: Run, found: Localised) -> SearchOutcome:
         unrelated_n=len(slices.unrelated),
         basis_units=run.subject.n_layers * run.subject.width(found.basis),
         slice_status=slices.sentence,
-        status=_statuses(found.trees),
+        status=tuple(status.value for status in SearchStatus if status in ended),
         agonists=found.agonists,
         cost=replace(_cost(found.trees, found), prediction_forwards=found.plan.prediction_forwards),
         singletons_tested=len(tested),
@@ -105,12 +105,6 @@ def _singles(trees: Sequence[ChaTree], found: Localised) -> tuple[UnitStrength, 
         for tree in trees
         for neuron, estimate in singleton_estimates(tree, found.basis).items()
     )
-
-
-def _statuses(trees: Sequence[ChaTree]) -> tuple[str, ...]:
-    """Each way in which some layer's search ended, once."""
-    ended = [tree.status for tree in trees if tree.status is not None]
-    return tuple(status.value for status in SearchStatus if status in ended)
 
 
 def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
