@@ -23,8 +23,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun, observed_otherwise
-from mecharule_ops.run.outlook import Outlook, check_layer, measured_pace, outlook
-from mecharule_ops.run.settled import settled, writing
+from mecharule_ops.run.outlook import Outlook, check_layer, measured_pace, outlook, settled, writing
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore

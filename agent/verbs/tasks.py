@@ -13,7 +13,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.numbers import plural
 from mecharule_ops.pages.document import Table
-from mecharule_ops.run.settled import settled, writing
+from mecharule_ops.run.outlook import settled, writing
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_files import prompt_settings
 from mecharule_ops.tasks.prompt_table import PromptTable

@@ -23,7 +23,7 @@ from mecharule_ops.notebook.progress import live_progress
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun
-from mecharule_ops.run.settled import settled
+from mecharule_ops.run.outlook import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.graders import judging_model

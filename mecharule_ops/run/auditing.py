@@ -19,7 +19,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, flips_on
 from mecharule_ops.run.planning import audit_settings, audit_strata, audit_tests
 from mecharule_ops.state.search_id import search_id
-from mecharule_ops.types import GroupAnswer, GroupQuery, Neuron
+from mecharule_ops.types import GroupAnswer, Neuron
 
 
 def audited(run: Run, journal: Journal, found: Localised) -> Localised:
@@ -63,19 +63,16 @@ def _drawn(
         order = np.random.default_rng([*seed, 1])
         associated, unrelated = order.permutation(associated), order.permutation(unrelated)
     while questions := audit.ask():
-        same = [each for each in questions if _ranges(each) == _ranges(questions[0])]
+        some, others = questions[0].associated, questions[0].unrelated
+        same = [each for each in questions if (each.associated, each.unrelated) == (some, others)]
         estimates = flips_on(
             run,
             found.regime,
             run.intervention(found.basis),
             [(Neuron(found.basis, question.layer, question.channels[0]),) for question in same],
-            (associated[questions[0].associated].tolist(), unrelated[questions[0].unrelated].tolist()),
+            (associated[some].tolist(), unrelated[others].tolist()),
             stage.progress,
         )
         for question, estimate in zip(same, estimates, strict=True):
             audit.tell(GroupAnswer(node=question.node, estimate=estimate))
     return audit.result
-
-
-def _ranges(question: GroupQuery) -> tuple[range, range]:
-    return question.associated, question.unrelated

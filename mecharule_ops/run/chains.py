@@ -126,9 +126,8 @@ def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certifi
     Writes, reads and direct share are measured on the records of its certificates, those of mediation and of pairs.
     """
     unit, regime, partners = asked.unit, asked.regime, asked.partners
-    mediated = certify_mediation(run, unit, regime, asked.holds, asked.placed)
-    paired = certify_pairs(run, unit, partners, regime, asked.placed) if partners else None
-    mediated, paired = keep(mediated), None if paired is None else keep(paired)
+    mediated = keep(certify_mediation(run, unit, regime, asked.holds, asked.placed))
+    paired = keep(certify_pairs(run, unit, partners, regime, asked.placed)) if partners else None
     records = [run.records[place] for _, place in asked.placed]
     alone = [row for row in mediated.rows if row.held is None]
     flipped = np.array([row.flipped for row in alone], bool)

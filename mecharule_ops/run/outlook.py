@@ -1,4 +1,4 @@
-"""What a run would need and cost, from its config and the model's files; a weight is loaded for the pace alone."""
+"""What a run needs, keeps and costs, by its config and the model's files; the pace alone loads a weight."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ from mecharule_ops.run.planning import (
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
+from mecharule_ops.tasks.prompt_table import PromptTable, Write
+from mecharule_ops.tasks.task_names import settings_for, task_of
+from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime, Value
 
 PROMPTS = 256
 """Prompts of the task that are measured in tokens."""
@@ -213,3 +214,46 @@ def _pace(run: Run, basis: Basis, clock: Callable[[], float]) -> float:
     began = clock()
     forwards = engine.evaluate(units, everything).example_forwards
     return (clock() - began) / max(1, forwards)
+
+
+def settled(config: RunConfig) -> RunConfig:
+    """The config with what a run over a table keeps in its task settings, unless they say so already.
+
+    That is how many tokens an answer takes and the hash of the rows; of another task it is the config itself.
+
+    Where only the model's own tokenizer code can count tokens, the bytes of the answers stand for them.
+    Raises `UsageError` for a table that does not read, `ModelUnavailable` for a model without a tokenizer here.
+    """
+    task = task_of(config)
+    if not isinstance(task, PromptTable):
+        return config
+    chosen = {**settings_for(config.task, config.model), **config.task_settings}
+    told: dict[str, Value] = {"content": str(task.describe()["content"])}
+    if "max_new_tokens" not in chosen:
+        write = writing(task, config.model)
+        told["max_new_tokens"] = (
+            task.max_new_tokens
+            if write is None
+            else task.tokens_for(lambda answer: max(count for count, _ in write(answer)))
+        )
+    return config.model_copy(update={"task_settings": {**told, **config.task_settings}})
+
+
+def writing(task: PromptTable, model: str) -> Write | None:
+    """How a model's tokenizer writes answers of a table; None where only the model's own code reads it.
+
+    A word behind a prompt that ends without a space has one before it, as a model writes it; any other answer is
+    tried with and without. Raises as `settled`.
+    """
+    tokenizer = read_tokenizer(on_this_machine(model))
+    if tokenizer is None:
+        return None
+    spaced = not any(prompt[-1:].isspace() for prompt in task.questions)
+
+    def write(answer: str) -> list[tuple[int, str]]:
+        word = answer.strip()
+        texts = (f" {word}",) if spaced and word[0].isalpha() else (word, f" {word}")
+        ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+        return [(len(each), tokenizer.decode(each)) for each in ids]
+
+    return write

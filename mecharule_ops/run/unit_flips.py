@@ -8,7 +8,7 @@ flips) is told while flips come in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,25 +69,17 @@ def coverage(
     eligible = run.eligible(found.regime)
     groups: list[Group] = [(neuron,) for neuron in neurons]
     done, flips = 0, np.zeros((len(groups), len(eligible)), bool)
-    for columns in _portions(eligible, found.examples, CHUNK * run.width) if groups else ():
+    # Of the records on which the search ran, which come last, each unit has other outcomes stored; of the rest none has
+    # any, so all units are asked about it at once.
+    known, size = np.isin(eligible, found.examples), CHUNK * run.width
+    parts = [part for part in (np.flatnonzero(~known), np.flatnonzero(known)) if len(part) and groups]
+    for columns in (some for part in parts for some in np.split(part, range(size, len(part), size))):
         chunk = eligible[columns]
         flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
         seen(UnitFlips(neurons=tuple(neurons), eligible=chunk, flips=flips[:, columns]))
         done += len(columns)
         progress(done, len(eligible))
     return UnitFlips(neurons=tuple(neurons), eligible=eligible, flips=flips)
-
-
-def _portions(
-    eligible: Int[np.ndarray, " eligible"], searched: Sequence[int], size: int
-) -> Iterator[np.ndarray]:
-    """Columns of D_b, a call's worth of them at a time; those on which the search ran last.
-
-    Of these each unit has other outcomes stored; of the rest none has any, so all units are asked about it at once.
-    """
-    known = np.isin(eligible, searched)
-    for part in (np.flatnonzero(~known), np.flatnonzero(known)):
-        yield from np.split(part, range(size, len(part), size)) if len(part) else ()
 
 
 def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[UnitFlips], None]:

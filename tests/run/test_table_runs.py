@@ -17,7 +17,7 @@ from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.plain_text import plain
-from mecharule_ops.run.settled import settled
+from mecharule_ops.run.outlook import settled
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.flip import typed_example, unobserved
