@@ -38,7 +38,7 @@ from tools.registry import TOOLS, call, price_of
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
-    from agent.talk import Answer
+    from agent.talk import Answer, Talk
 
 NO_LISTENER = Listener()
 FOLLOWED = 6
@@ -84,37 +84,30 @@ def ask(
             stored = ToolResult() if must else _or_why_not(question, partial(alone, stored=True))
             told.first(stored)
             try:
-                result = _by_model(question, choice, environment, path, told, seconds, decides)
+                talk = _talk(choice, environment, path=path, listener=told, purse=seconds, decides=decides)
+                result = _told(question, talk.ask(question), choice)
             except MechaRuleError as fault:
                 if must:
                     raise
                 told.tell(f"{fault}; answered without it")
                 result = stored if stored.text else _or_why_not(question, alone)
-                result = _alone(result, f"none ({choice.short}: {fault})", kept)
+                asked = [one for one in kept if isinstance(one, LlmMessage)]
+                took: dict[str, object] = {"requests": len(asked), "llm": f"none ({choice.short}: {fault})"}
+                for tokens in ("input_tokens", "output_tokens"):
+                    took[tokens] = sum(getattr(one, tokens) for one in asked)
+                result = replace(result, data={**result.data, **took})
         _keep(path, result, kept, told)
     return result
 
 
-def _by_model(
-    question: str,
-    choice: Choice,
-    environment: Mapping[str, str],
-    path: Path,
-    listener: Listener,
-    seconds: float,
-    decides: bool,
-) -> ToolResult:
-    """Its answer with the tools. Raises what the model raises, and `Stopped`."""
+def _talk(choice: Choice, environment: Mapping[str, str], **more: Any) -> Talk:
+    """The conversation with the model that is chosen. Raises what loading it raises."""
     from agent.chat_models import chat_model
     from agent.talk import Talk
 
-    model = chat_model(choice, environment)
     # A model of a file, a script or a server of one's own is not asked for a second look.
     look = choice.provider == "anthropic" or (choice.provider == "openai" and choice.base_url is None)
-    talk = Talk(
-        model=model, choice=choice, path=path, listener=listener, purse=seconds, look=look, decides=decides
-    )
-    return _told(question, talk.ask(question), choice)
+    return Talk(model=chat_model(choice, environment), choice=choice, look=look, **more)
 
 
 def _or_why_not(question: str, answer: Callable[[], ToolResult]) -> ToolResult:
@@ -284,17 +277,6 @@ def _told(question: str, answer: Answer, choice: Choice) -> ToolResult:
     )
     exit_code = BudgetSpent.exit_code if answer.declined else 0
     return ToolResult(text=text, data=data, facts=tuple(facts), exit_code=exit_code)
-
-
-def _alone(result: ToolResult, llm: str, told: Sequence[Event]) -> ToolResult:
-    """The offline answer, why no model gave one, and what that took."""
-    asked = [one for one in told if isinstance(one, LlmMessage)]
-    took = {
-        "requests": len(asked),
-        "input_tokens": sum(one.input_tokens for one in asked),
-        "output_tokens": sum(one.output_tokens for one in asked),
-    }
-    return replace(result, data={**result.data, **took, "llm": llm})
 
 
 def _exchanges(run: Run, given: Exchanges | None) -> Exchanges:

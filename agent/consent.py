@@ -82,8 +82,13 @@ def at_terminal(tell: Callable[[str], None]) -> Consent:
 
     def asked(price: Priced) -> bool:
         tell("\n".join(["This has a price:", *(f"  {one}" for one in price.calls)]))
-        sys.stderr.write(f"It costs {price.words}. Run it? [y/N] ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return says_yes(f"It costs {price.words}. Run it?")
 
     return asked
+
+
+def says_yes(question: str) -> bool:
+    """What the person at the terminal says, who is asked on stderr."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -126,11 +127,8 @@ def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     """The unit that is meant, else the first by evidence, and the condition that is named. Raises `UsageError`."""
     names = names_of(run)
     read = understand(question, names)
-    units = read.units if isinstance(read, Understood) else ()
-    if not units:
-        units = tuple(UNIT.findall(question))
-    found = [str(each.neuron) for each in findings.by_evidence()]
-    chosen = next(iter([*units, *found]), None)
+    units = (isinstance(read, Understood) and read.units) or UNIT.findall(question)
+    chosen = next(iter([*units, *(str(each.neuron) for each in findings.by_evidence())]), None)
     if chosen is None:
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
     condition = read.condition if isinstance(read, Understood) else ""
@@ -189,11 +187,8 @@ def _told(
 ) -> ToolResult:
     """The verdict first, then each claim's counts, then how many looks these records have had."""
     claims: list[Any] = [one.value for one in decided.facts if one.key.endswith(".verdict")]
-    shown = [
-        one
-        for claim, one in zip(claims, screened, strict=True)
-        if claim["state"] == HypothesisState.SUPPORTED
-    ]
+    states = [claim["state"] == HypothesisState.SUPPORTED for claim in claims]
+    shown = list(compress(screened, states))
     head = (
         f"Shown on held-out records: {unit} flips more often where {' and where '.join(one.words for one in shown)}"
         if shown

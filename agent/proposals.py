@@ -118,8 +118,11 @@ class ModelProposer:
         with checkpoints(self.store.path) as saver, tracing_context(enabled=False):
             graph = self._graph(data, saver)
             config: Any = {"configurable": {"thread_id": "proposals"}, "recursion_limit": 1000}
-            going_on = graph.get_state(config).next
-            begin = None if going_on else self._begin(data)
+            begin: ProposalState | None = None
+            if not graph.get_state(config).next:
+                lists: Any = {"waiting": [], "accepted": [], "refused": []}
+                power = self._judged((), data)[1]
+                begin = {**lists, "done": 0, "ended": "", "powers": [power], "read": 0, "written": 0}
             state = graph.invoke(begin, config, durability="sync")
         price = self.choice.price
         kept = {
@@ -138,11 +141,6 @@ class ModelProposer:
             f"{state['ended']} ({state['read']:,} + {state['written']:,} tokens)"
         )
         return kept
-
-    def _begin(self, data: ProposalContext) -> ProposalState:
-        _, power, _ = self._judged((), data)
-        empty: ProposalState = {"done": 0, "waiting": [], "accepted": [], "refused": [], "ended": ""}
-        return {**empty, "powers": [power], "read": 0, "written": 0}
 
     def _graph(self, data: ProposalContext, saver: SqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
         graph = StateGraph(ProposalState)

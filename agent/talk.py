@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -29,17 +30,23 @@ from agent.choice import Choice
 from agent.consent import NOT_RUN, PURSE, Exchanges, Listener, Priced
 from agent.model_faults import ModelFault
 from agent.prose import MARK, Cited
-from agent.sheet import sheet
 from agent.toolbox import Toolbox, calls_of, cited_of, went_well
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import LlmMessage, ToolCalled
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
-from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.pages.screen import screen
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import findings_of, opened, short_name
 from mecharule_ops.store.run_directory import checkpoints_of
 
 _EVERY = 0.05
 _FIRST_LINE = 160
+_MOST = 5500
+"""Characters of a sheet: at most 1,500 tokens."""
+_FEW = 8
+"""Values of a column that are listed."""
 
 
 class Stopped(MechaRuleError):
@@ -212,6 +219,43 @@ class Talk:
         self.listener.show(
             LlmMessage(model=self.choice.short, purpose="question", text=text, ok=ok, **tokens)
         )
+
+
+def sheet(run: Run, findings: Findings) -> str:
+    """The sheet of a finished run, the same at every question, so that providers cache it.
+
+    A data value stands quoted and is cut short.
+    """
+    searched = ", ".join(
+        f"{short_name(one)} ({one.cost.candidates:,} units, {len(one.tau_agonists)} at τ)"
+        for one in findings.searches
+    )
+    head = [
+        screen(findings).partition("\n\nAsk")[0].strip(),
+        f"Searched: {searched}. τ {findings.tau:g}, α {findings.alpha:g}, seed {findings.seed}, "
+        f"proposer {findings.proposer}, {len(run.records):,} records.",
+        "Columns for conditions: " + "; ".join(_columns(run)),
+    ]
+    text = "\n".join(head)
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
+
+
+def _columns(run: Run) -> list[str]:
+    """Each column with its type and range, or its values where they are few."""
+    told = []
+    for name, values in run.observed.columns.items():
+        kinds = np.unique(values)
+        if kinds.dtype.kind in "iuf" and len(kinds) > _FEW:
+            told.append(f"{name} (number, {kinds[0]} to {kinds[-1]})")
+        elif len(kinds) <= _FEW:
+            told.append(f"{name} ({', '.join(repr(_cut(str(each))) for each in kinds)})")
+        else:
+            told.append(f"{name} (text, such as {_cut(str(kinds[0]))!r})")
+    return told
+
+
+def _cut(text: str, most: int = 24) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _thread(model: str, question: str, earlier: Exchanges) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.verbs.dry_run import as_data, gigabytes, told
-from mecharule_ops.codec import parse_json
+from agent.consent import says_yes
+from mecharule_ops.codec import encode, parse_json
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape
@@ -23,7 +24,15 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun, observed_otherwise
-from mecharule_ops.run.outlook import Outlook, check_layer, measured_pace, outlook, settled, writing
+from mecharule_ops.run.outlook import (
+    Outlook,
+    SearchOutlook,
+    check_layer,
+    measured_pace,
+    outlook,
+    settled,
+    writing,
+)
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
@@ -107,10 +116,10 @@ def plan(config: RunConfig) -> ToolResult:
     paces, measured = _paces(config, found)
     data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     lines = [f"could go wrong: {warning}" for warning in warnings]
-    lines += [f"{name:18} {said}" for name, said in told(found, paces)]
+    lines += [f"{name:18} {said}" for name, said in _outlook_lines(found, paces)]
     lines += ["", measured, *_what_it_takes(config), "", "Settings:"]
     lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
-    planned = {"dry_run": True, "settings": data, "warnings": warnings, **as_data(found)}
+    planned = {"dry_run": True, "settings": data, "warnings": warnings, **_outlook_data(found)}
     planned["seconds_a_forward"] = dict(paces)
     return ToolResult(data=planned, text="\n".join(lines))
 
@@ -122,7 +131,7 @@ def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], st
         why = (
             "a language model grades"
             if _graded_by_model(config)
-            else f"{gigabytes(weights)} of weights to load"
+            else f"{_gigabytes(weights)} of weights to load"
         )
         return {}, f"The time is not measured here ({why}); the run measures its pace before it asks."
 
@@ -159,6 +168,81 @@ def _what_it_takes(config: RunConfig) -> Iterator[str]:
             return
 
 
+def _outlook_lines(outlook: Outlook, paces: Mapping[Basis, float]) -> list[tuple[str, str]]:
+    """(what, how much) line by line; `paces` are seconds an example-forward of the bases for which they are known."""
+    shape, weights = outlook.shape, outlook.weight_bytes(4)
+    n = shape.parameters
+    parameters = f"{n / 1e9:.1f} B" if n >= 1e9 else f"{n / 1e6:.3g} M"
+    size = f"{shape.n_layers} layers of width {shape.d_model:,}, {shape.n_heads} heads"
+    prompt = "not measured" if outlook.longest_prompt is None else f"at most {outlook.longest_prompt} tokens"
+    units = ", ".join(f"{basis.value} {shape.units(basis):,}" for basis in Basis)
+    return [
+        ("the model", f"{shape.model_type}, {size}, {parameters} parameters"),
+        ("its files", f"{shape.stored_as} in {shape.directory}"),
+        ("units", units),
+        ("prompts", prompt),
+        ("memory", f"{_gigabytes(weights)} of weights in float32; {_gigabytes(free_memory())} free"),
+        ("placed", outlook.placed),
+        *(
+            (f"{search.basis.value} {search.regime.arrow}", _price_of(search, paces))
+            for search in outlook.searches
+        ),
+    ]
+
+
+def _outlook_data(outlook: Outlook) -> dict[str, object]:
+    """The same for a program."""
+    shape = outlook.shape
+    return {
+        "model": {
+            "directory": str(shape.directory),
+            "model_type": shape.model_type,
+            "layers": shape.n_layers,
+            "d_model": shape.d_model,
+            "parameters": shape.parameters,
+            "stored_as": shape.stored_as,
+            "units": {basis.value: shape.units(basis) for basis in Basis},
+            "longest_prompt": outlook.longest_prompt,
+        },
+        "memory": {"weights": outlook.weight_bytes(4), "free": free_memory(), "placed": outlook.placed},
+        "searches": [encode(search) for search in outlook.searches],
+    }
+
+
+def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
+    pace = paces.get(search.basis, math.nan)
+    price = Price(
+        evaluations=search.evaluations,
+        example_forwards=search.example_forwards,
+        seconds=search.example_forwards * pace,
+        least_evaluations=search.least_evaluations,
+        least_seconds=search.least_forwards * pace,
+    )
+    predictions = (
+        f", first-order predictions before it at most {search.prediction_forwards:,} more"
+        if search.prediction_forwards
+        else ""
+    )
+    forwards = (
+        f"{search.example_forwards:,}"
+        if search.least_forwards == search.example_forwards
+        else f"{search.least_forwards:,} to {search.example_forwards:,}"
+    )
+    said = f"{price.ablations} on {search.units:,} units, {price.time(_duration)}"
+    return f"{said}, {forwards} example-forwards{predictions}"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds in the unit that a person would take."""
+    if seconds < 120:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.2f} GB"
+
+
 def agreed(price: Price) -> bool:
     """Yes to any price, before one is known."""
     return True
@@ -176,12 +260,8 @@ def approval(granted: bool, interactive: bool) -> Approve:
 
     def ask(price: Price) -> bool:
         seconds = price.time(lambda seconds: f"{seconds:,.0f} s")
-        question = (
-            f"{price.ablations}, {seconds}; rules and controls of what is found come after it. Go on? [y/N] "
-        )
-        sys.stderr.write(question)
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        after = "rules and controls of what is found come after it"
+        return says_yes(f"{price.ablations}, {seconds}; {after}. Go on?")
 
     return ask
 

@@ -94,8 +94,8 @@ def test_a_flag_accepts_the_price() -> None:
 
 def test_without_a_terminal_nobody_accepts() -> None:
     """A pipe must say --yes or --budget."""
-    assert runner.approval(False, False) is runner.nobody
-    assert not runner.nobody(PRICE)
+    assert runner.approval(False, False) is runner.unasked
+    assert not runner.unasked(PRICE)
 
 
 @pytest.mark.parametrize(
