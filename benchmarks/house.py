@@ -38,8 +38,6 @@ _PARSES_RULES = (
 """The codec, the parser itself and the command line."""
 _ROUTER_LINES = ("agent/answering/wordings.txt", "benchmarks/wordings/*.txt", "benchmarks/follow_ups/*.txt")
 _ROUTER_WEIGHTS = "agent/answering/matching.npz"
-_LIMITED_AS = {"mecharule_ops/facts": "mecharule_ops/saying", "mecharule_ops/pages": "mecharule_ops/report"}
-"""Rooms whose limit stands in budget.toml under their earlier name."""
 _NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT),
     *(tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER),
@@ -110,7 +108,7 @@ def rooms(files: Files) -> Counter[str]:
     lines: Counter[str] = Counter()
     for path, source in files.items():
         room = "/".join(path.parts[:2]) if len(path.parts) > 2 else path.parts[0]
-        lines[_LIMITED_AS.get(room, room)] += code_lines(source)
+        lines[room] += code_lines(source)
     return lines
 
 
