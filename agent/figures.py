@@ -139,6 +139,7 @@ _BEFORE, _BEFORE_RATE = _signs("before", _BESIDE), _signs("before_rate", _BESIDE
 _AFTER = _signs("after", r"^\s*{}")
 _BOUND = _signs("bound", r"{}(?!\W+(?:reach|erreich|atte|alcan))(?:[^\w.;]+[^\W\d]+){0,4}?[^\w.;]+$")
 _DENIED = re.compile(rf"(?<!\w){_W['denied']}(?:\s+{_W['article']})*\s+$", re.IGNORECASE)
+_OF_THEM = re.compile(r"\b(?:of the|of these|des|der|de los|de las)\s+$", re.IGNORECASE)
 _TOTAL = re.compile(rf"(?:\b{_W['total']}\s+|/\s*)$", re.IGNORECASE)
 _FIRST = re.compile(rf"(?:^|[.;:,(]\s*){_W['first']}(?: {_W['article']}){{0,2}}\s+$", re.IGNORECASE)
 _PART = re.compile(
@@ -200,7 +201,8 @@ def _figure(match: re.Match[str], text: str, last: Figure | None) -> Figure | No
         values=tuple(map(_readings, written)),
         decimals=max((len(d[1]) for one in written if (d := re.search(r"[.,](\d+)(?:e|$)", one))), default=0),
     )
-    if kind == "number" and figure.text.isalpha() and figure.values[0] == {1.0}:
+    is_word = kind == "number" and figure.text.isalpha()
+    if is_word and (figure.values[0] == {1.0} or _OF_THEM.search(text[: figure.begin])):
         return None
     if kind == "count" and max(map(min, figure.values)) <= 3 and not re.search(r"\d| in ", figure.text):
         return None

@@ -295,6 +295,8 @@ class _Sentence:
 
     def _is(self, one: Figure, held: Figure, units: frozenset[str]) -> bool:
         """Whether a figure is what a fact states."""
+        if one.measure == "p":
+            units = self.units  # A test of two units is of both.
         if units and not (held.units <= self.units if held.joint else held.units & units):
             return False
         if self.it and held.units and not held.units & self.it:

@@ -133,6 +133,27 @@ def test_each_fact_repeated_word_for_word_stands(golden: str) -> None:
         assert not any(one.fault for one in checked), (fact.sentence, checked)
 
 
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        (
+            "m1.14 alone 63 and m1.99 alone 14: m1.14 flips more (exact paired test p = 1.4e-08).",
+            "m1.14 alone 63 and m1.99 alone 14 (exact paired test p = 1.4e-08)",
+        ),
+        (
+            "These examples do not tell which of m1.14 and m1.99 flips more (exact paired test p = 0.302).",
+            "These examples do not tell which of the two flips more (exact paired test p = 0.302)",
+        ),
+        (
+            "Where it borrows the model is right on 77/100 (77 %) of the records.",
+            "Où il y a une retenue, le modèle répond juste sur 77/100 (77 %)",
+        ),
+    ],
+)
+def test_what_a_capable_model_was_wrongly_marked_for_stands(fact: str, said: str) -> None:
+    assert not any(one.fault for one in check(f"{said} [f1].", {"f1": Cited(id="f1", sentence=fact)}))
+
+
 def test_what_a_refusal_says_may_be_repeated_and_what_it_quotes_may_not() -> None:
     """It has no id; the arguments of a call are the model's own words."""
     refused = Cited(
