@@ -221,7 +221,7 @@ def test_the_price_is_said_and_wrong_words_are_refused(monkeypatch: pytest.Monke
     assert np.isfinite(float(said.as_json["price"]["seconds"]))  # type: ignore[index]
     monkeypatch.setattr("mecharule_ops.gates.material.found_units", lambda run, asked: [])
     for wrong, words in (
-        ({"basis": "mlp"}, "a basis of"),
+        ({"basis": "mlp"}, "'attn_head', 'mlp_hidden' or 'mlp_out', got 'mlp'"),
         ({"neuron": "m9.1"}, "2 layers"),
         ({}, "found to flip 0→1, there is none; name a unit, or start a run with --regime 0"),
     ):

@@ -145,7 +145,7 @@ def test_forks_split_by_the_next_best_rules(earlier: Path, tmp_path: Path) -> No
             with RunStore.open(earlier, read_only=True) as source:
                 take_over(fork.store, source)
             prepare(fork, Journal(fork.store, lambda event: None, lambda: 0.0))
-            rule, _, note = fork.splitter
+            rule, note = fork.splitter.rule, fork.splitter.note
             assert rule is not None
             assert (rank == 1) or note.startswith(f"splitter {rank}, by train MCC")
             fires = rule.fires(fork.fires)[fork.train]

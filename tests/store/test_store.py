@@ -39,6 +39,8 @@ def _sample(hint: Any, chance: random.Random) -> Any:
         return chance.choice(_SAMPLES[hint])
     if get_origin(hint) is tuple:
         return tuple(_sample(get_args(hint)[0], chance) for _ in range(2))
+    if dataclasses.is_dataclass(hint):
+        return _random_event(hint, chance)  # type: ignore[arg-type]
     return _sample(chance.choice(get_args(hint)), chance)
 
 

@@ -11,8 +11,8 @@ from mecharule_ops.confidence import lower_bound, upper_bound
 _NUMBER = re.compile(
     r"(?<![\w.])[-+−]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:e-?\d+)?(?![a-z])(?: ?%)?"
 )
-_NO_CLAIM = re.compile(r"`[^`]*`|[01]→[01]|\b[mna]\d+\.\w+|\bh:\w+|… \d+ more")
-"""Commands to type, directions of a flip, names of units, how many examples are not shown."""
+_NO_CLAIM = re.compile(r"`[^`]*`|[01]→[01]|\b[mna]\d+\.\w+|\bh:\w+|… \d+ more|p < \.001")
+"""Commands to type, a p too small to print, directions of a flip, names of units, how many examples are not shown."""
 _SENTENCES = ("explanation", "parts", "sentence", "claims", "rule_words")
 """Fields that hold sentences themselves: what they say is borne out by other fields."""
 

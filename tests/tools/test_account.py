@@ -35,7 +35,7 @@ def test_the_runs_own_account_is_read_and_drawn(copied_run: Path, account: Accou
     """Every part has its line, nothing is run, and the figures are files."""
     given = {"run": "last", "neuron": str(account.neuron), "parts": "drive"}
     found = call("explain", given | {"svg": str(tmp_path / "figures")})
-    for part in ("flips", "predicted", "input", "clean run", "mechanism", "drop"):
+    for part in ("when", "predicted", "input", "clean run", "mechanism", "drop"):
         assert f"\n{part.capitalize()}. " in found.text, part
     files = [Path(str(file)) for file in found.as_json["figures"]]  # type: ignore[union-attr]
     assert len(files) == len(account_figures(account)) >= 1
