@@ -161,7 +161,7 @@ def rail(state: RunState) -> list[Text]:
 
 
 def time_left(seconds: float | None) -> str:
-    """`~2 min left`, `~40 s left`; empty where it is not known."""
+    """Minutes, or seconds in fives where few are left; empty where it is not known."""
     if seconds is None:
         return ""
     return f"~{seconds / 60:.0f} min left" if seconds >= 100 else f"~{max(5, 5 * round(seconds / 5))} s left"

@@ -33,9 +33,9 @@ def explanation(parts: Mapping[str, Fact]) -> tuple[Fact, ...]:
 
 def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, Fact]:
     """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
-    source, how = f"run:{run}", f"`mecharule explain {run} {unit} --parts"
+    source = f"run:{run}"
     if account is None:
-        made = f"This run made no account of {unit}: {how} drive` makes one now"
+        made = f"This run made no account of {unit}: `mecharule explain {run} {unit} --parts drive` makes one now"
         parts = dict.fromkeys((WHEN, PREDICTION), fact(made, source, unit=unit, part=SAID_WHEN))
     else:
         parts = {WHEN: when_sentence(account, run), PREDICTION: prediction_sentence(account, run)}
@@ -43,8 +43,8 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
             parts[REGISTERED] = registered
     if chain is not None:
         return {**parts, **chain_parts(chain, run)}
-    traced = fact(f"{how} chain` measures how its flips come about", source, unit=unit, part=SAID_HOW)
-    return parts | dict.fromkeys((READS, WRITES, THROUGH), traced)
+    how = f"`mecharule explain {run} {unit} --parts chain` measures how its flips come about"
+    return parts | dict.fromkeys((READS, WRITES, THROUGH), fact(how, source, unit=unit, part=SAID_HOW))
 
 
 def drive_facts(account: Account, run: str) -> Iterator[Fact]:
