@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from findings_fixture import FINDINGS, POSITIVE, anchored
 
-from agent.verbs.command_line import parser
+from agent.verbs.command_line import parser, told
+from agent.verbs.options import RunOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.pages import render_html, render_markdown, render_screen, render_text
+from tools.registry import typed
 
 ROOT = Path(__file__).parent.parent.parent
 PYTHON = sorted(
@@ -61,9 +63,11 @@ def words(command: str) -> list[str]:
 
 
 def refused(command: str) -> str | None:
-    """Why the real parser does not take it; None when it does. A verb alone names it only."""
+    """Why the real parser, or `run`, does not take it; None when they do. A verb alone names it only."""
     try:
-        COMMAND.parse_args(words(command))
+        options = COMMAND.parse_args(words(command))
+        if options.verb == "run" and " " in command:
+            assert typed("run", RunOptions, told(options)).chosen
     except SystemExit as end:
         return None if end.code == 0 else "it exits"
     except UsageError as error:
