@@ -18,7 +18,7 @@ ALLOWED = {
     "mecharule_ops/gates/controls.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/run/accounting.py: fresh[len(seen):][:PORTION]": "fresh ones come as a draw",
     "mecharule_ops/run/accounting.py: fresh[len(seen):]": "likewise",
-    "mecharule_ops/run/accounting.py: target.test[:DRAWN]": "held-out places come as a draw",
+    "mecharule_ops/run/accounting.py: test[:DRAWN]": "held-out places come as a draw",
     "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
     "mecharule_ops/workers/dealing.py: range(examples)[left:left + wide]": "deals all of them",
     "benchmarks/engine_figures.py: given.examples[:half]": "drawn at random; only time is measured",

