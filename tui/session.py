@@ -136,10 +136,10 @@ class Session:
         if isinstance(event, StageStarted):
             self.stage_began = self.clock()
             self.tests_before = self.state.cost.group_evaluations if self.state.cost else 0
-        self.state = self.state.apply(event)
         turn = narrated(event)
         if turn is not None:
             self.turns.append(turn)
+        self.state = self.state.apply(event)
 
     def note(self, line: str) -> None:
         """Take a line that the work says. Raises `WorkStopped` once a stop was asked for."""

@@ -247,6 +247,8 @@ class MapPane(Widget, can_focus=True):
 
     def _step(self, rows: int, columns: int) -> None:
         cells = self.grid.cells
+        if not cells:
+            return
         row = min(max(self.at[0] + rows, 0), len(cells) - 1)
         self.at = row, min(max(self.at[1] + columns, 0), len(cells[row]) - 1)
         self.refresh()

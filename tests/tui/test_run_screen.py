@@ -207,6 +207,24 @@ def test_a_stage_without_verdicts_says_what_is_computed_and_turns(tmp_path: Path
     drive(FakeBackend(tmp_path), script)
 
 
+def test_a_run_is_done_no_sooner_than_its_panes_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first drawing, before any flush, is whole; keys on the empty map of a run that begins do nothing."""
+    monkeypatch.setattr("tui.screens.run_screen.FLUSHES_A_SECOND", 0.001)
+
+    async def script(user: Driver) -> None:
+        await user.app.push_screen(RunScreen(Session()))
+        await user.sees("every cell fills")
+        await user.press("1", "right", "down")
+        session = Session()
+        session.work(lambda session: session.replay(story()))
+        await user.app.push_screen(RunScreen(session))
+        await user.sees("DONE", "● m0.17", "note run 0c1f: 12 units localized")
+
+    drive(FakeBackend(tmp_path), script)
+
+
 def test_the_map_cuts_many_units_into_strips_and_picks_the_strongest_of_one(tmp_path: Path) -> None:
     """A layer of 10,000 units is strips across; the cursor on one of them shows the strongest unit in it."""
 
@@ -228,6 +246,7 @@ def test_the_map_cuts_many_units_into_strips_and_picks_the_strongest_of_one(tmp_
         session.replay([run_started(), started, root, weak, strong])
         screen = RunScreen(session)
         await user.app.push_screen(screen)
+        await user.sees("layer 0")
         await user.press("1", "right")
         await user.until(lambda: screen.picked is not None, "a unit under the cursor")
         assert screen.unit == "m0.33"

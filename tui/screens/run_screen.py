@@ -55,24 +55,30 @@ class RunScreen(Talking):
         """Draw the latest snapshot when there is a new one, and put the question of the work."""
         session = self.session
         self.put_question(session)
+        latest = (session.state, session.activity, session.findings)
+        is_new = any(a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True))
+        turned = int(session.clock() * TURNS_A_SECOND) if session.busy else 0
+        if not self.frozen and (is_new or turned != self.tick):
+            self._drawn, self.tick = latest, turned
+            self.draw()
+        else:
+            self.draw_lines()
+
+    def draw(self) -> None:
+        if not self.frozen:
+            self.state = self.session.state
+        super().draw()
+
+    def draw_lines(self) -> None:
+        """Unless frozen, of the snapshot on the panes: nothing is said to be done before it is on show."""
+        session, width = self.session, self.app.size.width
+        state = session.state if self.frozen else self.state
         while self._turns < len(session.turns):
             turn, chat = session.turns[self._turns], self.query_one(ChatPane)
             chat.add(turn)
             if turn.who == "agent":
                 chat.to_last()
             self._turns += 1
-        latest = (session.state, session.activity, session.findings)
-        is_new = any(a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True))
-        turned = int(session.clock() * TURNS_A_SECOND) if session.busy else 0
-        if not self.frozen and (is_new or turned != self.tick):
-            self._drawn, self.tick = latest, turned
-            self.state = session.state
-            self.draw()
-        else:
-            self.draw_lines()
-
-    def draw_lines(self) -> None:
-        session, state, width = self.session, self.session.state, self.app.size.width
         word = "FROZEN" if self.frozen else activity_word(session.activity, state)
         self.query_one("#headline", Line).say(headline(state, word, time_left(session.left), width))
         how = status_line(state, session.activity, session.failure)
