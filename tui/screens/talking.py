@@ -11,6 +11,8 @@ from operator import methodcaller
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
+from textual.css.query import NoMatches
+
 from mecharule_ops.errors import MechaRuleError
 from tui.backend import Listener
 from tui.chat_pane import ChatLine, ChatPane
@@ -159,7 +161,8 @@ class Talking(RunView):
 
         def changed() -> None:
             if self.app.holds(self):
-                change(self.query_one(ChatPane))
+                with suppress(NoMatches):  # The app closes its panes one by one.
+                    change(self.query_one(ChatPane))
 
         self.app.call_from_thread(changed)
 
