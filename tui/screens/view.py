@@ -83,10 +83,11 @@ class RunView(PanedScreen):
     def _draw_side(self) -> None:
         """The card of what was picked, else what was found."""
         pane, key = self.query_one("#found", ReadingPane), self.picked
-        if key is not None and key.search in self.state.searches:
+        searches = self.state.searches
+        if key is not None and key.search in searches and key.node in searches[key.search].nodes:
             pane.border_title = "2 card · f for what was found"
             told = self.cards.get(key, "") if self.on_file.findings else ""
-            view = self.state.searches[key.search]
+            view = searches[key.search]
             pane.show(card(self.state, view, key.node, pane.size.width - 2, told))
             return
         pane.border_title = "2 found so far" if not self.state.finished else "2 found"
