@@ -100,7 +100,8 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.type("/verify last")
     terminal.sees("match")
     terminal.press("Escape")
-    terminal.sees("3 tree")  # Sent at once, Escape and 4 are one key, Alt+4.
+    terminal.sees("3 tree")
+    time.sleep(1)  # Sent at once, Escape and 4 are one key, Alt+4.
     terminal.press("4")
     terminal.sees("rules of run")
     terminal.press("e")
