@@ -366,7 +366,8 @@ class _Sentence:
             return False
         itself = replace(one, sign="", denied=False)
         is_asked = any(
-            asked.kind == one.kind and all(a & b for a, b in zip(asked.values, one.values, strict=True))
+            (asked.kind, len(asked.values)) == (one.kind, len(one.values))
+            and all(a & b for a, b in zip(asked.values, one.values, strict=True))
             for asked in read(self.question).figures
         )
         is_known = is_asked or any(self._is(itself, each, frozenset()) for each in self.stated)

@@ -1,8 +1,7 @@
 """Pictures of the terminal app for the README, drawn by the app itself while it tells a finished run again.
 
 `python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search half way, as it
-looked live), `card.svg` (an agonist and an answer about it), `rules.svg` at 120×40. Nothing is
-ablated; all comes from the run file.
+looked live) and `card.svg` (the strongest shown unit) at 120×40. Nothing is ablated; all comes from the run file.
 """
 
 from __future__ import annotations
@@ -16,18 +15,15 @@ from functools import partial
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from mecharule_ops.events import Event, SearchFinished
 from tui.backend import Backend
-from tui.chat_pane import ChatPane
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
 from tui.terminal_app import MechaRuleApp
 from tui.words import Activity
 
 SIZE = (120, 40)
-QUESTION = "why does the strongest neuron flip?"
 LIVE_SHARE = 0.6
 """Share of the search's events told when the live picture is taken."""
 WAIT = 0.05
@@ -91,21 +87,18 @@ async def live(photo: Photographer) -> None:
 
 
 async def finished(photo: Photographer) -> None:
-    """A question and its answer beside the card, then the rules and the figures."""
+    """A finished run with the card of its strongest unit."""
     app = photo.app
     reading = partial(app.backend.read, app.backend.run)  # type: ignore[attr-defined]
     app.push_screen(RunScreen(app.begin(reading, reading=True)))
     await photo.until(lambda: isinstance(photo.app.screen, RunScreen))
     await photo.until(lambda: photo.screen.session.activity is Activity.READ)
-    await photo.pilot.press("f2")
-    photo.screen.query_one(Input).value = QUESTION
-    await photo.pilot.press("enter")
-    chat = photo.screen.query_one(ChatPane)
-    await photo.until(lambda: any("put in from" in entry.text for entry in chat.entries()))
-    await photo.pilot.press("escape", "up", "down")
+    await photo.pilot.press("3")
+    shown = next(unit for (_, unit), one in photo.screen.state.judged.items() if one.certainty == "shown")
+    while photo.screen.unit != shown:
+        await photo.pilot.press("down")
+    await photo.until(lambda: photo.screen.cards)
     await photo.picture("card")
-    await photo.pilot.press("4")
-    await photo.picture("rules")
 
 
 def taken(run: str, into: Path, script: Callable[[Photographer], Awaitable[None]]) -> None:

@@ -48,7 +48,6 @@ _ROOM = 600
 _FEW = 2
 """Flips of which it is worth saying what is written instead."""
 _WORDS = re.compile(r"\w+")
-"""Of them those that stand under a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,13 +53,14 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     if rule and not (rule.shown and rule.learned and rule.held_out):
         rule = None
     fires = bool(rule_fires(rule.learned, run.task, [record])[0]) if rule and rule.learned else None
-    edits = list(run.task.edits(example)) if given.edits and rule and rule.prompt_only else []
+    asked = [one for one in run.regimes if findings.unit(unit, one)] or run.regimes
+    told = given.edits and regime in asked and rule and rule.prompt_only
+    edits = list(run.task.edits(example)) if told else []
     if edits and rule and rule.learned:
         switched = rule_fires(rule.learned, run.task, [unobserved(one, run.task) for one in edits]) != fires
         edits = [edits[int(place)] for place in np.flatnonzero(switched)[: given.edits]]
     certificate = _certified(run, unit, record, behaviour_on(run.task, run.subject, edits).records)
     rows = shown_rows(certificate, given.show_text)
-    asked = [one for one in run.regimes if findings.unit(unit, one)] or run.regimes
     if regime not in asked:
         return of_facts([_unasked(run, unit, certificate, rows[0], asked[0])])
     first_order = first_order_of_prompt(run, unit, record)

@@ -23,13 +23,12 @@ from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, regime_for
 from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, fires, forwards_missing
+from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipCount, Neuron
 from tools._conditions import condition_of, records_among
 from tools.arguments import TabulateArguments
 from tools.result import Priced, Tell, of_facts
 
-ALPHA = 0.05
-"""Of the intervals of single cells: two-sided, exact, not corrected for how many are read."""
 MOST_VALUES = 12
 """Distinct values of a column that are told apart; a column of more numbers is cut at its quartiles."""
 

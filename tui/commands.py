@@ -96,7 +96,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("down", "move down", "j", _LISTS),
     Command("up", "move up", "k", _LISTS),
     Command("top", "go to the first line", "g", _LISTS),
-    Command("bottom", "go to the last line and follow it", "G", _LISTS),
+    Command("bottom", "go to the last line", "G", _LISTS),
     Command("expand", "open or close the line under the cursor", "space", _RUN),
     Command("next-layer", "show the next kind of unit or direction", "right_square_bracket", _VIEWS),
     Command("previous-layer", "show the kind of unit or direction before", "left_square_bracket", _VIEWS),

@@ -17,7 +17,7 @@ from tui.words import JUDGED, arrow, counted, noun_of, percent
 FOUND_HELP = (
     "What was found so far. Green and ranked are the units that were shown: their share of answers kept aside that "
     "change, which chose no unit, and the least that it is (95 %). Others are counted. Enter opens the card of the "
-    "unit under the cursor of map, tree or rules."
+    "unit under the cursor of map or tree."
 )
 FLIPPED = "→"
 """Stands between an answer before and after."""

@@ -6,12 +6,11 @@ groups and units. Pure: the same board and the same choice of open lines give th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from rich.text import Text
 
-from mecharule_ops.events import UnitJudged
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
@@ -29,8 +28,6 @@ _STEPS = {
     "exhaustive": "every unit alone",
     "again": "searched again later",
 }
-Judged = Mapping[tuple[int, str], UnitJudged]
-"""By (regime, neuron)."""
 
 
 class Row(NamedTuple):

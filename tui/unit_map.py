@@ -103,7 +103,6 @@ class MapPane(Widget, can_focus=True):
         self.place: Place | None = None
         self.at = (0, 0)
         """Row and column of the cursor."""
-        self.moved = False
         self._tick = 0
         self._shown: set[tuple[int, int]] = set()
         self._now: tuple[int, frozenset[int]] = (-1, frozenset())
@@ -165,7 +164,7 @@ class MapPane(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         if not self.units:
-            text = Text("every cell fills as soon as the search begins" if y == 0 else "", "dim")
+            text = Text("cells fill with the search" if y == 0 else "", "dim")
         else:
             text = self._line(self.grid, y)
         strip = Strip(list(text.render(self.app.console)))

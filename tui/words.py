@@ -80,7 +80,7 @@ def arrow(regime: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 unit`, `2 units`."""
+    """`1 unit`, `2 units`; `numbers.plural` would load numerical packages when the app starts."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

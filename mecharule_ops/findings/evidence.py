@@ -87,12 +87,17 @@ class HeldOut:
         if not self.tells(alpha):
             return None
         n, top = self.records, int(self.units * alpha)
-        others, left = self._others, self.units - len(self.found)
+        flips = {unit.neuron: unit.flips for unit in self.found}
+        others = Counter(self.random) - Counter(
+            flips[unit] for unit in self.again
+        )  # By how many records they flip.
+        left = self.units - len(self.found)
         among = np.arange(min(max(0, len(self.found) - 1), top) + 1)  # Of the T others the found ones.
         rate = np.linspace(0, 1, STEPS + 1)[:, None]
         least = 1.0
         for most in range(n):
-            known, seen = self._exceed(most)
+            known = sum(each.flips > most for each in self.found)
+            seen = sum(times for each, times in others.items() if each > most)
             more = scipy.special.bdtrc(most, n, rate)
             drawn = more * min(1.0, others.total() / max(1, left))
             few = scipy.special.bdtr(np.minimum(seen, top - among), top - among, drawn)
@@ -101,17 +106,6 @@ class HeldOut:
             able = np.flatnonzero(chance > alpha)
             least = min(least, rate[min(able[-1] + 1, STEPS), 0])
         return max(least, 1 / n)
-
-    @property
-    def _others(self) -> Counter[int]:
-        """How many random units that are not found flip so many records."""
-        flips = {unit.neuron: unit.flips for unit in self.found}
-        return Counter(self.random) - Counter(flips[unit] for unit in self.again)
-
-    def _exceed(self, flips: int) -> tuple[int, int]:
-        """Found units, and other random units, that flip more."""
-        known = sum(each.flips > flips for each in self.found)
-        return known, sum(times for each, times in self._others.items() if each > flips)
 
     def tells(self, alpha: float) -> bool:
         """Whether anything could be shown: enough random units, which a basis of fewer than 20 units does not have."""

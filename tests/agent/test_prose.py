@@ -154,6 +154,11 @@ def test_what_a_capable_model_was_wrongly_marked_for_stands(fact: str, said: str
     assert not any(one.fault for one in check(f"{said} [f1].", {"f1": Cited(id="f1", sentence=fact)}))
 
 
+def test_a_shorter_sum_than_the_questions_is_compared_with_nothing() -> None:
+    (one,) = check("It is at least 105 - 70.", {}, "Why is 105 + 70 = 175 broken?")
+    assert "105 - 70" in one.fault
+
+
 def test_what_a_refusal_says_may_be_repeated_and_what_it_quotes_may_not() -> None:
     """It has no id; the arguments of a call are the model's own words."""
     refused = Cited(

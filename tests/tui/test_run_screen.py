@@ -215,7 +215,7 @@ def test_a_run_is_done_no_sooner_than_its_panes_show_it(
 
     async def script(user: Driver) -> None:
         await user.app.push_screen(RunScreen(Session()))
-        await user.sees("every cell fills")
+        await user.sees("cells fill")
         await user.press("1", "right", "down")
         session = Session()
         session.work(lambda session: session.replay(story()))

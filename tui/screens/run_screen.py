@@ -140,7 +140,7 @@ class RunScreen(Talking):
             self.app.tell("this run has no checkpoint yet")
         else:
             self.session = self.app.begin(partial(self.app.backend.resume, self.session.run))
-            self._turns = 0
+            self._turns, self.picked = 0, None
             self.query_one(TreePane).follow()
 
     def do_why_unit(self) -> None:

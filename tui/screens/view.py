@@ -118,12 +118,20 @@ class RunView(PanedScreen):
 
     def _key(self, unit: str, regime: int) -> Key | None:
         """The node that tested a unit alone."""
-        found = [
-            Key("", search, node)
+        searches = self.state.searches
+        found = (
+            (search, node)
             for (search, name), node in self.session.singles.items()
-            if name == unit and search in self.state.searches and self.state.searches[search].regime == regime
-        ]
-        return next((key for key in found if key.node in self.state.searches[key.search].nodes), None)
+            if name == unit and search in searches
+        )
+        return next(
+            (
+                self.board.key_of(search, node)
+                for search, node in found
+                if searches[search].regime == regime and node in searches[search].nodes
+            ),
+            None,
+        )
 
     @property
     def unit(self) -> str | None:
