@@ -14,9 +14,8 @@ from mecharule_ops.engine.group_questions import Answering, GroupQuestion, InTur
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.replacement.table_files import arrays_of
 from mecharule_ops.types import Basis, Intervention, Neuron
-from mecharule_ops.workers.assignment import Assignment
 from mecharule_ops.workers.on_ray import started
-from mecharule_ops.workers.pool import Workers
+from mecharule_ops.workers.replica import Assignment
 
 HEADS = Intervention(basis=Basis.ATTN_HEAD)
 
@@ -55,9 +54,6 @@ def _compared(case: Case) -> Iterator[Figure]:
         slope=None,
     )
 
-    def alone() -> Answering:
-        return InTurn(AblationEngine(subject, given.task, records, HEADS, table))
-
     def timed(asked: Answering) -> float:
         """Seconds of the wave, once models are loaded and clean passes made."""
         list(asked.answers(first))
@@ -66,13 +62,13 @@ def _compared(case: Case) -> Iterator[Figure]:
         return time.perf_counter() - began
 
     def by(count: int) -> float:
-        made = Workers(crew=started(count, processors=count))
+        made = started(count, processors=count)
         try:
-            return timed(made.assigned(assignment, alone=alone))
+            return timed(made.assigned(assignment))
         finally:
             made.close()
 
-    one, single = timed(alone()), by(1)
+    one, single = timed(InTurn(AblationEngine(subject, given.task, records, HEADS, table))), by(1)
     note = f"{len(heads)} heads × {len(given.examples)} examples, one thread each"
     yield Figure(
         "one Ray worker over this process",

@@ -309,8 +309,6 @@ class CostChanged(Event):
     example_forwards: int
     reused: int
     """Evaluations answered from the store."""
-    speculative: int = 0
-    """Example-forwards that idle workers were asked ahead of verdicts; not among the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,8 +69,7 @@ class RunningTotals:
         """`search attn_head 1→0 120/270 · 1,204 ablations · 0:41 · ~0:55 left`."""
         parts = [self.stage + (f" {self.done:,}/{self.total:,}" if self.total else "")]
         if self.cost.group_evaluations or self.cost.reused:
-            ahead = f", {self.cost.speculative:,} forwards ahead" if self.cost.speculative else ""
-            parts.append(f"{self.cost.group_evaluations:,} ablations ({self.cost.reused:,} reused{ahead})")
+            parts.append(f"{self.cost.group_evaluations:,} ablations ({self.cost.reused:,} reused)")
         parts.append(clock(self.elapsed))
         if self.left is not None:
             parts.append(f"~{clock(self.left)} left in this stage")

@@ -39,7 +39,6 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.cha.under_test import Budget, GroupUnderTest
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import (
     ChaNode,
     GroupAnswer,
@@ -89,9 +88,6 @@ class Search(Protocol):
 
     def ask(self) -> tuple[GroupQuery, ...]:
         """The next questions; empty while it waits for other layers."""
-
-    def likely(self) -> Sequence[Sequence[GroupQuery]]:
-        """What may be asked after the open questions, the more probable first; no answer to it may be told."""
 
     def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
         """Takes one answer and returns the nodes that it decided. Raises `AnswerError`, unchanged, on a wrong one."""
@@ -162,14 +158,6 @@ class GroupSearch(ABC):
         """All questions now open, to be answered in any order; the same ones until some are answered."""
         return tuple(group.query for group in self._waiting.values())
 
-    def likely(self) -> list[list[GroupQuery]]:
-        """The looks behind those that are open, where these go as they mostly do, then all that is left behind both.
-
-        Nothing is asked in two of them, and nothing changes.
-        """
-        behind = [group.following(opens=self._promises(group)) for group in self._waiting.values()]
-        return [[query for query in tier if query is not None] for tier in zip(*behind, strict=True)]
-
     def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
         """The nodes that an answer decides. Raises `AnswerError`, and then nothing has changed."""
         group = self._accept(answer)
@@ -186,13 +174,6 @@ class GroupSearch(ABC):
     @abstractmethod
     def _parts(self, group: GroupUnderTest) -> Sequence[Channels]:
         """What a group of more than `small` units splits into."""
-
-    def _promises(self, group: GroupUnderTest) -> bool:
-        """Whether a group under test is expected not to be pruned."""
-        return any(
-            part.seen.flips and reaches(part.seen.flips / part.seen.n, self._settings.tau)
-            for part in group.slices
-        )
 
     def _run_out(self) -> None:
         """Called when nothing is left to ask."""

@@ -57,7 +57,6 @@ from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import (
     ChaNode,
-    GroupQuery,
     LayerCandidates,
     Regime,
     SearchStatus,
@@ -125,18 +124,6 @@ class GuidedSearch(GroupSearch):
     def idle(self) -> bool:
         """Whether it has nothing to ask until the guide opens more."""
         return not self._waiting
-
-    def likely(self) -> list[list[GroupQuery]]:
-        """As of every search; while units are confirmed, first looks at the next ones that promise τ come between."""
-        behind = super().likely()
-        if not self.promises or self._guide.sweeps:
-            return behind
-        rates = self._rates[:, self._confirmed :].max(axis=0)
-        promising = next(
-            (at for at, rate in enumerate(rates) if not reaches(rate, self._settings.tau)), len(rates)
-        )
-        places = range(self._confirmed, self._confirmed + promising)
-        return [*behind[:1], [self._first_look(place) for place in places], *behind[1:]]
 
     def confirm(self, units: int) -> None:
         """Open the most promising units alone."""
@@ -216,31 +203,6 @@ class GuidedSearch(GroupSearch):
     def _louder(self, places: Int[np.ndarray, " unit"]) -> int:
         associated, unrelated = self._prediction.together(places)[:, -1]
         return int(unrelated > associated)
-
-    def _first_look(self, place: int) -> GroupQuery:
-        """The question that would be asked first about the unit at this place of the order."""
-        unit = GroupUnderTest(
-            query=GroupQuery(
-                node=self._opened,
-                layer=self._candidates.layer,
-                channels=self._order[place : place + 1],
-                associated=range(0),
-                unrelated=range(0),
-            ),
-            depth=0,
-            cut=0,
-            slices=self._settings.slices(1, self._units),
-            first=self._louder(self._places[place : place + 1]),
-        )
-        return unit.next_query(self._settings.together)
-
-    def _promises(self, group: GroupUnderTest) -> bool:
-        """As predicted, where the layer follows its predictions."""
-        if not self.follows or group.size > 1:
-            return super()._promises(group)
-        return reaches(
-            float(self._rates[:, self._rank_of(group.query.channels[0])].max()), self._settings.tau
-        )
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """What is left, cut where a group would be too large or is predicted to flip more than `quiet`."""

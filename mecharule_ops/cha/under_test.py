@@ -123,31 +123,6 @@ class GroupUnderTest:
             ranges[turn] = self.slices[turn].following
         return replace(self.query, associated=ranges[0], unrelated=ranges[1])
 
-    def following(self, opens: bool) -> tuple[GroupQuery | None, GroupQuery | None]:
-        """(what will probably be asked behind the open question, all that is left behind both); None for nothing.
-
-        Most groups are pruned, so the slice that is asked closes and the other one is next; a unit that `opens` is
-        asked for everything.
-        """
-        seen = [
-            part.seen.n + len(asked)
-            for part, asked in zip(self.slices, (self.query.associated, self.query.unrelated), strict=True)
-        ]
-        left = [range(n, part.plan.sizes[-1]) for n, part in zip(seen, self.slices, strict=True)]
-        if opens and self.size == 1:
-            return self._about(left), None
-        turn = 0 if self.query.associated else 1
-        behind, other = [range(0), range(0)], self.slices[1 - turn]
-        if not other.closed and left[1 - turn] and seen[1 - turn] == other.seen.n:
-            behind[1 - turn] = other.following
-        rest = [range(every.start + len(one), every.stop) for every, one in zip(left, behind, strict=True)]
-        return self._about(behind), self._about(rest)
-
-    def _about(self, ranges: Sequence[range]) -> GroupQuery | None:
-        if not any(ranges):
-            return None
-        return replace(self.query, associated=ranges[0], unrelated=ranges[1])
-
 
 @dataclass(slots=True, kw_only=True)
 class Budget:

@@ -28,8 +28,6 @@ class GroupQuestion:
     groups: tuple[Group, ...]
     examples: tuple[int, ...]
     """Positions among the records of whoever answers."""
-    ahead: bool = False
-    """Whether it is asked before anybody needs it, because idle workers may; it is counted apart."""
 
     @property
     def pairs(self) -> int:

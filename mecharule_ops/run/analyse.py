@@ -88,8 +88,6 @@ def analyse(
     try:
         journal.emit(_started(run))
         run.told_where = journal.notice
-        if run.workers is not None:
-            run.workers.tell = partial(journal.notice, level="warning")
         prepare(run, journal, proposer)
         outcomes: list[SearchOutcome] = []
         for basis, regime in product(run.config.bases, run.regimes):
@@ -213,8 +211,7 @@ def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
     NaN where a kill came between those outcomes and their pace.
     """
     if forwards:
-        of_workers = run.workers.pace if run.workers else None
-        run.store.put(keys.pace(basis), of_workers or seconds / forwards)
+        run.store.put(keys.pace(basis), seconds / forwards)
     pace = run.store.find(keys.pace(basis))
     return math.nan if pace is None else pace
 

@@ -7,9 +7,8 @@ of all layers are gathered into batches, so that an engine can share work betwee
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -43,7 +42,6 @@ from mecharule_ops.types import (
     Verdict,
     ends_printed,
 )
-from mecharule_ops.workers.dealing import LEAST, cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +90,6 @@ class SearchDriver:
     should_stop: Callable[[], bool] = lambda: False
     width: int = 1
     """How many answer at once; from two on every open question is asked at once."""
-    ahead: bool = True
-    """Whether workers that a wave leaves idle are asked what will probably be asked next."""
     example: Callable[[Neuron, Sequence[int]], Event] | None = None
     """Says what the answers at some positions became without a τ-agonist; None where they may not be shown."""
     _flipped: list[tuple[Neuron, list[int]]] = field(default_factory=list, init=False)
@@ -103,7 +99,7 @@ class SearchDriver:
 
     def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
-        guided, sent = list(searches), set[Hashable]()
+        guided = list(searches)
         while True:
             pending = [(named, query) for named in searches for query in named.search.ask()]
             if not pending:
@@ -113,10 +109,7 @@ class SearchDriver:
                 reason = SearchStatus.BUDGET_SPENT
             if reason is None:
                 try:
-                    wave = self._wave(pending)
-                    questions = [self._question(items) for items in wave]
-                    ahead = self._ahead(questions, searches, sent)
-                    yield from self._answer(wave, [*questions, *ahead])
+                    yield from self._answer(self._wave(pending))
                     while self._flipped and self.example:
                         yield self.example(*self._flipped.pop())
                 except AblationStopped:
@@ -161,43 +154,13 @@ class SearchDriver:
             each[begin : begin + self.batch] for each in same for begin in range(0, len(each), self.batch)
         ]
 
-    def _ahead(
-        self, questions: Sequence[GroupQuestion], searches: Sequence[NamedSearch], sent: set[Hashable]
-    ) -> list[GroupQuestion]:
-        """What workers that a wave leaves idle can answer meanwhile: questions that will probably follow.
-
-        Answers to them are stored and told to nobody, so that they change no verdict; a question that does follow is
-        answered from the store. None under a budget, which counts what was asked; none twice, `sent` remembers them.
-        """
-        if self.width == 1 or self.budget is not None or not self.ahead:
-            return []
-        idle = (self.width - len(cut(questions, self.width))) * LEAST
-        found: list[Asked] = []
-        likely = [
-            (place, named, query)
-            for named in (searches if idle > 0 else ())
-            for place, tier in enumerate(named.search.likely())
-            for query in tier
-        ]
-        for _, named, query in sorted(likely, key=itemgetter(0)):
-            asked = named.id, query.channels, query.associated, query.unrelated
-            if asked not in sent and query.examples <= idle:
-                sent.add(asked)
-                idle -= query.examples
-                found.append((named, query))
-        return [replace(self._question(items), ahead=True) for items in _alike(found)]
-
-    def _answer(self, wave: Sequence[Sequence[Asked]], questions: Sequence[GroupQuestion]) -> Iterator[Event]:
-        """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes.
-
-        `questions` are those of the wave, then those asked ahead, whose answers are told to nobody.
-        """
+    def _answer(self, wave: Sequence[Sequence[Asked]]) -> Iterator[Event]:
+        """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes."""
         for items in wave:
             for named, query in items:
                 yield asked_event(named.id, query, self.basis, self._above(named, query.parent))
+        questions = list(map(self._question, wave))
         for place, labels in self.engine.answered(questions):
-            if place >= len(wave):
-                continue
             split, positions = len(wave[place][0][1].associated), questions[place].examples
             for (named, query), flips in zip(wave[place], self.regime.flipped(labels), strict=True):
                 estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mecharule_ops.engine.reference import ReferenceEngine
     from mecharule_ops.loading.model import Subject
     from mecharule_ops.replacement.baselines import ReplacementTable
-    from mecharule_ops.workers.assignment import Assignment
-    from mecharule_ops.workers.pool import Workers
+    from mecharule_ops.workers.on_ray import Workers
+    from mecharule_ops.workers.replica import Assignment
 
 
 class Run(RunContents):
@@ -175,11 +175,7 @@ class Run(RunContents):
         if self.workers is None:
             answering = InTurn(self.completer(intervention, slope=slope))
         else:
-            answering = self.workers.assigned(
-                self._assignment(intervention, slope),
-                alone=lambda: InTurn(self.completer(intervention, slope=slope)),
-                should_stop=self.should_stop,
-            )
+            answering = self.workers.assigned(self._assignment(intervention, slope), self.should_stop)
         if slope is None or not self.store.writable:
             return answering
         return Counted(answering, partial(self._note_decided, keys.decided(intervention)))
@@ -187,7 +183,7 @@ class Run(RunContents):
     def _assignment(self, intervention: Intervention, slope: float | None) -> Assignment:
         """What a worker must know to answer as this process does."""
         from mecharule_ops.replacement.table_files import arrays_of
-        from mecharule_ops.workers.assignment import Assignment
+        from mecharule_ops.workers.replica import Assignment
 
         subject = self.subject
         return Assignment(

@@ -34,8 +34,6 @@ class Cost:
     """Group × example verifying forwards."""
     reused: int = 0
     """Groups answered from the store alone."""
-    speculative: int = 0
-    """Example-forwards that were asked ahead; in none of the other counts, whether they were needed later or not."""
 
 
 def context_key(**content: Mapping[str, object] | str) -> str:
@@ -168,8 +166,7 @@ class StoredEngine:
             for mask, rows in by_known.items()
         ]
         found.missing = sum(len(part.rows) * len(part.columns) for part in missing)
-        if not question.ahead:
-            self.cost.reused += len(keys) - sum(map(len, by_known.values()))
+        self.cost.reused += len(keys) - sum(map(len, by_known.values()))
         return found, missing
 
     def _answers(self, asked: Sequence[GroupQuestion]) -> Iterator[Answer]:
@@ -191,9 +188,6 @@ class StoredEngine:
                 for key, labels, margins in zip(keys, answer.labels, answer.margins, strict=True)
             ],
         )
-        if question.ahead:
-            self.cost.speculative += answer.example_forwards
-            return
         new = set(keys) - self._evaluated
         self._evaluated |= new
         self.cost.group_evaluations += len(new)
@@ -205,7 +199,6 @@ def _asked(question: GroupQuestion, part: _Part) -> GroupQuestion:
     return GroupQuestion(
         groups=tuple(question.groups[row] for row in part.rows.tolist()),
         examples=tuple(question.examples[column] for column in part.columns.tolist()),
-        ahead=question.ahead,
     )
 
 

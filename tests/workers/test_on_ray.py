@@ -8,91 +8,132 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from bundled_run import QUICK, finish, new_run, opened
 from outcome_audit import cells
 
-from mecharule_ops.engine.group_questions import GroupQuestion, InTurn
+from mecharule_ops.engine.group_questions import GroupQuestion
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
-from mecharule_ops.types import Neuron
+from mecharule_ops.types import Basis, Neuron
 from mecharule_ops.workers import on_ray
-from mecharule_ops.workers.assignment import Failed, WorkerShare
-from mecharule_ops.workers.pool import Workers
-from mecharule_ops.workers.replica import Replica
+from mecharule_ops.workers.on_ray import LEAST, MOST, SHARES, Wanted, WorkerFailed, Workers, cut
 
 pytest.importorskip("ray")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_hold_every_pair_of_a_wave_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    wave = [
+        GroupQuestion(
+            groups=tuple((Neuron(Basis.MLP_OUT, layer, channel),) for channel in range(rng.integers(0, 90))),
+            examples=tuple(range(100, 100 + rng.integers(0, 90))),
+        )
+        for layer in range(rng.integers(1, 5))
+    ]
+    workers = int(rng.integers(1, 70))
+    parts = list(cut(wave, workers))
+    asked = Counter(
+        (part.place, row, column, group, example)
+        for part in parts
+        for row, group in zip(part.rows, part.question.groups, strict=True)
+        for column, example in zip(part.columns, part.question.examples, strict=True)
+    )
+    assert asked == Counter(
+        (place, row, column, group, example)
+        for place, one in enumerate(wave)
+        for row, group in enumerate(one.groups)
+        for column, example in enumerate(one.examples)
+    )
+    share = -(-sum(one.pairs for one in wave) // (workers * SHARES))
+    assert all(part.question.pairs <= min(MOST, max(LEAST, share)) for part in parts)
 
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
     """Two workers, shared by the runs of this module."""
-    made = Workers(crew=on_ray.started(2, processors=2))
+    made = on_ray.started(2, processors=2)
     yield made
     made.close()
 
 
 def same_run(one: Path, other: Path) -> bool:
-    """Findings, certificates and the stored outcome of every group on every example; margins may differ in rounding.
-
-    Workers that a wave left idle were asked ahead, so `one` may hold outcomes that the `other` did not need.
-    """
+    """Findings, certificates and the stored outcome of every group on every example; margins may differ in rounding."""
     with opened(one, read_only=True) as first, opened(other, read_only=True) as second:
         return (
             replace(first.findings, run="", stages=()) == replace(second.findings, run="", stages=())
             and {each.id for each in first.store.certificates()}
             == {each.id for each in second.store.certificates()}
-            and cells(other) <= cells(one)
+            and cells(other) == cells(one)
         )
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["two workers", "one is killed in a wave"])
 def test_a_run_with_two_workers_is_the_run_of_one_process(
-    workers: Workers, quick_run: Path, tmp_path: Path
+    killed: bool, workers: Workers, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also when one is killed while it holds a part: Ray starts it again and asks again."""
     import ray
 
-    path = tmp_path / "two.mecharule"
+    path, parts, gone = tmp_path / "two.mecharule", on_ray.cut, []
+
+    def killing(*wave: Any) -> Any:
+        for part in parts(*wave):
+            yield part
+            if killed and not gone:
+                gone.append(ray.get(workers._actors[0].__ray_call__.remote(lambda self: os.getpid())))
+                os.kill(gone[0], signal.SIGKILL)
+
+    monkeypatch.setattr(on_ray, "cut", killing)
     with new_run(path, QUICK) as run:
         run.workers = workers
         finish(run)
+    assert bool(gone) == killed
     assert same_run(path, quick_run)
     assert ray.nodes()[0]["NodeManagerAddress"] == "127.0.0.1"
 
 
-def test_a_worker_killed_in_a_wave_is_told_once_and_the_run_ends_the_same(
-    workers: Workers, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_with_other_weights_refuses_with_its_own_exit_code(
+    workers: Workers, quick_run: Path
 ) -> None:
-    """It is killed while it holds a part; the one in its place joins when it is there."""
-    import ray
+    """What it answered would be stored under the run's own."""
+    with opened(quick_run, read_only=True) as run:
+        assignment = run._assignment(run.intervention(run.config.bases[0]), None)
+    other = replace(assignment, model_hash="0" * 16, slope=0.5)
+    with pytest.raises(WorkerFailed, match="a worker found others under this name") as caught:
+        workers.assigned(other)
+    assert caught.value.exit_code == 3
 
-    crew: Any = workers.crew
-    answer, killed = crew.answer, []
 
-    def killing(worker: Any, key: str, part: WorkerShare) -> Any:
-        ticket = answer(worker, key, part)
-        if not killed:
-            killed.append(process)
-            os.kill(process, signal.SIGKILL)
-        return ticket
+@pytest.mark.slow
+def test_a_question_that_takes_every_worker_with_it_is_given_up(
+    workers: Workers, quick_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Poisoned:
+        def __init__(self, threads: int) -> None:
+            """Has nothing to load."""
 
-    path = tmp_path / "killed.mecharule"
-    with new_run(path, QUICK) as run:
-        run.workers = workers
-        first = next(iter(workers._taken), None) or crew.hire(0)
-        workers._taken.setdefault(first, set())
-        process = ray.get(first.__ray_call__.remote(lambda self: os.getpid()))
-        monkeypatch.setattr(crew, "answer", killing)
-        _, told = finish(run)
-    assert killed
-    lost = [event.text for event in told if "worker was lost" in getattr(event, "text", "")]
-    assert len(lost) == 1
-    assert "its process ended" in lost[0]
-    assert same_run(path, quick_run)
+        def take(self, assignment: object) -> None:
+            """Holds none."""
+
+        def answer(self, key: str, assignment: object, part: object) -> None:
+            os._exit(1)
+
+    monkeypatch.setattr("mecharule_ops.workers.replica.Replica", Poisoned)
+    other = Workers(count=1, threads=0, ours=False)
+    with opened(quick_run, read_only=True) as run:
+        asked = other.assigned(run._assignment(run.intervention(run.config.bases[0]), None))
+    with pytest.raises(WorkerFailed, match="4 of them were lost over the same question"):
+        list(asked.answers([GroupQuestion(groups=((Neuron(Basis.ATTN_HEAD, 0, 0),),), examples=(0,))]))
+    with pytest.raises(ModelUnavailable, match="expected 9 GPUs for 3 workers, Ray has 0; start fewer"):
+        Workers(count=3, threads=0, ours=False)._hired(3)
 
 
 def test_a_command_that_is_interrupted_leaves_no_process(tmp_path: Path) -> None:
@@ -150,43 +191,13 @@ def of_folder(folder: Path) -> list[int]:
     return found
 
 
-def test_a_worker_with_other_weights_refuses(quick_run: Path) -> None:
-    """What it answered would be stored under the run's own."""
-    with opened(quick_run, read_only=True) as run:
-        assignment = run._assignment(run.intervention(run.config.bases[0]), None)
-    other = replace(assignment, model_hash="0" * 16)
-    failed = Replica(1).take(other)
-    assert failed is not None
-    assert (failed.exit_code, failed.out_of_memory) == (3, False)
-    assert "a worker found others under this name" in failed.sentence
-
-
-def test_memory_that_ran_out_is_given_back_as_a_value(quick_run: Path) -> None:
-    """A part may be smaller next time; any other error is none of memory."""
-
-    class Without:
-        error: Exception = MemoryError()
-
-        def evaluate(self, groups: object, examples: object) -> Any:
-            raise self.error
-
-    replica = Replica(1)
-    replica._engines["k"] = Without()
-    assert replica.answer("k", [], []) == Failed(out_of_memory=True, sentence="MemoryError: ", exit_code=1)
-    Without.error = ValueError("no\nway")
-    assert replica.answer("k", [], []) == Failed(out_of_memory=False, sentence="ValueError: no", exit_code=1)
-
-
-def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "find_spec", lambda name: None)
-    with pytest.raises(ModelUnavailable, match=r"pip install 'mecharule\[ray\]'") as caught:
-        on_ray.started(2)
-    assert caught.value.exit_code == 3
-
-
-def test_no_worker_at_all_is_refused() -> None:
+def test_what_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="expected 1 or more workers, got 0"):
         on_ray.started(0)
+    monkeypatch.setattr(on_ray, "find_spec", lambda name: None)
+    with pytest.raises(ModelUnavailable, match=r"pip install 'mecharule\[ray\]'") as caught:
+        Wanted(workers=2).check()
+    assert caught.value.exit_code == 3
 
 
 def test_a_stop_ends_the_workers_of_a_wave(workers: Workers, quick_run: Path) -> None:
@@ -194,28 +205,8 @@ def test_a_stop_ends_the_workers_of_a_wave(workers: Workers, quick_run: Path) ->
     import ray
 
     with opened(quick_run, read_only=True) as run:
-        intervention = run.intervention(run.config.bases[0])
-        asked = workers.assigned(
-            run._assignment(intervention, None),
-            alone=lambda: InTurn(run.completer(intervention)),
-            should_stop=lambda: True,
-        )
+        assignment = run._assignment(run.intervention(run.config.bases[0]), None)
+    for _ in range(2):
         with pytest.raises(AblationStopped):
-            list(asked.answers([GroupQuestion(groups=((Neuron(intervention.basis, 0, 0),),), examples=(0,))]))
+            workers.assigned(assignment, should_stop=lambda: True)
     assert not ray.is_initialized()
-
-
-@pytest.mark.parametrize("cards", [0, 1, 3])
-def test_a_worker_asks_for_as_many_cards_as_the_model_lies_on(
-    cards: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One on the processor asks for none, and one whose model is spread for all of them."""
-    asked: list[dict[str, int]] = []
-
-    def remote(**settings: int) -> Any:
-        asked.append(settings)
-        return lambda replica: SimpleNamespace(remote=lambda threads: replica)
-
-    monkeypatch.setattr("ray.remote", remote)
-    on_ray.RayCrew(1, threads=2, folder=None, ours=False).hire(cards)
-    assert asked == [{"num_cpus": 2, "num_gpus": cards}]
