@@ -9,8 +9,8 @@ transformers, which puts it on its device:
     other                                         `pread`, into memory that goes when it is turned
 
 So beside the weights there are never more than the few tensors that are on their way; of a file that is mapped and
-turned every page would count beside them. Of weights in a low type what lies outside the blocks is rounded too, but
-held in float32 from the start (`low_precision`), so that an embedding is never there twice.
+turned every page would count beside them. Of weights in a low type what lies outside the blocks stays in float32 as
+the file has it (`low_precision`), so that an embedding is never there twice.
 
 Pickled files are read by transformers alone.
 """
@@ -19,21 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate.hooks import remove_hook_from_submodules
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoConfig,
-    AutoModelForCausalLM,
-    GenerationConfig,
-    PreTrainedModel,
-)
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, GenerationConfig, PreTrainedModel
 from transformers.utils import logging
 
 from mecharule_ops.errors import ModelUnavailable
@@ -56,28 +48,41 @@ def load_weights(directory: Path, where: Placement) -> PreTrainedModel:
     """
     logging.disable_progress_bar()
     dtype = getattr(torch, where.dtype)
-    asked: dict[str, Any] = {"dtype": dtype, "output_loading_info": True}
     try:
-        cards = _cards(directory, where) if where.blocks else {"": where.device}
-        asked["device_map"] = cards
-        files = weight_files(directory)
-        loaded: Any = (
-            _from_files(directory, files, dtype, asked)
-            if files
-            else AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, **asked)
+        config = AutoConfig.from_pretrained(directory, local_files_only=True)
+        wiring = wiring_for(config.model_type)
+        kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+        if dtype in LOW:
+            # By name and module it is the family's own class: transformers looks up there what old files call a weight.
+            outside = {"_keep_in_fp32_modules_strict": {rf"^(?!{re.escape(wiring.layers)}\.)"}}
+            kind = type(kind.__name__, (kind,), {"__module__": kind.__module__, **outside})
+        cards = {"": where.device}
+        if where.blocks:
+            with torch.device("meta"):
+                cards = device_map(kind(config), wiring, where.device, where.blocks)
+        stored = _stored(directory, dtype, where.device == "cpu")
+        model, report = kind.from_pretrained(
+            None if stored else directory,
+            config=config,
+            state_dict=stored,
+            dtype=dtype,
+            device_map=cards,
+            output_loading_info=True,
+            local_files_only=True,
         )
+        if stored and (directory / "generation_config.json").is_file():
+            model.generation_config = GenerationConfig.from_pretrained(directory, local_files_only=True)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelUnavailable(unreadable("weights", directory, error)) from error
-    model, report = loaded
-    stem = wiring_for(model.config.model_type).layers.rpartition(".")[2]
-    inside = re.compile(rf"(^|\.){stem}\.\d")
+    inside = re.compile(rf"(^|\.){wiring.layers.rpartition('.')[2]}\.\d")
     foreign = {
         name for name in report["unexpected_keys"] if inside.search(name) and not _CONSTANT.search(name)
     }
     check_complete(directory, report["missing_keys"], foreign)
     if where.blocks:
         remove_hook_from_submodules(model)
-        carrying(model, wiring_for(model.config.model_type), cards)
+        carrying(model, wiring, cards)
+    model.config.name_or_path = model.name_or_path = str(directory)
     return model.eval()
 
 
@@ -94,59 +99,15 @@ def check_complete(source: Path, missing: Set[str], foreign: Set[str]) -> None:
             )
 
 
-def _cards(directory: Path, where: Placement) -> dict[str, str]:
-    """The card of each module of a model on several."""
-    config = AutoConfig.from_pretrained(directory, local_files_only=True)
-    with torch.device("meta"):
-        empty = AutoModelForCausalLM.from_config(config)
-    return device_map(empty, wiring_for(config.model_type), where.device, where.blocks)
+def _stored(directory: Path, dtype: torch.dtype, stays: bool) -> dict[str, Any] | None:
+    """Every tensor of the safetensors files, not read yet; None of pickled files.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Waiting:
-    """A tensor in a file, read by `[...]` only."""
-
-    stored: Any
-    """A slice of safetensors."""
-    dtype: torch.dtype
-
-    def __getitem__(self, everything: Any) -> Tensor:
-        tensor: Tensor = self.stored[everything]
-        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
-
-
-def _from_files(
-    directory: Path, files: list[Path], dtype: torch.dtype, asked: dict[str, Any]
-) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """(model, report) of safetensors files."""
-    config = AutoConfig.from_pretrained(directory, local_files_only=True)
-    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
-    layers = wiring_for(config.model_type).layers
-    if dtype in LOW:
-        outside = rf"^(?!{re.escape(layers)}\.)"
-        # By name and module it is the family's own class: transformers looks up there what old files call a weight.
-        held = {"__module__": kind.__module__, "_keep_in_fp32_modules_strict": {outside}}
-        kind = type(kind.__name__, (kind,), held)
-    waiting: dict[str, _Waiting] = {}
-    for file in files:
-        waiting |= _waiting(file, dtype, layers.rpartition(".")[2], asked["device_map"].get("") == "cpu")
-    model, report = kind.from_pretrained(None, config=config, state_dict=waiting, **asked)
-    model.config.name_or_path = model.name_or_path = str(directory)
-    if (directory / "generation_config.json").is_file():
-        model.generation_config = GenerationConfig.from_pretrained(directory, local_files_only=True)
-    return model, report
-
-
-def _waiting(file: Path, dtype: torch.dtype, stem: str, stays: bool) -> dict[str, _Waiting]:
-    """The tensors of a file; those that need no turning are mapped where the model stays on the processor.
-
-    `stem` is the last word of the path of the blocks: files of some families leave out what comes before it.
+    Those that need no turning are mapped where the model stays on the processor.
     """
-    mapped, read = (safe_open(file, framework="pt", backend=backend) for backend in ("mmap", "pread"))
     found = {}
-    for name in mapped.keys():  # noqa: SIM118
-        stored = mapped.get_slice(name)
-        widened = dtype in LOW and not re.search(rf"(^|\.){stem}\.\d", name)
-        turned = widened or stored.get_dtype() != _STORED[dtype]
-        found[name] = _Waiting(read.get_slice(name) if turned or not stays else stored, dtype)
-    return found
+    for file in weight_files(directory):
+        mapped, read = (safe_open(file, framework="pt", backend=backend) for backend in ("mmap", "pread"))
+        for name in mapped.keys():  # noqa: SIM118
+            same = stays and mapped.get_slice(name).get_dtype() == _STORED[dtype]
+            found[name] = (mapped if same else read).get_slice(name)
+    return found or None

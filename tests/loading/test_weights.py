@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
+from mecharule_ops.loading.wiring import wiring_for
 
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "loading_figures.py"
 AROUND = 64 * 2**20
@@ -32,8 +33,9 @@ def saved(directory: Path, family: str, stored: str) -> Path:
 
 
 def as_transformers_loads(directory: Path, dtype: str) -> Subject:
-    """The slow way: the whole model in the type asked for, then widened outside the blocks."""
-    hf = AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, dtype)).eval()
+    """The slow way: the whole model in float32, then its blocks in the type asked for."""
+    hf = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
+    wiring_for(hf.config.model_type).blocks(hf).to(getattr(torch, dtype))
     return Subject(name="theirs", directory=directory, hf=hf, tokenizer=character_tokenizer())
 
 
