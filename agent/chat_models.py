@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from agent.choice import LOCAL, NONE, Choice
 from agent.model_faults import ModelFault, scrub
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading import gguf
+from mecharule_ops.loading.fetch import GGUF, gguf_file
 from mecharule_ops.plain_text import typed_path
 
 SECONDS = 120.0
@@ -52,7 +52,7 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
     from langchain_openai import ChatOpenAI
 
     if provider == LOCAL:
-        path = gguf.gguf_file() if model == gguf.NAME else typed_path(model)
+        path = gguf_file() if model == GGUF else typed_path(model)
         address, key = _served(path)
         return ChatOpenAI(
             model=path.stem, api_key=SecretStr(key), base_url=address, stream_usage=True, **patient
@@ -74,7 +74,7 @@ def _served(path: Path) -> tuple[str, str]:
     """The address and the key of llama.cpp's server over a file. Raises `UsageError`, `ModelFault`."""
     if not path.is_file():
         raise UsageError(
-            f"expected a GGUF file after {LOCAL}/, got {path}; `mecharule models fetch {gguf.NAME}` fetches one"
+            f"expected a GGUF file after {LOCAL}/, got {path}; `mecharule models fetch {GGUF}` fetches one"
         )
     try:
         import xllamacpp

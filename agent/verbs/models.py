@@ -7,8 +7,8 @@ from dataclasses import replace
 from agent.verbs.options import ModelsOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
-from mecharule_ops.loading import gguf, model_names
 from mecharule_ops.loading.fetch import fetch
+from mecharule_ops.loading.model_names import models as known
 from mecharule_ops.pages.document import Table
 from tools._tables import shown
 from tools.arguments import TableArguments
@@ -20,23 +20,11 @@ def models(given: ModelsOptions, tell: Tell) -> ToolResult:
     if given.action == "fetch":
         if given.name is None:
             raise UsageError("expected the name of a model to fetch, got none; see `mecharule models list`")
-        if given.name == gguf.NAME:
-            place = str(gguf.fetch_gguf(on_progress=tell))
-        else:
-            place = str(fetch(given.name, on_progress=tell))
+        place = str(fetch(given.name, on_progress=tell))
         told = fact(f"{given.name} lies in {place}", key=f"models.{given.name}", value=place)
         return replace(of_facts([told]), text=place)
     if given.name is not None:
         raise UsageError(f"expected `models list` or `models fetch NAME`, got list {given.name}")
-    known = [*model_names.models(), _gguf_row()]
-    rows = tuple((row.name, "yes" if row.present else "no", row.size, row.note, row.where) for row in known)
+    rows = tuple((row.name, "yes" if row.present else "no", row.size, row.note, row.where) for row in known())
     table = Table(header=("model", "here", "size", "what", "where"), rows=rows, align="lllll")
     return shown("models", table, TableArguments(limit=len(rows)), key="models")
-
-
-def _gguf_row() -> model_names.ModelRow:
-    """The file for `--llm local/NAME`: it answers questions and cannot be analysed."""
-    file = gguf.gguf_file()
-    return model_names.ModelRow(
-        name=gguf.NAME, where=str(file), present=file.is_file(), size=gguf.SIZE, note=gguf.NOTE
-    )

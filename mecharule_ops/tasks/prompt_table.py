@@ -11,7 +11,7 @@ in the folder that the command runs in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -215,6 +215,20 @@ class PromptTable(TextTask):
                 f"({found}); put the old ones back, or begin a new run"
             )
         return items
+
+
+def prompt_settings(few_shot: str | None, template: str | None) -> Iterator[tuple[str, str]]:
+    """What a command says about prompts, as `task.prefix` and `task.template`. Raises `UsageError`."""
+    if few_shot is not None:
+        try:
+            text = typed_path(few_shot).read_text(encoding="utf-8-sig")
+        except (OSError, ValueError) as error:
+            raise UsageError(f"expected a text file of few-shot lines, got {few_shot!r}: {error}") from error
+        if not text.strip():
+            raise UsageError(f"expected few-shot lines in {few_shot!r}, it is empty")
+        yield "task.prefix", text if text.endswith("\n") else text + "\n"
+    if template is not None:
+        yield "task.template", template.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _graded_by(names: Sequence[str], where: Path) -> str:

@@ -19,8 +19,7 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.beginning import begins, begins_with_any
 from mecharule_ops.tasks.column_types import freely_typed, kind_of, typed
-from mecharule_ops.tasks.prompt_files import prompt_settings
-from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
+from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable, prompt_settings
 from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_from, task_of
