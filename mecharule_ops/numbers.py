@@ -36,8 +36,11 @@ def told_apart(value: float, limit: float) -> str:
     return repr(value)
 
 
-def percent(rate: float) -> str:
-    """`44 %`, with one decimal below 10 % and two below 1 %; never 0 % or 100 % for anything else."""
+def percent(rate: float, beside: float | None = None) -> str:
+    """`44 %`, with one decimal below 10 % and two below 1 %; never 0 % or 100 % for anything else.
+
+    With as many more as show on which side of a rate `beside` it lies: `19.98 %` beside 20 %.
+    """
     if math.isnan(rate):
         return "–"
     value = 100 * rate
@@ -45,6 +48,10 @@ def percent(rate: float) -> str:
         return f"{value:.0f} %"
     digits = 0 if 10 <= value < 99.5 else 1 if value >= 1 else 2
     shown = f"{value:.{digits}f}"
+    if beside is not None and rate != beside:
+        limit = round(100 * beside, 9)
+        if float(shown) == limit or (float(shown) < limit) != (rate < beside):
+            return f"{told_apart(value, limit)} %"
     if float(shown) == 0:
         return "< 0.01 %"
     return f"{shown} %" if float(shown) != 100 else "> 99.9 %"

@@ -171,10 +171,9 @@ def controls_facts(
         return
     claims, parts = claims_words(controls), control_parts(controls, main, tau)
     yield fact(f"Beside controls: {claims}", source, unit=unit, key=f"{key}.claims", value=claims)
-    ranked = {"p": controls.effect_p, "corrected_over": controls.effect_family}
     value: dict[str, FactValue] = {
         "flips": encoded(controls.flips),
-        "random_units": {**_below(controls.basis), **ranked} if controls.basis else None,
+        "random_units": _below(controls.basis) if controls.basis else None,
         "random_units_of_layer": _below(controls.layer) if controls.layer else None,
         "standing": encoded(controls.standing),
         "selective": controls.selective.value,

@@ -151,5 +151,5 @@ def _beside(run: Run, unit: Neuron, regime: Regime) -> tuple[AgonistControls, Ce
 
 
 def _drawn(run: Run) -> int:
-    """Random units to draw: enough for a p, whatever fewer the run asked for."""
+    """Random units to draw: as many as a run does unasked, whatever fewer this one asked for."""
     return max(run.config.controls, RANDOM_UNITS)

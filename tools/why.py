@@ -65,7 +65,8 @@ BRIEF = {
     *("evidence", "flips", "certificate", "instead", "when", "breaks"),
     *("through", "claims", "rank", "selective", "least"),
 }
-"""What the short answer tells; of a head also what it reads, of a channel or neuron what it writes."""
+"""What the short answer tells; of a head also what it reads, of a channel or neuron what it writes, and of a shown unit
+the bound of what it flips of answers kept aside alone."""
 _WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
 
 
@@ -85,7 +86,7 @@ def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
     if not given.full:
         heads = asked.unit.chain is None or bool(asked.unit.chain.reads.heads)
         bounds = () if asked.unit.is_tau_agonist else ("interval", "observed")
-        brief = {*BRIEF, READS if heads else WRITES, *bounds}
+        brief = {*BRIEF, READS if heads else WRITES, *bounds} - ({"least"} if asked.unit.is_shown else set())
         shown = [one.key for one in facts if one.value == "supported"][:MOST_CLAIMS]
         facts = [one for one in facts if one.key in shown or one.key.removeprefix(f"{told.key}.") in brief]
     return of_facts(facts)
@@ -200,9 +201,10 @@ class _Told:
         yield self.of("strength", value, said)
         searched = known.search.cost.candidates
         said = (
-            f"Its strength {strength:.2f} {'reaches' if agonist.is_tau_agonist else 'is below'} τ = {findings.tau:g}; "
-            f"its interval is [{known.lower:.2f}, {agonist.ucb:.2f}]: the lower bound, over all {searched:,} units, is "
-            f"{'also' if known.counts_show_it else 'not'} at τ or above, the upper one is the search's"
+            f"Its strength {told_apart(strength, agonist.tau)} on a half of the answers "
+            f"{'reaches' if agonist.is_tau_agonist else 'is below'} τ = {agonist.tau:g}; the search bounds it from "
+            f"{told_apart(known.lower, agonist.tau)} (over all {searched:,} units) to "
+            f"{told_apart(agonist.ucb, agonist.tau)}"
         )
         yield self.of("interval", {"lower": known.lower, "upper": agonist.ucb, "searched": searched}, said)
         if known.account is not None:
@@ -265,12 +267,13 @@ class _Told:
         bounds = self.lower_bounds
         sure = f"{100 * (1 - findings.alpha):g} % confidence"
         if known.search.bounded:
+            most = max(bounds.values())
             least = (
-                f"As one of {searched_words(known.search)} it flips at least {percent(max(bounds.values()))} of one "
-                f"half of all such answers ({sure}); {percent(findings.tau)} of those tried was looked for"
+                f"As one of {searched_words(known.search)} it flips at least {percent(most, findings.tau)} of one half "
+                f"of all such answers ({sure}); {percent(findings.tau)} of those tried was looked for"
             )
             each = " and ".join(f"{percent(lower)} {_WHERE[name]}" for name, lower in bounds.items())
-            yield self.of("least", max(bounds.values()), least, SAID_SURE)
+            yield self.of("least", most, least, SAID_SURE)
             yield self.of("bounds", {**bounds}, f"Of each half it flips at least {each}", SAID_SURE)
         else:
             said = "The examples were chosen to cover what is rare, so the counts speak of these alone"

@@ -12,7 +12,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
 from tui.character_charts import bar
 from tui.found import FLIPPED, flip_text
-from tui.tree_rows import why_opened
+from tui.tree_rows import why_decided
 from tui.words import arrow, counted, look_of, noun_of, percent, slices_of
 
 BAR, LONGEST_PART = 20, 12
@@ -43,7 +43,7 @@ def card(state: RunState, view: SearchView, number: int, width: int, told: str =
     if told:
         return text.append("\n").append_text(_answer(told))
     if node.size > 1 or judged is None:
-        text.append(f"{why_opened(view, node).partition('; ')[2]}\n", "dim")
+        text.append(f"{why_decided(view, node)}\n", "dim")
     if state.seen and (state.seen.regime, state.seen.neuron) == (view.regime, node.units):
         text.append_text(flip_text(state, width))
     return text

@@ -128,7 +128,8 @@ def _branch_text(state: RunState, board: Board, place: Place, key: Key, text: Te
 
 def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, tick: int) -> Text:
     node, view = board.node(key), board.view(key.search)
-    look = look_of(node, view.thresholds, state.judged.get((view.regime, node.units)))
+    judged, tau = state.judged.get((view.regime, node.units)), view.thresholds.tau
+    look = look_of(node, view.thresholds, judged)
     text.append(f" {look.glyph} ", look.style).append(plain(node.units) or f"node {node.node}")
     if node.size > 1:
         text.append(f" ({node.size:,})", "dim")
@@ -137,10 +138,12 @@ def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, 
         return text.append(f" {spin} on {counted(node.tried, 'answer')}", "bold")
     if width >= 60:
         text.append(f" {bar(node.strength or 0.0, 10)}".rstrip())
-    text.append(f" {percent(node.strength or 0.0)}")
+    text.append(f" {percent(node.strength or 0.0, tau)}")
     text.append(f" {look.word}", look.style)
-    if node.ucb is not None and node.ucb < 1 and width >= 70:
-        text.append(f", at most {percent(node.ucb)}", "dim")
+    if judged is not None and width >= 70:
+        text.append(f", {judged.flips} of {judged.n} kept aside", "dim")
+    elif node.ucb is not None and node.ucb < 1 and width >= 70:
+        text.append(f", at most {percent(node.ucb, tau)} of a half", "dim")
     return text
 
 
@@ -158,15 +161,21 @@ def find_row(board: Board, place: Place, text: str, after: Key | None) -> Key | 
 
 
 def why_opened(view: SearchView, node: NodeView) -> str:
-    """The sentence of a node's verdict: which numbers decided it."""
+    """The sentence of a node's verdict: what it flipped and which numbers decided it."""
     if node.verdict is None:
         return f"{plain(node.units)} was asked and is not decided yet"
-    what = f"{plain(node.units)} ({counted(node.size, 'unit')}) flipped {node.flips}"
-    bound, least = f"at most {percent(node.ucb or 0.0)}", percent(view.thresholds.tau)
-    reasons = {
+    return (
+        f"{plain(node.units)} ({counted(node.size, 'unit')}) flipped {node.flips}; {why_decided(view, node)}"
+    )
+
+
+def why_decided(view: SearchView, node: NodeView) -> str:
+    """Which numbers decided a node's verdict."""
+    tau = view.thresholds.tau
+    bound, least = f"at most {percent(node.ucb or 0.0, tau)} of a half", percent(tau)
+    return {
         "split": f"{bound}, which reaches {least}: it may hold a unit that does, and was opened",
         "pruned": f"{bound}, below {least}: ruled out with all its units",
         "kept": f"{bound}, which reaches {least}: not ruled out",
         "dropped": f"{bound}, below {least}: ruled out",
-    }
-    return f"{what}; {reasons[node.verdict]}"
+    }[node.verdict or ""]

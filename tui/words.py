@@ -60,11 +60,11 @@ def look_of(node: NodeView, thresholds: Thresholds, judged: UnitJudged | None) -
 SPINNER = "⠋⠙⠴⠦"
 
 
-def percent(value: float) -> str:
-    """`44 %`, as everywhere."""
+def percent(value: float, beside: float | None = None) -> str:
+    """`44 %`, as everywhere; with as many digits as tell it from a rate `beside`."""
     from mecharule_ops.numbers import percent as said
 
-    return said(value)
+    return said(value, beside)
 
 
 def noun_of(letter: str) -> str:

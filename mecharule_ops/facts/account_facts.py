@@ -119,6 +119,8 @@ def brief_account(account: Account) -> str:
     predicted = (
         "" if scored is None or scored.held_out is None else f"first order MCC {short(scored.held_out.mcc)}; "
     )
+    if account.nothing_above:
+        predicted = "first order is arithmetic here; "
     if asked.rule is None or asked.held_out is None:
         return f"{predicted}{UNSCORED if asked.status is FamilyStatus.TOO_FEW_HELD_OUT else 'no input rule predicts'}"
     said = "input rule" if asked.prompt_only else "rule over the output"
@@ -126,28 +128,40 @@ def brief_account(account: Account) -> str:
 
 
 def prediction_sentence(account: Account, run: str) -> Fact:
-    """How well first order says which records flip, with nothing fitted, and what it is set beside."""
-    scored = account.first_order
-    what = "its answers change" if account.becomes_right is not None else "it flips"
-    notes = "".join(f"; {note}" for note in _caveats(account))
+    """How well first order says which records flip, with nothing fitted, and what it is set beside.
+
+    Where nothing lies above the unit that is arithmetic, which is said first, and no verdict is given.
+    """
+    scored, right = account.first_order, account.becomes_right
+    what = "it flips" if right is None else "its answers change"
     if scored is None or scored.held_out is None:
-        few = "Its first-order prediction could not be scored: too few held-out records of one side"
+        said = "Its first-order prediction could not be scored: too few held-out records of one side"
         if scored is not None and scored.happened is not None:
-            few += (
+            said += (
                 f" (of {scored.records:,} it names {scored.predicted:,}, and {what} on {scored.happened:,}; "
                 "`show --table rules` has the counts of each rule)"
             )
-        return fact(f"{few}{notes}", f"run:{run}", unit=account.neuron)
-    said = (
-        f"First order, with nothing fitted, says that {what} where its drop exceeds the lead (the logit difference): "
-        f"{_beside(scored, account.predictions)}"
-    )
-    if not account.nothing_above:
-        said += f"; registered beforehand to reach {PREDICTION_HOLDS:.2f}, that is {scored.verdict}"
-    right = account.becomes_right
-    if right is not None and right.held_out is not None:
-        said += f"; that the new answer is right, {_beside(right, account.beside_right)}"
-    return fact(f"{said}{notes}", f"run:{run}", unit=account.neuron)
+    else:
+        says = (
+            "Nothing in the model lies above the unit, so it is arithmetic and no prediction"
+            if account.nothing_above
+            else "First order, with nothing fitted, says"
+        )
+        said = (
+            f"{says} that {what} where its drop exceeds the lead (the logit difference): "
+            f"{_beside(scored, account.predictions)}"
+        )
+        if not account.nothing_above:
+            said += f"; registered beforehand to reach {PREDICTION_HOLDS:.2f}, that is {scored.verdict}"
+        if right is not None and right.held_out is not None:
+            said += f"; that the new answer is right, {_beside(right, account.beside_right)}"
+    error = account.drop_error
+    if error is not None and error.blind:
+        said += (
+            f"; its first-order drop is {round(error.first_order, 2) + 0.0:.2f} where the ablation moves the lead by "
+            f"{error.measured:.2f}: the gradient does not see this unit"
+        )
+    return fact(said, f"run:{run}", unit=account.neuron)
 
 
 def _beside(score: PredictionScore, others: Sequence[PredictionScore]) -> str:
@@ -164,16 +178,3 @@ def _base_rate(score: PredictionScore) -> str:
     if score.happened is None:
         return ""
     return f"it happens in {k_of_n(FlipCount(flips=score.happened, n=score.records))} of the account's held-out records"
-
-
-def _caveats(account: Account) -> tuple[str, ...]:
-    """Where a score of first order says nothing about first order."""
-    error, notes = account.drop_error, []
-    if account.nothing_above:
-        notes.append("nothing in the model lies above the unit, so this is arithmetic and no prediction")
-    if error is not None and error.blind:
-        notes.append(
-            f"its first-order drop is {round(error.first_order, 2) + 0.0:.2f} where the ablation moves the lead by "
-            f"{error.measured:.2f}: the gradient does not see this unit"
-        )
-    return tuple(notes)

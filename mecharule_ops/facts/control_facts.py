@@ -11,8 +11,7 @@ NOT_RUN = "not run"
 NOT_RANKED = "not ranked among random units"
 CONTROLS_KEY = (
     "Above random units: how many units drawn from all others of the basis flip fewer of the same held-out records, "
-    "which chose no unit; p is (1 + those that flip as many) / (1 + those drawn), after Holm over the strongest units "
-    "of the run, and is left out where too few were drawn for it to reach α. Selective: on the held-out records the "
+    "which chose no unit. Selective: on the held-out records the "
     "rates where the splitter rule fires and where it does not differ by ε or more, and by more than permutations of "
     "the split explain (p after Holm); not selective where the whole interval of the difference (Newcombe, at 1 - α) "
     "lies within ±ε; undecided where these records cannot tell. The two are independent claims."
@@ -26,27 +25,23 @@ def selective_words(controls: AgonistControls) -> str:
 
 
 def claims_words(controls: AgonistControls | None) -> str:
-    """Both claims: `flips more than 99 of 99 random units (p = .04, corrected for 4 units); not selective`."""
+    """Its rank and whether it is selective: `flips more than all 99 random units; not selective`."""
     if controls is None:
         return "no control run"
     if controls.basis is None:
         return f"{NOT_RANKED}; {selective_words(controls)}"
-    family = f", corrected for {controls.effect_family} units" if controls.effect_family > 1 else ""
-    p = "" if controls.effect_p is None else f" ({p_words(controls.effect_p)}{family})"
-    return f"flips more than {_fewer(controls.basis)} random units{p}; {selective_words(controls)}"
+    return f"flips more than {fewer_words(controls.basis)} random units; {selective_words(controls)}"
 
 
 def beside_random(controls: AgonistControls | None) -> str:
-    """`12 of 64 kept aside, more than 4 of 4 random units and 8 of 8 of its layer`: what stands beside a count."""
+    """`12 of 64 kept aside, more than 4 of 5 random units and all 8 of its layer`: what stands beside a count."""
     if controls is None or controls.basis is None or controls.flips is None:
         return "no random unit was ablated beside it"
     flips, layer = (
         controls.flips,
-        "" if controls.layer is None else f" and {_fewer(controls.layer)} of its layer",
+        "" if controls.layer is None else f" and {fewer_words(controls.layer)} of its layer",
     )
-    return (
-        f"{flips.flips:,} of {flips.n:,} kept aside, more than {_fewer(controls.basis)} random units{layer}"
-    )
+    return f"{flips.flips:,} of {flips.n:,} kept aside, more than {fewer_words(controls.basis)} random units{layer}"
 
 
 def standing_words(controls: AgonistControls) -> str:
@@ -110,5 +105,6 @@ def p_words(p: float) -> str:
     return f"p = {p:.{3 if p < 0.01 else 2}f}".replace("= 0.", "= .")
 
 
-def _fewer(share: Share) -> str:
-    return f"{share.n - share.count} of {share.n}"
+def fewer_words(share: Share) -> str:
+    """`254 of 255`, `all 99`: of random units those that flip fewer than a unit, as many as it counted among."""
+    return f"{share.n - share.count} of {share.n}" if share.count or not share.n else f"all {share.n}"

@@ -24,7 +24,9 @@ def of_these(count: FlipCount, name: str, tau: float = TAU, units: int = 0) -> s
         return f"0/0 of {name}"
     lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, units) / 2)
     doubtful = units and count.n < SLICE and count.flips and not reaches(lower, tau)
-    doubt = f"; of all such at least {percent(lower)}, as one of {plural(units, 'unit')}" if doubtful else ""
+    doubt = (
+        f"; of all such at least {percent(lower, tau)}, as one of {plural(units, 'unit')}" if doubtful else ""
+    )
     return f"{count.flips:,} of these {count.n:,} of {name} ({percent(count.flips / count.n)}{doubt})"
 
 

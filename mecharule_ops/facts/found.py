@@ -14,7 +14,7 @@ from mecharule_ops.confidence import flipless_size
 from mecharule_ops.facts.flips import stronger_slice
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import (
-    NOT_TOLD_APART,
+    NOT_SHOWN,
     evidence_words,
     rank_words,
     reached_words,
@@ -53,15 +53,15 @@ def _does(findings: Findings, outcome: SearchOutcome) -> str:
     Of the others that reached τ how many there are; where none is shown, a negative result.
     """
     noun, words, label = outcome.intervention.basis.row.noun, findings.words, bool(outcome.regime.value)
+    turns = f"turns {words.of(label)} answers {words.of(not label)}"
     many = len(findings.shown_of(outcome))
     others = len(outcome.tau_agonists) - many
     if not many:
         why = unshowable(findings, outcome) or "which chance does as well"
-        return f"No unit is shown: {reached_words(findings, outcome, others)}, {why}"
-    turns = f"turns {words.of(label)} answers {words.of(not label)}"
+        return f"No {noun} is shown that {turns}: {reached_words(findings, outcome, others)}, {why}"
     does = f"switched off alone, it {turns}" if many == 1 else f"each, switched off alone, {turns}"
     risk = " (a risk)" if is_risk(findings, outcome) else ""
-    more = f"; {reached_words(findings, outcome, others, 'more ')}, {NOT_TOLD_APART}" if others else ""
+    more = f"; {reached_words(findings, outcome, others, 'more ')}, {NOT_SHOWN}" if others else ""
     return (
         f"{many:,} of {plural(outcome.cost.candidates, noun)} {'is' if many == 1 else 'are'} shown: {does}{risk} more "
         f"often than random {noun}s do{more}"
@@ -100,9 +100,7 @@ def sure_line(findings: Findings) -> str:
     shown = _named(findings)
     if not shown:
         return ""
-    said = []
-    if shown[0].controls is not None and shown[0].controls.basis is not None:
-        said.append(f"it stands {rank_words(shown[0])} units")
+    said = [f"it stands {rank_words(shown[0])} units"]
     searched = [
         (name, outcome)
         for name, outcome in zip(search_titles(findings), findings.searches, strict=True)

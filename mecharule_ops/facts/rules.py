@@ -63,7 +63,8 @@ def family_words(rule: FamilyRule) -> str:
     why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
     if rule.status is FamilyStatus.NOT_APART and rule.chance is not None:
         why = f": {_failed_words(rule.held_out, rule.chance)}"
-    scored = "can be scored" if rule.status is FamilyStatus.TOO_FEW_HELD_OUT else "predicts"
+    found = {FamilyStatus.TOO_FEW_HELD_OUT: "can be scored", FamilyStatus.ARITHMETIC: "is sought"}
+    scored = found.get(rule.status, "predicts")
     return f"no {kind} rule {scored}{trees}{why}"
 
 

@@ -11,7 +11,7 @@ from mecharule_ops.facts.fact import FactValue, Stated
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.facts.searches import recall_sentence
 from mecharule_ops.facts.shown_units import (
-    NOT_TOLD_APART,
+    NOT_SHOWN,
     evidence_words,
     measures,
     rank_words,
@@ -20,7 +20,7 @@ from mecharule_ops.facts.shown_units import (
 )
 from mecharule_ops.facts.unit_rules import ANCHORED, learned_rules, shown_of_all, why_not_shown
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.numbers import k_of_n, percent, plural
+from mecharule_ops.numbers import k_of_n, percent, plural, told_apart
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.types import Basis, Regime, SearchStatus
@@ -119,7 +119,7 @@ def _pruned(run: Run, findings: Findings) -> Iterator[Stated]:
             f"search.pruned.{place}",
             {"size": node.size, "units": node.units, "flips": flips, "n": asked, "ucb": node.ucb},
             f"Pruned: a group of {node.size} units ({node.units}), which together flip {flips} of {asked}; upper bound "
-            f"{node.ucb or 0:.3f}, below τ = {findings.tau:g}",
+            f"{told_apart(node.ucb or 0, findings.tau)}, below τ = {findings.tau:g}",
         )
 
 
@@ -135,7 +135,7 @@ def found_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         f"{': ' if names else ''}{', '.join(names)}",
     )
     if others := len(search.tau_agonists) - len(shown):
-        why = unshowable(findings, search) or NOT_TOLD_APART
+        why = unshowable(findings, search) or NOT_SHOWN
         strong = [str(one.neuron) for one in ranked if one.is_tau_agonist and not one.is_shown]
         said = f"{reached_words(findings, search, others, 'more ' if shown else '')}, {why}"
         yield (
@@ -313,12 +313,13 @@ def controls(run: Run, findings: Findings) -> Iterator[Stated]:
     for unit in found:
         key, ran = f"unit.{unit.neuron}.{unit.search.regime.value}", unit.controls
         beside = "" if ran is None else f"; it stands {rank_words(unit)} units, {selective_words(ran)}"
-        under = "" if unit.lower >= findings.tau else f", below τ = {findings.tau:g}"
+        under = "" if unit.counts_show_it else f", below τ = {findings.tau:g}"
+        strength, lower = (told_apart(each, findings.tau) for each in (unit.estimate.strength, unit.lower))
         yield (
             f"{key}.chance",
             {"strength": unit.estimate.strength, "lower": unit.lower, "shown": unit.is_shown},
-            f"{evidence_words(findings, unit)}{beside}; its strength {unit.estimate.strength:.2f} has a lower "
-            f"bound of {unit.lower:.2f} over all {unit.search.cost.candidates:,} units{under}",
+            f"{evidence_words(findings, unit)}{beside}; its strength {strength} on a half has a lower bound of {lower} "
+            f"over all {unit.search.cost.candidates:,} units{under}",
         )
         if ran is None:
             continue

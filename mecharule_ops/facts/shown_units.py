@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from mecharule_ops.codec import encode
+from mecharule_ops.facts.control_facts import fewer_words
 from mecharule_ops.findings.evidence import Certainty, needed
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import percent, plural
+from mecharule_ops.types import Neuron, Share
 
-NOT_TOLD_APART = "not told apart from chance"
+NOT_SHOWN = "not shown"
 NOT_MEASURED = "not measured"
 SHOWN_KEY = (
     "● shown: on answers kept aside, which chose no unit, it flips more than 95 % of all units of its kind do, beyond "
@@ -30,10 +32,10 @@ def unit_status(unit: Unit) -> str:
     return NOT_MEASURED if unit.evidence is None else unit.evidence.certainty.value
 
 
-def random_rate_words(findings: Findings, search: SearchOutcome) -> str:
+def random_rate_words(findings: Findings, search: SearchOutcome, unit: Neuron) -> str:
     """`95 % of all heads flip less than 18 % of such answers (95 %, by 99 drawn at random)`; their most if too few.
 
-    Empty where none was drawn.
+    Empty where none was drawn; a unit that was drawn itself is named.
     """
     held_out = search.held_out
     if held_out is None or not held_out.random:
@@ -43,19 +45,18 @@ def random_rate_words(findings: Findings, search: SearchOutcome) -> str:
         flip = f"the random {noun} flips" if drawn == 1 else f"each of {drawn} random {noun}s flips"
         return f"{flip} {max(held_out.random):,} of {held_out.records:,} or fewer"
     sure, by = f"{100 * (1 - findings.alpha):g} %", f"by {drawn:,} drawn at random"
+    by += ", itself among them" if unit in held_out.again else ""
     return f"{sure} of all {noun}s flip less than {percent(rate)} of such answers ({sure}, {by})"
 
 
 def rank_words(unit: Unit) -> str:
-    """`above 99 of 99 random`: units that flip fewer of the same answers; of its own draw where it has one."""
-    if unit.controls is not None and unit.controls.basis is not None:
-        drawn = unit.controls.basis
-        return f"above {drawn.n - drawn.count} of {drawn.n} random"
+    """`above 254 of 255 random`, `above all 99 random`: units of the one draw that flip fewer of the same answers."""
     held_out, evidence = unit.search.held_out, unit.evidence
     if held_out is None or evidence is None:
         return NOT_MEASURED
-    fewer = sum(flips < evidence.flips.flips for flips in held_out.random)
-    return f"above {fewer} of {len(held_out.random)} random"
+    as_many = sum(flips >= evidence.flips.flips for flips in held_out.random)
+    itself = unit.neuron in held_out.again
+    return f"above {fewer_words(Share(count=as_many - itself, n=len(held_out.random) - itself))} random"
 
 
 def evidence_words(findings: Findings, unit: Unit) -> str:
@@ -70,17 +71,21 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
         return f"Whether {unit.neuron} flips more than random {_noun(search)}s was {NOT_MEASURED}: {measures(findings)}"
     flips = evidence.flips
     counts = f"flips {flips.flips:,} of {plural(flips.n, 'answer')} kept aside"
-    beside = random_rate_words(findings, search)
+    beside, found = (
+        random_rate_words(findings, search, unit.neuron),
+        plural(len(search.held_out.found), _noun(search)),
+    )
     if why := unshowable(findings, search):
         return f"{unit.neuron} {counts}; {f'{beside}; ' if beside else ''}{why}"
     if unit.is_shown:
-        found = plural(len(search.held_out.found), _noun(search))
         return (
             f"{unit.neuron} {counts}, at least {percent(evidence.lower)} "
             f"({100 * (1 - findings.alpha):g} %, as one of {found} found), and {beside}"
         )
-    how = "suggestive, not shown" if evidence.certainty is Certainty.SUGGESTIVE else NOT_TOLD_APART
-    return f"{unit.neuron} is {how}: it {counts}, and {beside}"
+    if evidence.certainty is Certainty.SUGGESTIVE:
+        luck = f"as one of {found} found it may do so by chance"
+        return f"{unit.neuron} is suggestive, not shown: it {counts}, and {beside}; {luck}"
+    return f"{unit.neuron} is open, not shown: it {counts}, and {beside}"
 
 
 def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:

@@ -3,10 +3,8 @@
 The unit was picked by its flips on the compact slices, so nothing that these say of it can test it. Both tests read
 held-out records of D_b, which selected nothing.
 
-*Rank*: a control is drawn from all other units of the basis, or of the layer, found ones included; the unit of
-replication is the unit. With s of m random units flipping at least as many of the same records,
-p = (1 + s) / (1 + m): where all units are alike every rank is as likely, whatever the records are like. m units allow
-no p below 1 / (1 + m). So Holm's correction runs over the strongest units of a run, as many as it leaves a chance.
+*Rank*: of random units drawn from all others of the basis, or of the layer, found ones included, those that flip at
+least as many of the same records. It is a count; the one test of it is `evidence`'s.
 *Standing* counts on the slices how many other units are as strong. It is a count, no test, and the audit bounds it.
 
 *Selective*: p is the share of all permutations of the split's labels over the held-out records that make the two
@@ -92,10 +90,6 @@ class AgonistControls:
     """Random units of the basis that flip at least as many of them, of those drawn."""
     layer: Share | None = None
     """The same for random units of its layer."""
-    effect_p: float | None = None
-    """p of its rank in the basis, corrected; None where no p could reach α."""
-    effect_family: int = 0
-    """Units over which it was corrected."""
     standing: Standing | None = None
     split: FlipEstimate | None = None
     """Its flips on all held-out records of D_b: where the splitter rule fires, and where it does not."""
@@ -126,11 +120,6 @@ def as_many(flips: Mapping[Neuron, int], unit: Neuron, others: Collection[Neuron
     return Share(count=sum(flips[other] >= flips[unit] for other in others), n=len(others))
 
 
-def rank_p(share: Share) -> float:
-    """(1 + s) / (1 + m): p that a unit is one like those drawn."""
-    return (1 + share.count) / (1 + share.n)
-
-
 def permutation_p(split: FlipEstimate) -> float:
     """Share of all permutations of the split's labels after which the two rates differ as much or more.
 
@@ -159,26 +148,13 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def decided(controls: Sequence[AgonistControls], *, alpha: float, epsilon: float) -> list[AgonistControls]:
-    """The controls of a run's units, strongest first, with both claims decided over all of them at once."""
-    ranked = [beside.basis for beside in controls if beside.basis is not None]
-    while ranked and len(ranked) > alpha * (1 + min(share.n for share in ranked)):
-        ranked.pop()
-    effects = iter(holm([rank_p(share) for share in ranked]))
+    """The controls of a run's units with the claim of each split decided over all of them at once."""
     splits = iter(holm([permutation_p(beside.split) for beside in controls if beside.split is not None]))
     done = []
     for beside in controls:
-        # Those without a p come last: they are the weakest.
-        effect = next(effects, None) if beside.basis is not None else None
         follows = next(splits) if beside.split is not None else None
-        done.append(
-            replace(
-                beside,
-                effect_p=effect,
-                effect_family=len(ranked),
-                selective_p=follows,
-                selective=_selective(beside.split, follows, epsilon, alpha),
-            )
-        )
+        selective = _selective(beside.split, follows, epsilon, alpha)
+        done.append(replace(beside, selective_p=follows, selective=selective))
     return done
 
 

@@ -20,7 +20,7 @@ _NAMED = 12
 _LINES = ("-", "--", ":")
 _CAPTION = (
     "The model, layer by layer: each localized unit at the share of its stronger slice that it flips. Filled circles "
-    "are shown (the first by name), open squares are not told apart from chance; the dashed line is τ. Grey steps: the "
+    "are shown (the first by name), open squares are not shown; the dashed line is τ. Grey steps: the "
     "whole layer ablated at once."
 )
 
@@ -56,7 +56,7 @@ def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, findings: 
         layer = np.array([unit.neuron.layer for unit in units])
         strength = np.array([unit.estimate.strength for unit in units])
         shown = np.array([unit.neuron in ranked for unit in units])
-        glyphs(axes, layer, strength, shown, ("shown", "not told apart from chance"))
+        glyphs(axes, layer, strength, shown, ("shown", "not shown"))
     for unit in _apart(list(ranked.values())):
         axes.annotate(
             str(unit.neuron),

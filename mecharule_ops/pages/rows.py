@@ -11,7 +11,7 @@ from itertools import product
 from operator import attrgetter
 from typing import Any
 
-from mecharule_ops.facts.control_facts import NOT_RUN, p_words
+from mecharule_ops.facts.control_facts import NOT_RUN, fewer_words
 from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.facts.shown_units import NOT_MEASURED, unit_status
@@ -26,7 +26,7 @@ from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
-from mecharule_ops.types import FlipCount, Neuron, Regime
+from mecharule_ops.types import FlipCount, Neuron, Regime, Share
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
@@ -54,9 +54,10 @@ def kept_aside(row: UnitRow) -> str:
 
 
 def _above(row: UnitRow) -> str:
-    """`99 of 99, p = .04` or `not run`."""
-    p = "" if row.effect_p is None else f", {p_words(row.effect_p)}"
-    return NOT_RUN if row.random_units is None else f"{row.random_below} of {row.random_units}{p}"
+    """`254 of 255`, `all 99` or `not run`."""
+    if row.random_below is None or row.random_units is None:
+        return NOT_RUN
+    return fewer_words(Share(count=row.random_units - row.random_below, n=row.random_units))
 
 
 def _held_out(row: RuleRow) -> str:
@@ -115,8 +116,6 @@ class UnitRow:
     random_below: int | None = column("above random units", _above, side="l")
     """Of so many `random_units` of the basis those that flip fewer held-out records; None where none was ablated."""
     random_units: int | None = column(of="controls.basis.n")
-    effect_p: float | None = column(of="controls.effect_p")
-    """p of that rank, after Holm over the run's units."""
     selective: str = column("selective", lambda row: _YES_NO.get(row.selective, row.selective))
     """`selective`, `not selective`, `undecided` or `not run`."""
 

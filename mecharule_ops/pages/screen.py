@@ -14,7 +14,7 @@ from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short
 from mecharule_ops.facts.run_evidence import limits
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import (
-    NOT_TOLD_APART,
+    NOT_SHOWN,
     marked,
     rank_words,
     reached_words,
@@ -31,7 +31,7 @@ LINES, WIDTH = 40, 100
 SEARCHES = 6
 """Searches that have a block of their own."""
 NAMED = 4
-"""Units by name of those that are not told apart from chance."""
+"""Units by name of those that are not shown."""
 ADVICE = 2
 """Suggestions at most where nothing was found."""
 _BAR = 10
@@ -65,7 +65,7 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
         return _wrapped(f"{name}: {negative(findings, outcome)} {sentence(missed_words(findings, outcome))}")
     risk = ", a risk" if is_risk(findings, outcome) else ""
     if not findings.shown_of(outcome):
-        why = unshowable(findings, outcome) or NOT_TOLD_APART
+        why = unshowable(findings, outcome) or NOT_SHOWN
         return _wrapped(f"{name}{risk}: {reached_words(findings, outcome, len(outcome.tau_agonists))}, {why}")
     return _wrapped(
         f"{name}{risk}: flips on the half of the records where the unit flips more, then on answers kept aside, which "
@@ -96,7 +96,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     if apart:
         names = ", ".join(map(str, [unit.neuron for unit in apart[:NAMED]]))
         rest = f" and {len(apart) - NAMED:,} more" if len(apart) > NAMED else ""
-        more.append(f"{NOT_TOLD_APART}: {names}{rest}")
+        more.append(f"{NOT_SHOWN}: {names}{rest}")
     weaker = len(outcome.agonists) - len(outcome.tau_agonists)
     more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker and outcome.tau_agonists else []
     if more:

@@ -14,7 +14,7 @@ from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.rules import clipped, is_told, rule_line, untold_sentence, worded
 from mecharule_ops.facts.searches import is_risk, search_names
 from mecharule_ops.facts.shown_units import (
-    NOT_TOLD_APART,
+    NOT_SHOWN,
     SHOWN_KEY,
     evidence_words,
     marked,
@@ -118,7 +118,7 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
             table,
         ]
     if others:
-        why = unshowable(findings, outcome) or f"{NOT_TOLD_APART}, in the order of their names"
+        why = unshowable(findings, outcome) or f"{NOT_SHOWN}, in the order of their names"
         reached = reached_words(findings, outcome, len(others), "more " if shown else "")
         blocks += [
             f"{name}{risk}: {reached}, {why}.",

@@ -48,13 +48,14 @@ class FamilyStatus(StrEnum):
 
     SHOWN = "the rule predicts held-out flips better than chance"
     NO_BETTER = "no rule predicts: the interval of the held-out MCC is not above 0"
-    NOT_APART = "no rule predicts: over all learned rules of the run it is not told apart from chance"
+    NOT_APART = "no rule predicts: over all learned rules of the run chance may do as well"
     NO_CLAUSE = "no clause that fires often enough agrees with the flips better than chance"
     CONSTANT = "the unit flips all of the train records or none, so there is nothing to tell apart"
     TOO_FEW = "one side of the flips has too few train records to learn a rule from"
     TOO_FEW_HELD_OUT = (
         "one side of the flips has too few held-out records for an interval, so no rule is shown"
     )
+    ARITHMETIC = "nothing in the model lies above the unit, so a rule over its drop would be arithmetic"
     NO_COLUMNS = NO_PREDICATES = "the family has no columns here"
     NO_RECORDS = "there are no records to learn a rule from"
 

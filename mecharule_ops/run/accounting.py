@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,7 +23,7 @@ from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.rules.families import Family
+from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
@@ -137,14 +138,17 @@ def kept_accounts(
 
     Its rules are corrected at the end of the run together with all others, and after that with those learned so far.
     That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
-    it does, and decided with the account.
+    it does, and decided with the account; not where nothing lies above the unit, since it is arithmetic there.
 
     Cost: units × |D_b| example-forwards; that of `FirstOrder.of`.
     """
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
     ledger = Ledger(run.store, emit)
-    hypotheses = [ledger.register(prediction_hypothesis(unit, regime)) for unit in units]
+    arithmetic = {unit for unit in units if nothing_above(unit, run.subject.n_layers)}
+    registered = {
+        unit: ledger.register(prediction_hypothesis(unit, regime)) for unit in units if unit not in arithmetic
+    }
     flips = run.flips([(unit,) for unit in units], eligible, regime)
     in_train = run.observed.train[eligible]
     seed = run.config.seed
@@ -153,29 +157,33 @@ def kept_accounts(
     first = FirstOrder.of(run, units, regime, records, train, test)
     leads = first.drops.leads
     read = clean_run_columns(leads, run.subject.decode, leads.positions)
-    for unit, registered, flipped in zip(units, hypotheses, flips, strict=True):
+    for unit, flipped in zip(units, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         inputs, answers = _vocabulary(run, eligible, flipped)
         families = {
             Family.INPUT: FamilyColumns(predicates=inputs),
             Family.CLEAN_RUN: FamilyColumns(predicates=answers, values=read),
-            Family.MECHANISM: FamilyColumns(
-                values=mechanism_columns(unit, first.drops, first.pushes, leads.positions)
-            ),
         }
+        if unit not in arithmetic:
+            effects = mechanism_columns(unit, first.drops, first.pushes, leads.positions)
+            families[Family.MECHANISM] = FamilyColumns(values=effects)
+        rules = account_rules(target, families, seed)
+        if unit in arithmetic:
+            rules = (*rules[:-1], replace(rules[-1], status=FamilyStatus.ARITHMETIC))
         learned = Account(
             neuron=unit,
             regime=regime,
             flips=int(flipped.sum()),
             records=len(flipped),
             held_out=len(test),
-            families=account_rules(target, families, seed),
-            nothing_above=nothing_above(unit, run.subject.n_layers),
+            families=rules,
+            nothing_above=unit in arithmetic,
             points=_points(first.drops, unit, flipped, test[:DRAWN]),  # The held-out places come as a draw.
         )
         account = first.scored(account_worded(learned, run.task), flipped)
-        if registered.state == HypothesisState.OPEN and account.first_order is not None:
-            ledger.decide(registered.id, partial(_prediction_outcome, account.first_order))
+        claim = registered.get(unit)
+        if claim and claim.state == HypothesisState.OPEN and account.first_order is not None:
+            ledger.decide(claim.id, partial(_prediction_outcome, account.first_order))
         if run.finished:
             account = account_beside(account, run.rule_ps(unit, regime), run.findings.alpha)
         run.keep_of_unit(keys.account(unit, regime), account)

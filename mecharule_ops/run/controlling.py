@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 from jaxtyping import Int
@@ -73,14 +73,16 @@ def judged_events(found: Localised) -> list[UnitJudged]:
 
 
 def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -> tuple[AgonistControls, ...]:
-    """The controls beside the first τ-agonists of a search; their claims are decided with those of the whole run.
+    """The controls beside the first τ-agonists of a search; whether each is selective is decided over the whole run.
 
-    A unit that is only not ruled out claims nothing that a control could support. Cost: each random unit on at most
-    `RECORDS` records, and each unit on the slices under the other baseline.
+    The random units of the basis are those of `held_out_flips`, less the unit itself. A unit that is only not ruled out
+    claims nothing that a control could support. Cost: random units of its layer on at most `RECORDS` records, and each
+    unit on the slices under the other baseline.
     """
     chosen = [agonist for agonist in found.agonists if agonist.is_tau_agonist][: run.config.controls_for]
     measured, searched = found.measured, found.candidates.total
-    ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, progress)
+    drawn = None if found.held_out is None else len(found.held_out.random)
+    ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, progress, drawn)
     return tuple(
         replace(controls, standing=Standing.of(controls.neuron, measured, searched, found.audit))
         for controls in ran
@@ -130,9 +132,10 @@ def control_records(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
 
 
 def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...], tuple[Neuron, ...]]:
-    """Random units of the basis and of the layer that stand beside a unit; none at all where `most` is 0."""
+    """The run's `most` random units of the basis, and random ones of its layer, less the unit itself; none of 0."""
     width, seed = run.subject.width(unit.basis), run.config.seed
-    every = random_units(unit.basis, range(run.subject.n_layers), width, most, but=[unit], seed=seed)
+    drawn = random_units(unit.basis, range(run.subject.n_layers), width, most, seed=seed)
+    every = tuple(each for each in drawn if each != unit)
     of_layer = OF_LAYER if most else 0
     layer = random_units(
         unit.basis, [unit.layer], width, of_layer, but=[unit], of="control of the layer", seed=seed
@@ -157,16 +160,10 @@ def second_baseline(main: Baseline) -> Baseline:
 
 
 def decided_over(searches: Sequence[SearchOutcome], alpha: float, epsilon: float) -> list[SearchOutcome]:
-    """The searches of a run with the claims of all their controls decided at once, the strongest unit first."""
-    ran = [(place, controls) for place, search in enumerate(searches) for controls in search.controls]
-    strength = [{each.neuron: each.estimate.strength for each in search.agonists} for search in searches]
-    ran.sort(key=lambda each: (-strength[each[0]][each[1].neuron], each[0], each[1].neuron))
-    done = decided([controls for _, controls in ran], alpha=alpha, epsilon=epsilon)
-    by_unit = {(place, controls.neuron): controls for (place, _), controls in zip(ran, done, strict=True)}
-    return [
-        replace(search, controls=tuple(by_unit[place, controls.neuron] for controls in search.controls))
-        for place, search in enumerate(searches)
-    ]
+    """The searches of a run with the claims of all their controls decided at once."""
+    ran = [controls for search in searches for controls in search.controls]
+    done = iter(decided(ran, alpha=alpha, epsilon=epsilon))
+    return [replace(search, controls=tuple(islice(done, len(search.controls)))) for search in searches]
 
 
 def _held_out(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:

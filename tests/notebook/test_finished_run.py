@@ -75,7 +75,6 @@ def test_units_are_those_of_the_findings(run: mr.FinishedRun, finished_run: Path
         assert row.is_tau_agonist == (row.strength >= run.findings.tau)
         assert row.lower <= row.strength
         ran = next((ran for ran in search.controls if ran.neuron == one.neuron), None)
-        assert row.effect_p == (None if ran is None else ran.effect_p)
         assert row.random_units == (None if ran is None or ran.basis is None else ran.basis.n)
         assert row.regime == "1→0"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
+from mecharule_ops.facts.shown_units import evidence_words, rank_words
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages import render_screen
@@ -70,28 +71,53 @@ def test_every_unit_has_one_line_with_its_bar_its_rank_and_its_rule() -> None:
     (line,) = [line for line in text.splitlines() if line.startswith("  ● a21.h2")]
     assert "██████····" in line
     assert "41 of 64  40 of 64, at least" in line
-    assert "above 99 of 99 random  rule MCC" in line
+    assert "above all 99 random  rule MCC" in line
 
 
 def test_what_is_not_shown_has_no_line_and_no_question() -> None:
-    """It is named once, among those that are not told apart from chance; where nothing is shown that comes first."""
+    """It is named once, among those that are not; where nothing is shown that comes first, and says its direction."""
     text = " ".join(render_screen(FINDINGS).split())
-    assert "; 1 more head reached 20 % on a half of 64 answers, not told apart from chance." in text
+    assert "; 1 more head reached 20 % on a half of 64 answers, not shown." in text
     assert text.count("a20.h6") == 1
-    assert "not told apart from chance: a20.h6" in text
+    assert "not shown: a20.h6" in text
     found = dataclasses.replace(POSITIVE.held_out, random=(64,) * 99)  # type: ignore[type-var]
-    nothing = render_screen(run_of(dataclasses.replace(POSITIVE, held_out=found)))
-    assert (
-        "Found. No unit is shown: 3 heads reached 20 % on a half of 64 answers, which chance does" in nothing
-    )
+    none = dataclasses.replace(POSITIVE, held_out=found)
+    nothing = render_screen(run_of(none, dataclasses.replace(none, regime=Regime.BASELINE_NEGATIVE)))
+    beside = "3 heads reached 20 % on a half of 64 answers, which chance does as well."
+    said = " ".join(nothing.split())
+    for turns in ("turns right answers wrong", "turns wrong answers right"):
+        assert f"No head is shown that {turns}: {beside}" in said
     assert "●" not in nothing
     assert "why does" not in nothing
 
 
 def test_a_run_that_kept_no_held_out_flips_says_what_measures_them() -> None:
     text = " ".join(render_screen(run_of(dataclasses.replace(POSITIVE, held_out=None))).split())
-    assert "No unit is shown: 3 heads reached 20 % on a half of 64 answers, nothing is shown, since" in text
+    assert (
+        "that turns right answers wrong: 3 heads reached 20 % on a half of 64 answers, nothing is shown, since"
+        in text
+    )
     assert "`mecharule run --from 0c1f --set controls=199` measures it" in text
+
+
+def test_a_unit_above_all_random_ones_that_is_not_shown_says_why() -> None:
+    """In the same breath; one that was drawn itself is named, and its rank leaves it out."""
+    first, second, third = (each.neuron for each in POSITIVE.tau_agonists)
+    held_out = HeldOut(
+        records=8,
+        found=tuple(HeldOutFlips(neuron=unit, flips=k) for unit, k in ((first, 8), (second, 3), (third, 1))),
+        random=(*(0,) * 98, 1),
+        units=270,
+        again=(third,),
+    )
+    told = run_of(dataclasses.replace(POSITIVE, held_out=held_out, controls=()))
+    said = {unit.neuron: f"{evidence_words(told, unit)}; {rank_words(unit)}" for unit in told.units()}
+    assert said[second].startswith(
+        f"{second} is suggestive, not shown: it flips 3 of 8 answers kept aside, and "
+    )
+    assert said[second].endswith("; as one of 3 heads found it may do so by chance; above all 99 random")
+    assert said[third].startswith(f"{third} is open, not shown: it flips 1 of 8 answers kept aside, and ")
+    assert said[third].endswith("(95 %, by 99 drawn at random, itself among them); above all 98 random")
 
 
 @pytest.mark.parametrize("findings", [FINDINGS, run_of(MANY), run_of(NEGATIVE)])

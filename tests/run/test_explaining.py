@@ -15,6 +15,7 @@ from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.controlling import (
     control_records,
     controls,
+    held_out_flips,
     same_layers,
     second_baseline,
     units_beside,
@@ -163,14 +164,18 @@ def test_no_units_cost_nothing(scene: Scene) -> None:
 
 def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
     """Ranked by hand from stored flips on held-out records, found units among the random ones; another baseline."""
-    run, regime = scene.run, scene.found.regime
-    ran = controls(run, scene.found, scene.journal.progress("controls"))
+    run, regime, progress = scene.run, scene.found.regime, scene.journal.progress("controls")
+    drawn = held_out_flips(run, scene.found, progress)
+    ran = controls(run, replace(scene.found, held_out=drawn), progress)
     assert [row.neuron for row in ran] == [a.neuron for a in scene.found.agonists if a.is_tau_agonist][:3]
     records, slices = control_records(run, regime), scene.found.slices
     assert not run.train[records].any()
     assert len(records) == min(64, int((~run.train[run.eligible(regime)]).sum()))
     for row in ran:
-        every, layer = units_beside(run, row.neuron, run.config.controls)
+        every, layer = units_beside(run, row.neuron, len(drawn.random))
+        itself = row.neuron in drawn.again
+        as_strong = sum(flips >= row.flips.flips for flips in drawn.random) - itself
+        assert row.basis == Share(count=as_strong, n=len(drawn.random) - itself), "of the draw that decides"
         assert row.neuron not in {*every, *layer}
         assert {unit.layer for unit in layer} == {row.neuron.layer}
         flips = run.flips([(unit,) for unit in (row.neuron, *every, *layer)], records, regime).sum(axis=1)

@@ -12,6 +12,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.pages.unit_account import account_figures
+from mecharule_ops.rules.families import Family
 from mecharule_ops.run.accounting import prediction_hypothesis
 from mecharule_ops.store.ledger import HypothesisState, Ledger
 from mecharule_ops.subsets import some_places
@@ -66,7 +67,7 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     """Its price can be asked first; then it is made once and read the second time."""
     with opened(copied_run, read_only=True) as run:
         units = [agonist.neuron for agonist in run.findings.searches[0].agonists]
-    other = next(unit for unit in units if unit != account.neuron)
+    other = next(unit for unit in units if unit.layer < account.neuron.layer)
     priced = call("explain", {"run": "last", "neuron": str(other), "parts": "drive", "estimate": True})
     assert priced.text.startswith("price: ")
     made = call("explain", {"run": "last", "neuron": str(other), "parts": "drive", "yes": True})
@@ -78,11 +79,8 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     own = [rule.chance for rule in kept.families if rule.chance is not None]
     assert own
     assert {test.rules for test in own} == {len(tested) + len(own)}, "corrected with the rules of the run"
-    (registered,) = [
-        entry
-        for entry in ledger
-        if entry.prediction == prediction_hypothesis(other, Regime.BASELINE_POSITIVE)
-    ]
+    (registered,) = ledger
+    assert registered.prediction == prediction_hypothesis(other, Regime.BASELINE_POSITIVE)
     assert registered.state != HypothesisState.OPEN
     assert registered.outcome is not None
     assert kept.first_order is not None
@@ -91,6 +89,22 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     assert registered.outcome.positives == kept.first_order.happened
     assert str(other) in call("show", {"run": "last", "table": "claims"}).text
     assert call("explain", {"run": "last", "neuron": str(other), "parts": "drive"}).text == made.text
+
+
+def test_what_is_arithmetic_is_said_and_counted_nowhere(copied_run: Path, account: Account) -> None:
+    """Of a unit with nothing above it no prediction is registered and no rule over its drop is learned or tested."""
+    mechanism = account.family(Family.MECHANISM)
+    assert account.nothing_above
+    assert (mechanism.learned, mechanism.chance, mechanism.free_form) == (None, None, None)
+    assert "no rows" in call("show", {"run": "last", "table": "claims"}).text
+    assert mechanism.status.value in call("show", {"run": "last", "table": "rules"}).text
+    told = call("explain", {"run": "last", "neuron": str(account.neuron), "parts": "drive"}).text
+    assert (
+        "\nPredicted. Nothing in the model lies above the unit, so it is arithmetic and no prediction" in told
+    )
+    assert "First order is arithmetic here; " in " ".join(
+        call("show", {"run": "last", "full": True}).text.split()
+    )
 
 
 def test_a_unit_that_the_model_does_not_have_is_refused() -> None:

@@ -14,7 +14,7 @@ from mecharule_ops.facts.account_facts import drive_facts, registered_sentence
 from mecharule_ops.facts.chain_facts import NAMED_FROM, writes_sentence
 from mecharule_ops.facts.unit_rules import learned_rules, shown_of_all, told_rule, when_told
 from mecharule_ops.mechanism.links import TokenPush
-from mecharule_ops.numbers import told_apart
+from mecharule_ops.numbers import percent, told_apart
 from mecharule_ops.rules.families import Family
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Regime
@@ -117,6 +117,8 @@ def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:
     assert told_apart(0.2, 0.2) == "0.20"
     assert told_apart(0.04, 0.2) == "0.04"
     assert told_apart(0.20004, 0.2) == "0.20004"
+    said = [percent(rate, 0.2) for rate in (0.1998, 0.2, 0.2004, 0.19, 0.304)]
+    assert said == ["19.98 %", "20 %", "20.04 %", "19 %", "30 %"]
 
 
 @pytest.mark.parametrize("unit", ["m9.0", "a77.h0", "n0.99999"])

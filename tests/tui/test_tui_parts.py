@@ -207,16 +207,16 @@ def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
         "192 channels, 1→0",
         "layer 0 · 7 tested · 1 reach 20 %",
         "▾ m0.0 … m0.63 (64) █████████ 91 % opened",
-        "▾ m0.0 … m0.31 (32) ███████▊ 78 % opened, at most 90 %",
-        "● m0.17 ████▍ 44 % shown, at most 56 %",
-        "◦ m0.18 █▎ 12 % not ruled out, at most 24 %",
+        "▾ m0.0 … m0.31 (32) ███████▊ 78 % opened, at most 90 % of a half",
+        "● m0.17 ████▍ 44 % shown, 30 of 64 kept aside",
+        "◦ m0.18 █▎ 12 % not ruled out, at most 24 % of a half",
     ]
     assert "17 units ruled out, 1 group among them" in told
     green = [line.plain for line in told.values() if any("green" in str(span.style) for span in line.spans)]
     assert len(green) == 1
     assert "m0.17" in green[0]
     unjudged = lines(replace(state, judged={}))
-    assert "○ m0.17 ████▍ 44 % reaches τ, at most 56 %" in unjudged
+    assert "○ m0.17 ████▍ 44 % reaches τ, at most 56 % of a half" in unjudged
     assert not any("green" in str(span.style) for line in unjudged.values() for span in line.spans)
 
 
@@ -232,8 +232,12 @@ def test_search_goes_round_and_reasons_name_their_numbers() -> None:
     assert find_row(board, PLACE, "m7", None) is None
     view = state.searches["cha:1:m0"]
     assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, view.nodes[2])
-    assert "at most 15 %, below 20 %: ruled out with all its units" in why_opened(view, view.nodes[2])
+    assert "at most 15 % of a half, below 20 %: ruled out with all its units" in why_opened(
+        view, view.nodes[2]
+    )
     assert "which reaches 20 %: not ruled out" in why_opened(view, view.nodes[4])
+    close = replace(view.nodes[2], ucb=0.1998)
+    assert "at most 19.98 % of a half, below 20 %: ruled out" in why_opened(view, close)
 
 
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:
