@@ -3,8 +3,7 @@
 Fields may be str, int, float, bool, `X | None`, a union of those scalars or of dataclasses, an enum (by its value),
 what is `Printed` (as it prints), `tuple[X, ...]`, `Mapping[str, X]` or another dataclass. A field typed `float` is
 written as a finite number or as "nan", "inf", "-inf", so the text is JSON for every reader; -0.0 is written as
-0.0, so equal values have equal text. A field marked `ADDED` is left out while it holds its default, so that a
-text written before the field existed has the same hash today.
+0.0, so equal values have equal text.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from mecharule_ops.errors import UsageError
 
 T = TypeVar("T")
 _Convert = Callable[[Any], Any]
-ADDED: Mapping[str, bool] = {"added": True}
-"""Metadata of a field that a later version added to a dataclass whose text is hashed."""
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _ACCEPTED: dict[type, tuple[type, ...]] = {str: (str,), bool: (bool,), int: (int,), float: (float, int)}
 
@@ -61,12 +58,7 @@ def parse_json(text: str | bytes, pairs: Callable[[list[tuple[str, Any]]], Any] 
 def encode(value: Any) -> dict[str, Any]:
     """The JSON object of a dataclass. Raises `UsageError` naming a field of a wrong type."""
     cls: Any = type(value)
-    added = _added(cls)
-    return {
-        name: _at(cls, name, write, getattr(value, name))
-        for name, write, _, _ in _plan(cls)
-        if name not in added or getattr(value, name) != added[name]
-    }
+    return {name: _at(cls, name, write, getattr(value, name)) for name, write, _, _ in _plan(cls)}
 
 
 def decode(cls: type[T], data: object) -> T:
@@ -107,12 +99,6 @@ def _plan(cls: Any) -> tuple[tuple[str, _Convert, _Convert, bool], ...]:
         )
         for field in fields(cls)
     )
-
-
-@cache
-def _added(cls: Any) -> Mapping[str, Any]:
-    """The defaults of the fields that a later version added."""
-    return {field.name: field.default for field in fields(cls) if field.metadata == ADDED}
 
 
 @cache

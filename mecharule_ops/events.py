@@ -279,19 +279,6 @@ class RuleAnchored(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerCovered(Event):
-    """Union coverage of a layer's localized units (Cov_∪; paper, §5), as far as it is counted."""
-
-    regime: int
-    layer: str
-    """With the letter of its basis, such as `m4`."""
-    flipped: int
-    """Records that at least one of the units flips, each ablated alone."""
-    n: int
-    """Records of D_b counted so far."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateWritten(Event):
     """A claim was frozen with the rows behind it, so that `verify` can recompute it."""
 

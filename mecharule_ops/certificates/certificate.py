@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from mecharule_ops.codec import ADDED, canonical_json, decode, encode, parse_json
+from mecharule_ops.codec import canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 
 KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs", "repair")
@@ -73,7 +73,7 @@ class ExampleRow:
     """The unit ablated in this row, or several joined by `+`; None for all units of the certificate together."""
     before: Completion
     after: Completion
-    held: str | None = field(default=None, metadata=ADDED)
+    held: str | None = None
     """What is held at its clean values meanwhile, as a hold prints: `a21.h2+m3.7`, `m20`, `above`."""
 
     @property
@@ -93,7 +93,7 @@ class SliceTotal:
     lower: float
     upper: float
     """One-sided Clopper–Pearson bounds of the flip rate, each at α/2."""
-    held: str | None = field(default=None, metadata=ADDED)
+    held: str | None = None
     """As in the rows."""
 
 
@@ -135,8 +135,8 @@ class Certificate:
     versions: Mapping[str, str]
     """Package versions that computed the rows."""
     rule: CertifiedRule | None = None
-    device: str = field(default="cpu", metadata=ADDED)
-    """`cpu`, `cuda` or `mps`; certificates of before it was named were all made on a processor."""
+    device: str = "cpu"
+    """`cpu`, `cuda` or `mps`."""
 
     @property
     def numbers(self) -> str:

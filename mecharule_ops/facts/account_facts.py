@@ -136,7 +136,7 @@ def prediction_sentence(account: Account, run: str) -> Fact:
     what = "it flips" if right is None else "its answers change"
     if scored is None or scored.held_out is None:
         said = "Its first-order prediction could not be scored: too few held-out records of one side"
-        if scored is not None and scored.happened is not None:
+        if scored is not None:
             said += (
                 f" (of {scored.records:,} it names {scored.predicted:,}, and {what} on {scored.happened:,}; "
                 "`show --table rules` has the counts of each rule)"

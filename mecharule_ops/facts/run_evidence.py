@@ -470,12 +470,11 @@ def limits(findings: Findings) -> Iterator[Stated]:
         "held-out records by all permutations of the split, corrected over the units (Holm); that a unit is not "
         "selective is said by Newcombe's interval, which holds its level nearly",
     )
-    outside = ", both outside the slices" if all(one.union_outside for one in findings.searches) else ""
     yield (
         "limits.unions",
         None,
         "The records that any one of many units flips grow with the number of units by chance alone: compare those of "
-        f"as many units drawn from the same layers{outside}",
+        "as many units drawn from the same layers, both outside the slices",
     )
     if findings.clusters:
         yield (

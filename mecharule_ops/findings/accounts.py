@@ -54,8 +54,8 @@ class PredictionScore:
     """Against what happened; None where one side has too few records for an interval."""
     records: int
     """Held-out records scored."""
-    happened: int | None = None
-    """Those of them on which it did change: over `records` the base rate. None in runs that did not keep it."""
+    happened: int
+    """Those of them on which it did change: over `records` the base rate."""
     threshold: float | None = None
     """What train fitted, in logits; None where nothing is fitted. An infinite one always says the same."""
 

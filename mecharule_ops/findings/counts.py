@@ -6,10 +6,9 @@ Counts stay counts; a share is computed where it is read.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mecharule_ops.cha.audit import AuditResult, StratumResult
-from mecharule_ops.codec import ADDED
 from mecharule_ops.numbers import plural
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Share, Verdict
@@ -147,13 +146,13 @@ class SearchAudit:
     missed_at_most: int
     """Upper bound on the τ-agonists among the units that the audit does not count as found."""
     confidence: float
-    exact: bool = field(default=False, metadata=ADDED)
+    exact: bool = False
     """Whether every drawn unit was tested on all examples; else a part of them ruled out the quiet ones."""
-    reopened: int = field(default=0, metadata=ADDED)
+    reopened: int = 0
     """Units tested alone because the search had pruned them with a τ-agonist that was met."""
-    found_in_all: int = field(default=0, metadata=ADDED)
+    found_in_all: int = 0
     """τ-agonists that search and audit found; 0 in runs that did not keep it."""
-    recall: float = field(default=0.0, metadata=ADDED)
+    recall: float = 0.0
     """What share of all these are at least, rounded down to whole percents, one decimal below 1 %."""
 
     @property

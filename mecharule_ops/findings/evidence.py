@@ -27,14 +27,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 import scipy
 
-from mecharule_ops.codec import ADDED
 from mecharule_ops.confidence import lower_bound
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.types import FlipCount, Neuron
@@ -77,9 +76,9 @@ class HeldOut:
     found: tuple[HeldOutFlips, ...]
     random: tuple[int, ...]
     """Flips of each random unit, drawn from all of the basis."""
-    units: int = field(default=MANY, metadata=ADDED)
+    units: int = MANY
     """Units of the basis."""
-    again: tuple[Neuron, ...] = field(default=(), metadata=ADDED)
+    again: tuple[Neuron, ...] = ()
     """Random units that are found ones too."""
 
     def rate_of_random(self, alpha: float) -> float | None:

@@ -7,10 +7,9 @@ person reads can be printed with its k/n. `counts` and `controls` hold the piece
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
-from mecharule_ops.codec import ADDED
 from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
@@ -86,8 +85,6 @@ class SearchOutcome:
     """D_b records outside the slices flipped by at least one localized unit; None when not run."""
     drawn_union: Share | None = None
     """The same for as many units drawn from all of the same layers, found ones too."""
-    union_outside: bool = field(default=False, metadata=ADDED)
-    """False in runs that counted both unions on all of D_b, the slices that chose the units with them."""
     layer_union: tuple[LayerCoverage, ...] = ()
     """Of each layer, on all of D_b."""
     tree: tuple[TreeNode, ...] = ()
@@ -102,14 +99,14 @@ class SearchOutcome:
     """Its units stand under numbers, because the run does not tell their names."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when brute force ran or nothing was pruned."""
-    associated_of: int = field(default=0, metadata=ADDED)
+    associated_of: int = 0
     """Train records of D⁺ from which the slice was taken; 0 where a run did not keep it."""
-    unrelated_of: int = field(default=0, metadata=ADDED)
-    at_random: bool = field(default=False, metadata=ADDED)
+    unrelated_of: int = 0
+    at_random: bool = False
     """Whether both slices were drawn uniformly, so that their bounds hold for D⁺ and D⁻ of the train split."""
-    split_note: str = field(default="", metadata=ADDED)
+    split_note: str = ""
     """Why the splitter is not the rule of highest MCC; empty where it is."""
-    held_out: HeldOut | None = field(default=None, metadata=ADDED)
+    held_out: HeldOut | None = None
     """Flips of its τ-agonists and of random units on records that chose none; None where that was not measured."""
 
     @property
@@ -219,17 +216,6 @@ class PredicateCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredQuestion:
-    """One question put to the run and its answer."""
-
-    question: str
-    answer: str
-    certificates: tuple[str, ...]
-    verification: str
-    """What re-running the certificates gave, in a sentence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedChoice:
     """A setting where the paper's text leaves a choice, and what this run does."""
 
@@ -243,7 +229,6 @@ class StageCost:
 
     stage: str
     seconds: float
-    example_forwards: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +257,6 @@ class Findings:
     searches: tuple[SearchOutcome, ...]
     chains: tuple[Chain, ...] = ()
     """How the flips of the strongest units come about."""
-    answers: tuple[AnsweredQuestion, ...] = ()
     choices: tuple[NamedChoice, ...] = ()
     stages: tuple[StageCost, ...] = ()
     words: OutcomeWords = RIGHT_OR_WRONG
@@ -281,9 +265,9 @@ class Findings:
     """What the task must say in every report: where its items and labels come from."""
     close_completions: CloseCompletions | None = None
     """None in runs that did not measure it."""
-    numbers: Numbers | None = field(default=None, metadata=ADDED)
+    numbers: Numbers | None = None
     """None for float32 on the processor."""
-    clusters: str = field(default="", metadata=ADDED)
+    clusters: str = ""
     """The column whose values name items that are alike, such as a construction; empty for none."""
     mcc_floor: float = THRESHOLD
     """HQ-T and HQ-F need at least this MCC."""

@@ -25,7 +25,7 @@ def line_of(state: RunState) -> str:
     parts = [
         f"run {state.header.run}" if state.header else "",
         _stage(state),
-        f"{state.counts.tested:,} groups or units ablated" if state.searches else "",
+        f"{state.tested:,} groups or units ablated" if state.searches else "",
         f"{found:,} localized" if found else "",
     ]
     return " · ".join(part for part in parts if part)

@@ -132,11 +132,9 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
 
 def _unions(findings: Findings) -> str:
     """What both unions are, and on which records they are counted."""
-    outside = all(search.union_outside for search in findings.searches)
-    where = "outside the slices, whose records chose the localized units" if outside else "on all records"
     return (
         "Union flips: records that any localized unit flips; drawn union: that any of as many units drawn from the "
-        f"same layers flips. Both are counted {where}."
+        "same layers flips. Both are counted outside the slices, whose records chose the localized units."
     )
 
 

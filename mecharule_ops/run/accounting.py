@@ -208,7 +208,7 @@ def _prediction_outcome(score: PredictionScore, prediction: object) -> TestOutco
     return TestOutcome(
         value=None if found is None else found.mcc,
         n=score.records,
-        positives=score.happened or 0,
+        positives=score.happened,
         state=score.verdict,
         low=None if found is None else found.low,
         high=None if found is None else found.high,

@@ -50,7 +50,6 @@ from mecharule_ops.run.unit_flips import (
     anchor_rules,
     coverage,
     share_of_union,
-    tell_layers,
     tell_rule,
 )
 from mecharule_ops.slices import CompactSlices
@@ -226,7 +225,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         stage.summary = f"{len(found.shown)} of {plural(len(found.evidence), 'τ-agonist')} shown"
     neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
     with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime)), "records") as stage:
-        flips = coverage(run, found, neurons, stage.progress, tell_layers(run, journal, found))
+        flips = coverage(run, found, neurons, stage.progress)
         anchored = anchor_rules(run, journal, found, flips)
         learned = sum(rule.rule is not None for rule in anchored)
         stage.summary = f"a rule was learned for {learned} of {len(anchored)} units"

@@ -59,7 +59,6 @@ def search_outcome(run: Run, found: Localised) -> SearchOutcome:
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         whole_layers=found.whole_layers,
-        union_outside=True,
         tree=tuple(TreeNode.of(node) for tree in found.trees for node in tree.nodes),
         dominance=dominance(found.trees),
         exhaustive=ExhaustiveRun(units=truth, cost=_cost(found.exhaustive, found)) if truth else None,

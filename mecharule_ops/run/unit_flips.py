@@ -1,9 +1,8 @@
 """Stage 4 of a run: flips of chosen units on all of D_b, each ablated alone, and the rules anchored to them.
 
 One basis and one regime at a time. Everything here is chosen by strength on the compact slices, which lie in
-the train split; the held-out records score rules, and decide at the end of the run which are shown. The union
-coverage of each layer (Cov_∪ of the paper, §5: the share of one regime's records that at least one of the units
-flips) is told while flips come in.
+the train split; the held-out records score rules, and decide at the end of the run which are shown. Of each layer the
+union coverage is counted (Cov_∪ of the paper, §5: the share of one regime's records that at least one unit flips).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.group_questions import Group
-from mecharule_ops.events import LayerCovered, RuleAnchored
+from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings.counts import LayerCoverage
 from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.worded import anchored_worded
@@ -60,9 +59,8 @@ def coverage(
     found: Localised,
     neurons: Sequence[Neuron],
     progress: Callable[[int, int], None],
-    seen: Callable[[UnitFlips], None] = lambda chunk: None,
 ) -> UnitFlips:
-    """Ablate each unit alone on all of D_b; `seen` is told every chunk of records.
+    """Ablate each unit alone on all of D_b.
 
     Cost: units × |D_b| example-forwards, less what is stored.
     """
@@ -76,31 +74,9 @@ def coverage(
     for columns in (some for part in parts for some in np.split(part, range(size, len(part), size))):
         chunk = eligible[columns]
         flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
-        seen(UnitFlips(neurons=tuple(neurons), eligible=chunk, flips=flips[:, columns]))
         done += len(columns)
         progress(done, len(eligible))
     return UnitFlips(neurons=tuple(neurons), eligible=eligible, flips=flips)
-
-
-def tell_layers(run: Run, journal: Journal, found: Localised) -> Callable[[UnitFlips], None]:
-    """What `coverage` shall tell its chunks to: the layers' union coverage so far; the full count is kept."""
-    total, records = len(run.eligible(found.regime)), 0
-    flipped: dict[int, int] = {}
-
-    def seen(chunk: UnitFlips) -> None:
-        nonlocal records
-        records += len(chunk.eligible)
-        for each in chunk.by_layer():
-            flipped[each.layer] = flipped.get(each.layer, 0) + each.flipped.count
-            covered = LayerCovered(
-                regime=found.regime.value,
-                layer=f"{found.basis.letter}{each.layer}",
-                flipped=flipped[each.layer],
-                n=records,
-            )
-            (journal.emit if records == total else journal.show)(covered)
-
-    return seen
 
 
 def share_of_union(flips: UnitFlips, but: Sequence[int] = ()) -> Share | None:

@@ -100,7 +100,7 @@ class Board:
         """Read what a snapshot holds that the last one did not; one from before begins anew."""
         for name, view in self._views.items():
             now = state.searches.get(name)
-            if now is None or len(now.nodes) < len(view.nodes) or now.counts.tested < view.counts.tested:
+            if now is None or len(now.nodes) < len(view.nodes) or now.tested < view.tested:
                 self._begin()
                 break
         for name, view in state.searches.items():

@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING
 
 from mecharule_ops.events import (
     AgonistFound,
-    CertificateWritten,
     CostChanged,
     Event,
     FlipsSeen,
     HypothesisDecided,
     HypothesisRegistered,
     LayerAblated,
-    LayerCovered,
     NodeAsked,
     NodeTested,
     PredictionsDropped,
     Price,
-    RuleAnchored,
     RunFinished,
     RunStarted,
     SearchFinished,
@@ -36,7 +33,7 @@ from mecharule_ops.events import (
     UnitJudged,
 )
 from mecharule_ops.state.search_id import SearchId
-from mecharule_ops.state.search_view import Counts, SearchView
+from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -82,18 +79,12 @@ class RunState:
     """By (search, neuron)."""
     judged: Mapping[tuple[int, str], UnitJudged] = field(default_factory=dict)
     """By (regime, neuron): τ-agonists that were ablated on held-out records."""
-    rules: Mapping[tuple[int, str], RuleAnchored] = field(default_factory=dict)
-    """By (regime, neuron); the latest rule of each."""
     latest: tuple[str, int] | None = None
     """Search and node asked or decided last."""
     seen: FlipsSeen | None = None
     """The τ-agonist found last, with what some answers became without it."""
     whole: Mapping[tuple[int, str], float] = field(default_factory=dict)
     """By (regime, layer): the share that flips without the whole layer."""
-    coverage: Mapping[tuple[int, str], LayerCovered] = field(default_factory=dict)
-    """By (regime, layer); the latest count of each."""
-    certificates: Mapping[str, CertificateWritten] = field(default_factory=dict)
-    """By certificate id."""
     hypotheses: Mapping[str, HypothesisView] = field(default_factory=dict)
     """By id, in order of registration."""
     price: Price | None = None
@@ -135,16 +126,10 @@ class RunState:
                 return replace(self, agonists={**self.agonists, (event.search, event.neuron): event})
             case UnitJudged():
                 return replace(self, judged={**self.judged, (event.regime, event.neuron): event})
-            case RuleAnchored():
-                return replace(self, rules={**self.rules, (event.regime, event.neuron): event})
             case FlipsSeen():
                 return replace(self, seen=event)
             case LayerAblated():
                 return replace(self, whole={**self.whole, (event.regime, event.layer): event.strength})
-            case LayerCovered():
-                return replace(self, coverage={**self.coverage, (event.regime, event.layer): event})
-            case CertificateWritten():
-                return replace(self, certificates={**self.certificates, event.certificate: event})
             case HypothesisRegistered() | HypothesisDecided():
                 return self._with_hypothesis(event)
             case Price():
@@ -159,9 +144,9 @@ class RunState:
         return self.header.thresholds if self.header else Thresholds()
 
     @property
-    def counts(self) -> Counts:
-        """Counts over all searches."""
-        return sum((view.counts for view in self.searches.values()), Counts())
+    def tested(self) -> int:
+        """Groups and units tested in all searches."""
+        return sum(view.tested for view in self.searches.values())
 
     def _started(self, search: str) -> SearchView:
         assert search in self.searches, f"{search} was never started"

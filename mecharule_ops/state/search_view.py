@@ -91,35 +91,13 @@ class NodeView:
     @property
     def strength(self) -> float | None:
         """Ê, the larger of the two flip rates; None before the test (paper, definition 3.1)."""
-        rates = [k / n for k, n in self._slices if n]
-        return max(rates, default=0.0) if self.verdict else None
-
-    @property
-    def signed_selectivity(self) -> float | None:
-        """δ̂₊ − δ̂₋; None before the test or when a slice is empty."""
-        if not (self.verdict and self.associated_n and self.unrelated_n):
-            return None
-        return self.associated_flips / self.associated_n - self.unrelated_flips / self.unrelated_n
+        counts = (self.associated_flips, self.associated_n), (self.unrelated_flips, self.unrelated_n)
+        return max((k / n for k, n in counts if n), default=0.0) if self.verdict else None
 
     @property
     def flips(self) -> str:
         """`28/64 of D+ and 3/64 of D-`."""
         return f"{self.associated_flips}/{self.associated_n} of D+ and {self.unrelated_flips}/{self.unrelated_n} of D-"
-
-    @property
-    def _slices(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        return (self.associated_flips, self.associated_n), (self.unrelated_flips, self.unrelated_n)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """Groups and units tested, and those of them that were split."""
-
-    tested: int = 0
-    split: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(tested=self.tested + other.tested, split=self.split + other.split)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +112,8 @@ class SearchView:
     thresholds: Thresholds = field(default_factory=Thresholds)
     nodes: IntMap[NodeView] = field(default_factory=IntMap)
     last_root: int | None = None
-    counts: Counts = Counts()
+    tested: int = 0
+    """Groups and units."""
     result: SearchFinished | None = None
     """None while the search runs."""
     dropped: PredictionsDropped | None = None
@@ -160,9 +139,7 @@ class SearchView:
         linked = self if again else self._with_link(event)
         previous = before.previous_sibling if again else self._siblings_end(event.parent)
         after = replace(_with_test(before, event), previous_sibling=previous)
-        splits = (after.verdict == "split") - (before.verdict == "split")
-        counts = self.counts + Counts(tested=int(not again), split=splits)
-        return replace(linked, nodes=linked.nodes.set(event.node, after), counts=counts)
+        return replace(linked, nodes=linked.nodes.set(event.node, after), tested=self.tested + (not again))
 
     def settled(self, channel: int) -> NodeView | None:
         """The node that settled a unit: its own test if it had one, else the smallest decided group with it.

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from mecharule_ops.codec import ADDED, canonical_json, decode, encode
+from mecharule_ops.codec import canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.store.keys import HYPOTHESES
@@ -137,12 +137,12 @@ class TestOutcome:
     """Records of the test on which the subject flips the outcome."""
     state: str = ""
     """What a test decides by itself, an exact one of few records too; empty where the value decides."""
-    counts: tuple[int, ...] = field(default=(), metadata=ADDED)
+    counts: tuple[int, ...] = ()
     """Flips and records of each side that was compared; empty where none were kept."""
-    low: float | None = field(default=None, metadata=ADDED)
-    high: float | None = field(default=None, metadata=ADDED)
+    low: float | None = None
+    high: float | None = None
     """The interval of the value, at the level of that time."""
-    p: float | None = field(default=None, metadata=ADDED)
+    p: float | None = None
     """Corrected as the test says."""
 
 

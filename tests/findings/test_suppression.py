@@ -16,7 +16,7 @@ from mecharule_ops.pages import render_html, render_markdown, render_text
 from mecharule_ops.types import Basis, Neuron, Regime
 
 HIDE = Suppression(b"a key")
-BOTH = replace(FINDINGS, answers=(), searches=(NEGATIVE, replace(POSITIVE, regime=Regime.BASELINE_NEGATIVE)))
+BOTH = replace(FINDINGS, searches=(NEGATIVE, replace(POSITIVE, regime=Regime.BASELINE_NEGATIVE)))
 """A search of 1→0 without a unit, and one of 0→1 with several."""
 
 

@@ -30,7 +30,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("why-not", {"run": "RUN", "neuron": OTHER}),
     ("flip", {**OF_UNIT, "prompt": "120 - 7 =", "edits": 1}),
     ("pairs", {**OF_UNIT, "where": "a > 60", "n": 4, "yes": True}),
-    ("verify", {"run": "RUN", "what": "c9f2f1f22a28", "estimate": True}),
+    ("verify", {"run": "RUN", "what": "23cd7cd5e24c", "estimate": True}),
     ("ablate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "yes": True}),
     *(
         ("show", {"run": "RUN", "table": table})
@@ -65,7 +65,7 @@ SOURCE = re.compile(r"\[((?:c|run|h):[^\]]+)\]")
 LIVE = frozenset({"flip", "ablate", "pairs"})
 """Tools that run the model: of what they print only counts are the same on every processor."""
 
-STORED = frozenset({"run:b00d", "c:c9f2f1f22a28", "c:42323179f404", "c:0a4f7172fa9b", "c:e93a15d65bc7"})
+STORED = frozenset({"run:b00d", "c:23cd7cd5e24c", "c:6b67087c6005", "c:6381dad90ad6", "c:e93a15d65bc7"})
 """What the stored run offers as sources."""
 
 Stated = dict[str, list[str]]

@@ -257,4 +257,3 @@ def test_both_unions_leave_out_the_records_that_chose_the_units(finished_run: Pa
     assert search.union == Share(count=int(flipped.sum()), n=len(outside))
     assert search.drawn_union is not None
     assert search.drawn_union.n == len(outside) == len(eligible) - search.associated_n - search.unrelated_n
-    assert search.union_outside

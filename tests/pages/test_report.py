@@ -557,15 +557,6 @@ def test_a_tree_without_one_of_the_verdicts_is_drawn() -> None:
         assert "tree-0" in drawn
 
 
-def test_a_report_says_on_which_records_the_unions_are_counted() -> None:
-    """Earlier runs counted the slices with them, whose records chose the localized units."""
-    assert "Both are counted on all records." in flat(render_text(FINDINGS))
-    searches = tuple(dataclasses.replace(search, union_outside=True) for search in FINDINGS.searches)
-    now = flat(render_text(dataclasses.replace(FINDINGS, searches=searches)))
-    assert "Both are counted outside the slices, whose records chose the localized units." in now
-    assert "drawn from the same layers, both outside the slices." in now
-
-
 def test_records_of_one_cluster_are_a_limit_of_p_and_interval() -> None:
     said = "speak of further records with the same values of construction, not of other ones."
     assert said in flat(render_text(dataclasses.replace(FINDINGS, clusters="construction")))

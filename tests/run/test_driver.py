@@ -117,7 +117,7 @@ def test_events_reproduce_the_trees(tmp_path: Path) -> None:
                 node.estimate.associated.n,
             )
             assert (seen.ucb, seen.verdict) == (node.ucb, node.verdict.value)
-        assert view.counts.tested == len(tree.nodes)
+        assert view.tested == len(tree.nodes)
         assert view.result == SearchFinished(
             search=one.id,
             status=SearchStatus.COMPLETE.value,

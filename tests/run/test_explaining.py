@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.events import Event, LayerCovered
+from mecharule_ops.events import Event
 from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.controlling import (
     control_records,
@@ -24,7 +24,7 @@ from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise, rank_candidates
 from mecharule_ops.run.planning import SearchPlan
-from mecharule_ops.run.unit_flips import UnitFlips, anchor_rules, coverage, share_of_union, tell_layers
+from mecharule_ops.run.unit_flips import UnitFlips, anchor_rules, coverage, share_of_union
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 
@@ -126,32 +126,6 @@ def test_union_coverage_by_layer_and_in_all() -> None:
     none = UnitFlips(neurons=(), eligible=np.arange(4), flips=np.zeros((0, 4), bool))
     assert share_of_union(none) is None
     assert none.by_layer() == ()
-
-
-def test_layers_are_told_chunk_by_chunk_and_only_the_full_count_is_kept(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each chunk adds its records to every layer's union; the last one equals the union over all, and is on file."""
-    monkeypatch.setattr("mecharule_ops.run.unit_flips.CHUNK", 50)
-    shown, before = len(scene.told), _covered(event for _, _, event in scene.run.store.events())
-    tell = tell_layers(scene.run, scene.journal, scene.found)
-    flips = coverage(scene.run, scene.found, scene.flips.neurons, scene.journal.progress("rules"), tell)
-    told = _covered(scene.told[shown:])
-    layers = {f"m{row.layer}": row.flipped for row in flips.by_layer()}
-    assert {event.layer: (event.flipped, event.n) for event in told} == {
-        name: (share.count, share.n) for name, share in layers.items()
-    }
-    for name, share in layers.items():
-        counts = [event.n for event in told if event.layer == name]
-        rest = share.n - len(scene.found.examples)
-        assert counts == [*range(50, rest, 50), *range(rest, share.n, 50), share.n]
-    scene.journal.flush()
-    kept = _covered(event for _, _, event in scene.run.store.events())[len(before) :]
-    assert kept == told[-len(layers) :]
-
-
-def _covered(events: Iterable[Event]) -> list[LayerCovered]:
-    return [event for event in events if isinstance(event, LayerCovered)]
 
 
 def test_no_units_cost_nothing(scene: Scene) -> None:

@@ -12,15 +12,12 @@ from events_told import run_started
 from mecharule_ops import events
 from mecharule_ops.events import (
     AgonistFound,
-    CertificateWritten,
     CostChanged,
     Event,
-    LayerCovered,
     NodeAsked,
     NodeTested,
     Notice,
     Price,
-    RuleAnchored,
     RunFinished,
     SearchFinished,
     SearchStarted,
@@ -99,21 +96,8 @@ def _stream(seed: int, length: int) -> list[Event]:
             known[search] = [*known[search], node]
         elif kind == 6:
             told.append(_agonist(search, f"m4.{number}", step / 1000))
-        elif kind == 7:
-            told.append(
-                RuleAnchored(
-                    regime=number % 2,
-                    neuron=f"m4.{number}",
-                    rule=f"a > {step}",
-                    held_out_mcc=None,
-                    full_mcc=0.5,
-                    prompt_only=True,
-                )
-            )
-        elif kind == 8:
+        elif kind < 9:
             told.append(Notice(text=str(step)))
-            told.append(CertificateWritten(certificate=f"c{number}", claim=str(step)))
-            told.append(LayerCovered(regime=number % 2, layer=f"m{number}", flipped=step, n=2 * step))
         else:
             told.append(_other(number, step, search))
     return told
@@ -135,9 +119,6 @@ class _Naive:
     def __init__(self) -> None:
         self.searches: dict[str, dict[str, Any]] = {}
         self.agonists: dict[tuple[str, str], Event] = {}
-        self.rules: dict[tuple[int, str], Event] = {}
-        self.certificates: dict[str, Event] = {}
-        self.coverage: dict[tuple[int, str], Event] = {}
         self.stages: dict[str, Event] = {}
         self.last: dict[type, Event] = {}
 
@@ -160,18 +141,8 @@ class _Naive:
                 self.searches[event.search]["end"] = event
             case AgonistFound():
                 self.agonists[event.search, event.neuron] = event
-            case RuleAnchored():
-                self.rules[event.regime, event.neuron] = event
-            case CertificateWritten():
-                self.certificates[event.certificate] = event
-            case LayerCovered():
-                self.coverage[event.regime, event.layer] = event
             case StageFinished():
                 self.stages[event.stage] = event
-
-    def tally(self, *verdicts: str) -> list[NodeTested]:
-        found = [test for search in self.searches.values() for test in search["tests"].values()]
-        return [test for test in found if test.verdict in verdicts]
 
 
 def _assert_same(state: RunState, naive: _Naive) -> None:
@@ -193,14 +164,9 @@ def _assert_same(state: RunState, naive: _Naive) -> None:
                 n for n, place in search["places"].items() if place == parent
             ]
     assert dict(state.agonists) == naive.agonists
-    assert dict(state.rules) == naive.rules
-    assert dict(state.certificates) == naive.certificates
-    assert dict(state.coverage) == naive.coverage
     assert dict(state.stages) == naive.stages
     assert state.cost == naive.last.get(CostChanged)
-    counts = state.counts
-    assert counts.tested == len(naive.tally(*_VERDICTS))
-    assert counts.split == len(naive.tally("split"))
+    assert state.tested == sum(len(search["tests"]) for search in naive.searches.values())
 
 
 def _fold(stream: list[Event]) -> RunState:
@@ -269,14 +235,12 @@ def test_a_small_search_by_hand() -> None:
         ]
     )
     view = state.searches["s"]
-    assert (state.counts.tested, state.counts.split) == (4, 1)
+    assert state.tested == 4
     assert view.children() == (0, 1)
     assert view.children(1) == (2, 4)
     assert view.nodes[3].verdict is None
     assert view.nodes[3].strength is None
-    assert view.nodes[3].signed_selectivity is None
     assert view.nodes[1].strength == 0.5
-    assert view.nodes[1].signed_selectivity == 0.5 - 1 / 32
     assert state.status == "running"
     ended = state.apply(RunFinished(run="0c1f", status="complete"))
     assert (ended.status, ended.finished) == ("complete", True)
@@ -299,7 +263,6 @@ def test_the_strength_shown_is_the_one_of_the_search() -> None:
     node = _fold([_started("s"), test]).searches["s"].nodes[0]
     estimate = FlipEstimate(associated=FlipCount(flips=28, n=64), unrelated=FlipCount(flips=1, n=32))
     assert node.strength == estimate.strength
-    assert node.signed_selectivity == estimate.signed_selectivity
 
 
 def test_a_resumed_search_replaces_what_it_told_before() -> None:

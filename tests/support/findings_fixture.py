@@ -19,7 +19,6 @@ from mecharule_ops.findings.counts import (
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import (
-    AnsweredQuestion,
     Findings,
     PredicateCounts,
     SearchOutcome,
@@ -240,14 +239,6 @@ FINDINGS = Findings(
     proposer="offline",
     predicates=PredicateCounts(proposed=120, refused=14, kept=61),
     searches=(POSITIVE, NEGATIVE),
-    answers=(
-        AnsweredQuestion(
-            question="Why does a20.h8 flip?",
-            answer="Ablating it breaks 50/64 of D+.",
-            certificates=("c7f3a",),
-            verification="Re-run: match.",
-        ),
-    ),
     choices=choices_for("arithmetic"),
-    stages=(StageCost(stage="search", seconds=312.5, example_forwards=128_512),),
+    stages=(StageCost(stage="search", seconds=312.5),),
 )
