@@ -177,11 +177,7 @@ def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact,
     """Those of the parts that are asked about; where the first is not stored of the unit, what measures it."""
     row = read.row
     told = {
-        part: [
-            one
-            for one in facts
-            if (part == one.part or f".{part}." in f"{one.key}.") and one.sentence[0] != "`"
-        ]
+        part: [one for one in facts if (part == one.part or f".{part}." in f"{one.key}.") and not one.offers]
         for part in row.parts
     }
     found = [one for part in row.parts for one in told[part]]

@@ -1,14 +1,12 @@
-"""The figures of a text: a small grammar of what a sentence, a fact or a question states in numbers.
+"""The figures of a text: what a sentence, a fact or a question states in numbers, and what its words say of them.
 
-    figure    = count | interval | percentage | example | number      12 of 64, [.29, .66], 22 %, 105 + 70 = 175, .49
-    count     = value [two words] ("of" | "/" | "out of" | "von" | "sur" | "de" …) value
-    value     = digits, with separators of thousands and a decimal point or comma, or a word up to twenty
-    sign      = before it "at least", "below", …; after it "or more", "or fewer"
-    measure   = the name before it: MCC, AUC, p, τ, α, strength, rank …
-    part      = the words beside it that say train or held-out
+    count      12 of 64, 58/64, 12 réponses sur 64      percentage  22 %, 22 Prozent
+    interval   [.29, .66], between .29 and .66          number      .49, 1,840, twelve channels
+    example    105 + 70 = 175 → 176, '8'                strange     40k: a digit that is none of these
 
-Words are those of `figures.toml`, in four languages; digits need none. A word holding a digit that is nothing of this
-(`40k`) is `strange`, so no digit goes unread.
+A figure has a side (`at least`, `below`), a measure (the name before it: MCC, p, τ …), a part of the records (train,
+held-out), and whom it is of (a unit, random units, how many units), as the words of its clause say. These words are
+those of `figures.toml`.
 """
 
 from __future__ import annotations
@@ -16,9 +14,10 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +29,30 @@ class Figure:
     """A figure as it is written, with what the words beside it say of it."""
 
     kind: str
-    """`count`, `interval`, `percentage`, `example`, `number` or `strange`."""
     text: str
     begin: int
     end: int
     values: tuple[frozenset[float], ...] = ()
     """One set a number in it: its readings, since `1.234` is 1234 in German."""
     decimals: int = 0
-    sign: str = ""
-    """`>=`, `>`, `<=` or `<` where that is said of it."""
+    side: str = ""
+    """`>` or `<`: the figure lies there, or is the bound itself."""
     denied: bool = False
     measure: str = ""
-    parts: frozenset[str] = frozenset()
-    """`train`, `held-out`, as its words say."""
-    is_total: bool = False
-    """Whether it stands where a total does: `on 64 answers`."""
-    is_aside: bool = False
-    """Whether it opens a bracket."""
+    part: str = ""
+    """`train` or `held_out`."""
+    of: str = ""
+    """`random`, `units` or `confidence`; empty where it is of a unit or of records."""
     units: frozenset[str] = frozenset()
-    """In a fact, whom it is about: any of these, or all of them where it is `joint`; nobody where none."""
+    """It is said of any of these; of nobody where none is named."""
     joint: bool = False
+    """It is said of all of them together."""
+    is_total: bool = False
+    """It stands where a total does: `all 64`."""
+
+    def at_most(self, other: Figure) -> bool:
+        """Whether it may be a count of another."""
+        return min(self.values[0]) <= max(other.values[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,246 +61,201 @@ class Read:
 
     text: str
     figures: tuple[Figure, ...]
-    units: tuple[tuple[int, str], ...]
-    """Each unit with its place."""
-    breaks: tuple[int, ...]
-    """Where another clause begins."""
+    units: frozenset[str]
 
 
-_TOLD: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _any(words: Iterable[str]) -> str:
     return f"(?:{'|'.join(words)})"
 
 
-_W: Mapping[str, str] = {name: _any(words) for name, words in _TOLD.items() if isinstance(words, list)}
+def _rule(pattern: str) -> re.Pattern[str]:
+    """A pattern with the words of a list in the place of its name: `{of}`."""
+    return re.compile(re.sub(r"{([a-z]+)}", lambda name: _any(_WORDS[name[1]]), pattern), re.I | re.S)
 
 
-def _signs(table: str, rule: str) -> list[tuple[str, re.Pattern[str]]]:
-    """The rules of a table of signs, each in the place of `{}`."""
-    return [
-        (sign, re.compile(rule.replace("{}", _any(words)), re.IGNORECASE))
-        for sign, words in _TOLD[table].items()
-    ]
+def _named(table: str, pattern: str) -> re.Pattern[str]:
+    """A pattern that finds any of the lists of a table, as a group of the list's name."""
+    groups = "|".join(f"(?P<{name}>{_any(words)})" for name, words in _WORDS[table].items())
+    return _rule(pattern.replace("{}", f"(?:{groups})"))
 
 
-_NUMBERS = {
-    word: float(value)
-    for line in _TOLD["numbers"]
-    for value, words in enumerate(line.split())
-    for word in words.split(":")
+_NUMBERS = {word: float(value) for value, word in enumerate(_WORDS["numbers"])}
+_NUMBERS |= {
+    f"{tens}{more}": 10.0 * place + value
+    for place, tens in enumerate(_WORDS["tens"], start=2)
+    for value, more in enumerate(["", *(f"-{ones}" for ones in _WORDS["numbers"][1:10])])
 }
-_TENS = {word: 10.0 * place for place, word in enumerate(_TOLD["tens"].split(), start=2)}
-_ONES = _TOLD["numbers"][0].split()[1:10]
-_NUMBERS |= _TENS | {
-    f"{tens}-{unit}": value + _NUMBERS[unit] for tens, value in _TENS.items() for unit in _ONES
+_DIGITS = r"(?:\d{1,3}(?:[,.']\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e-?\d+)?"
+_ATOM = rf"[-+]?{_DIGITS}"
+_TOKEN = re.compile(
+    rf"(?P<example>(?<![\w.]){_ATOM}(?:(?:\s+[-+×*÷]\s+|[+×*÷]){_ATOM}(?:\s*=(?:\s*{_ATOM})?)?(?:\s*→\s*{_ATOM})?"
+    rf"|\s*→\s*{_ATOM})(?!\w)|['\"`]\s*\d+\s*['\"`])"
+    rf"|(?P<number>(?<![\w.,])(?:(?<![)\]%])(?<!\d )[-+])?{_DIGITS}(?:st|nd|rd|th|er|e|º|ª)?(?!\w)(?![.,]\d))"
+    rf"|(?P<word>(?<!\w){_any(sorted(_NUMBERS, key=len, reverse=True))}(?!\w))"
+    r"|(?P<strange>\w*\d\w*(?:[-.]\w*\d\w*)*)",
+    re.IGNORECASE,
+)
+_BREAK = _rule(
+    rf"\s·\s|;|\s[–—]\s|(?<=[.!?])\s|(?<!\w){{breaks}}(?!\w)|(?<!\w){{against}}(?!\w)(?=[^;]*{UNIT.pattern})"
+)
+_FIRST = _rule(r"(?:^|[.:,(])\s*{first}(?: {article}| same){0,2}\s+$")
+_OF = _rule(r"\s*/\s*|(?:\s+(?!{of}\s|instead|au\s|en\s)[^\W\d]+){0,2}\s+{of}\s+(?:[^\W\d]+\s+){0,2}")
+_TO = _rule(r"\s*[,;]\s*|\s*%?\s+(?:and|und|et|y)\s+")
+_UP_TO = _rule(r"\s*%?\s+(?:to|bis|à|a|–)\s+")
+_OPENS = _rule(r"(?:[\[(]|between\s|zwischen\s|entre\s)$")
+_PERCENT = _rule(r"\s*{percent}")
+_COUNTED = _rule(r"\s+(?:[a-z-]+\s+)?{counted}")
+_THESE = re.compile(r"\b(?:of the|these)\s+$", re.IGNORECASE)
+_BEFORE = _named("before", r"(?<!\w){}(?:\s*(?:=|:|\b{beside}\b))*\s*[\[(]?$")
+_AFTER = _named("after", r"^\s*{}")
+BOUND = _named("bound", "{}")
+"""Names the lower or the upper end of an interval."""
+_DENIED = _rule(r"(?<!\w){denied}(?:\s+{article})*\s+$")
+_MEASURE = _named("measures", r"^.*(?<!\w){}(?!\w)\W*(?:\w+\W+){0,4}$")
+_JOINED = _rule(r"[\s,()\[\]=–]*(?:and|to|und|bis|et|y)?[\s,()\[\]=]*")
+_PART = _named("parts", "{}")
+_ASIDE = re.compile(r",|\((?![^)]*\))")
+OF = {"random": _rule(r"\b{random}"), "units": _rule(r"\b{units}")}
+"""Words that speak of the units which a unit is compared with, and of units that are counted."""
+_OF_WHOM = {
+    "confidence": _rule(r"^,? {confidence}"),
+    "units": _rule(r"^(?:\s+[^\W\d]+){0,2}?\s+{units}"),
+    "random": _rule(r"^(?:\s+[^\W\d]+){0,3}?\s+(?:random|others)\b"),
 }
-_WORD = rf"(?<!\w){_any(sorted(_NUMBERS, key=len, reverse=True))}(?!\w)"
-_THOUSANDS = r"\d{1,3}(?:[,.']\d{3})+"
-_DIGITS = (
-    r"(?<![\w.,])(?:(?<![\w)\]%])(?<!\d )[-+])?"
-    rf"(?:{_THOUSANDS}(?:[.,]\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e-?\d+)?(?!\w)(?![.,]\d)"
-)
-_WHOLE = rf"(?:(?<![\w.,])(?:{_THOUSANDS}|\d+)(?!\w)(?![.,]\d)|{_WORD})"
-_ATOM = r"[-−+]?\d+(?:[.,]\d+)?"
-_RULES = {
-    "example": rf"(?<![\w.]){_ATOM}(?:(?:\s+[-−+×*÷]\s+|[+×*÷])(?=[-−+]?\d){_ATOM}(?:\s*=\s*(?:{_ATOM})?)?"
-    rf"(?:\s*(?:→|->|⇒)\s*{_ATOM})?|\s*(?:→|->|⇒)\s*{_ATOM})(?!\w)|['‘‚\"“„«`]\s*\d+\s*['’‘\"”“»`]",
-    "interval": rf"[\[(](?P<low>{_DIGITS})\s*[,;]\s*(?P<high>{_DIGITS})[\])]"
-    rf"|(?:between|zwischen|entre)\s+(?P<low2>{_DIGITS})\s*%?\s+(?:and|und|et|y)\s+(?P<high2>{_DIGITS})(?:\s*%)?"
-    rf"|(?P<low3>{_DIGITS})\s*%?\s*(?:to|bis|à|a|–)\s*(?P<high3>{_DIGITS})(?:\s*%|(?<=[.,]\d)|(?<=[.,]\d\d))",
-    "count": rf"(?P<first>(?!(?:one|ein\w*|une?|una)\s+(?!{_W['of']}\s)){_WHOLE})"
-    rf"(?:\s*/\s*|(?:\s+(?!{_W['of']}\s|instead|au\s|en\s)[^\W\d_]+){{0,2}}\s+{_W['of']}\s+(?:{_W['which']}\s+){{0,2}}"
-    rf"(?:[a-z-]+\s+)?)(?P<second>{_WHOLE})(?!\s*%)",
-    "percentage": rf"(?P<share>{_DIGITS}|{_WORD})\s*{_W['percent']}",
-    "number": rf"(?P<word>{_WORD})(?=\s+(?:[a-z-]+\s+)?{_W['counted']})|(?P<plain>{_DIGITS})"
-    r"|(?P<ordinal>\d+)(?:st|nd|rd|th|er|ère|e|º|ª)(?!\w)",
-    "strange": r"\w*\d\w*(?:[-.]\w*\d\w*)*",
-}
-_GRAMMAR = re.compile("|".join(f"(?P<{name}>{rule})" for name, rule in _RULES.items()), re.IGNORECASE)
-SCORES = ("MCC", "AUC", "p", "rank", "selectivity")
-"""Measures that are no share of anything, so never a percentage."""
-_MEASURES = list(_TOLD["measures"])
-_MEASURE = re.compile(
-    "|".join(
-        rf"(?P<m{place}>(?<!\w){_any(_TOLD['measures'][name])}(?!\w))" for place, name in enumerate(_MEASURES)
-    )
-)
-_NEAR = re.compile(r"^\W*(?:\w+\W+){0,4}$")
-_JOINT = re.compile(r"^[\s,()\[\]=–]*(?:and|to|und|bis|et|y)?[\s,()\[\]=]*$")
-CONTROL = re.compile(rf"\b{_W['control']}\w*", re.IGNORECASE)
-"""Words that speak of the units which a unit is compared with."""
-UNITS = re.compile(rf"\b{_W['units']}\w*", re.IGNORECASE)
-BOUNDS = _signs("bound", "{}")
-_CONFIDENCE = re.compile(rf"^,? {_W['confidence']}", re.IGNORECASE)
-_OF_CONTROL = re.compile(r"^(?:\s+[^\W\d]+){0,3}?\s+(?:random|others)\b")
-_CONTROL_IS = re.compile(r"\brandom \w+(?: \w+)?\s+$")
-_OF_UNITS = re.compile(rf"^(?:\s+[a-z]+)?\s+{UNITS.pattern}", re.IGNORECASE)
-_BESIDE = rf"(?<!\w){{}}(?:\s*(?:=|:|\b{_W['beside']}\b|τ|α|MCC|AUC|tau|alpha|strength))*\s*[\[(]?$"
-_BEFORE, _BEFORE_RATE = _signs("before", _BESIDE), _signs("before_rate", _BESIDE)
-_AFTER = _signs("after", r"^\s*{}")
-_BOUND = _signs("bound", r"{}(?!\W+(?:reach|erreich|atte|alcan))(?:[^\w.;]+[^\W\d]+){0,4}?[^\w.;]+$")
-_DENIED = re.compile(rf"(?<!\w){_W['denied']}(?:\s+{_W['article']})*\s+$", re.IGNORECASE)
-_OF_THEM = re.compile(r"\b(?:of the|of these|des|der|de los|de las)\s+$", re.IGNORECASE)
-_TOTAL = re.compile(rf"(?:\b{_W['total']}\s+|/\s*)$", re.IGNORECASE)
-_FIRST = re.compile(rf"(?:^|[.;:,(]\s*){_W['first']}(?: {_W['article']}){{0,2}}\s+$", re.IGNORECASE)
-_PART = re.compile(
-    "|".join(f"(?P<{name[:4]}>{_any(words)})" for name, words in _TOLD["parts"].items()), re.IGNORECASE
-)
-_AGAINST = re.compile(rf"\b{_W['against']}", re.IGNORECASE)
-_BREAK = re.compile(rf"\s·\s|;|\s[–—]\s|(?<=[.!?])\s|(?<!\w){_W['breaks']}(?!\w)", re.IGNORECASE)
-_ENDS = re.compile(r";|[.!?]\s")
-_SCOPE = re.compile(r"[()]|;|\s·\s|(?<=\w[.!?])\s")
+_TOGETHER = re.compile(r"\b(?:together|both)\b(?:\s+[a-z]+){0,4}\s+$", re.IGNORECASE)
+_TOTAL = _rule(r"\b(?:{of}|{article}|all|on)\s+$")
 
 
 def plain(text: str) -> str:
-    """A text with signs that look like others made these: full-width digits, fractions, minus signs."""
-    text = re.sub(r"(?<=\d)[\u2009\u202f\u00a0](?=\d{3}(?!\d))", "'", text)
-    return unicodedata.normalize("NFKC", text).replace("⁄", "/").replace("−", "-").replace("’", "'")
+    """A text with signs that look like others made these: full-width digits, minus signs, arrows, quotes."""
+    text = unicodedata.normalize("NFKC", re.sub(r"(?<=\d)[\u2009\u202f\u00a0](?=\d{3}(?!\d))", "'", text))
+    text = re.sub(r"->|⇒", "→", text.replace("⁄", "/").replace("−", "-"))
+    return re.sub(r"[’‘‚“”„«»]", "'", text)
 
 
 @lru_cache(4096)
-def read(text: str) -> Read:
-    """Every figure and unit of a text, in order; a number after `Of 64 answers …` is a count of these too."""
+def read(text: str, forward: bool = True) -> Read:
+    """Every figure of a text, in order, each said of the units named before it in its clause, else of those after it;
+    where a clause begins with a figure and it is not read `forward`, of those after it."""
     text = plain(text)
-    units = tuple((match.start(), match[0].lower()) for match in UNIT.finditer(text))
+    units = [(match.start(), match[0].lower()) for match in UNIT.finditer(text)]
     bare = UNIT.sub(lambda match: " " * len(match[0]), text)
-    breaks = [match.start() for match in _BREAK.finditer(bare)]
-    for match in _AGAINST.finditer(bare):
-        end = next((place for place in breaks if place > match.start()), len(bare))
-        if any(match.start() < place < end for place, _ in units):
-            breaks = sorted([*breaks, match.start()])
+    ends = [0, *(match.end() for match in _BREAK.finditer(text)), len(bare)]
     figures: list[Figure] = []
-    total: Figure | None = None
-    for match in _GRAMMAR.finditer(bare):
-        last = figures[-1] if figures else None
-        if (one := _figure(match, bare, last)) is None:
+    for begin, end in pairwise(ends):
+        here = _owned(
+            _described(bare[begin:end]),
+            [(place - begin, unit) for place, unit in units if begin <= place < end],
+            forward,
+        )
+        figures += [replace(one, begin=one.begin + begin, end=one.end + begin) for one in here]
+    return Read(text=text, figures=tuple(figures), units=frozenset(unit for _, unit in units))
+
+
+def _found(clause: str) -> Iterator[Figure]:
+    """The figures of a clause: its numbers, two of them joined where the words between say so."""
+    tokens = list(_TOKEN.finditer(clause))
+    while tokens:
+        one = tokens.pop(0)
+        kind, end, written = str(one.lastgroup), one.end(), [one[0]]
+        after = tokens[0] if tokens and tokens[0].lastgroup in ("number", "word") else None
+        between = clause[end : after.start()] if after else ""
+        if kind == "example":
+            written = re.findall(_ATOM.replace("[-+]", r"(?<!\d)[-+]"), one[0])
+        elif kind == "word" and re.match(r"one(?! of | in )", clause[one.start() : end + 4], re.IGNORECASE):
             continue
-        if total is not None and last is not None and _ENDS.search(bare, last.end, one.begin):
-            total = None
-        figures.append(one)
-        if one.kind != "number" or one.decimals:
-            continue
-        if _FIRST.search(bare[max(0, one.begin - 24) : one.begin]):
-            total = one
-        elif total is not None and not one.is_total and min(one.values[0]) <= max(total.values[0]):
-            text_of = f"{one.text} of {total.text}"
-            figures.append(replace(one, kind="count", values=(*one.values, *total.values), text=text_of))
-    return Read(text=text, figures=tuple(figures), units=units, breaks=tuple(breaks))
-
-
-def _figure(match: re.Match[str], text: str, last: Figure | None) -> Figure | None:
-    """What a match of the grammar is, with the words beside it; None of `one unit` and `one of the two`."""
-    kind = str(match.lastgroup)
-    written = [found for name, found in match.groupdict().items() if found and name not in _RULES]
-    if kind == "example":
-        written = re.findall(r"(?<!\d)[-+]?\d+(?:[.,]\d+)?", match[0])
-    figure = Figure(
-        kind=kind,
-        text=match[0].strip(),
-        begin=match.start(),
-        end=match.end(),
-        values=tuple(map(_readings, written)),
-        decimals=max((len(d[1]) for one in written if (d := re.search(r"[.,](\d+)(?:e|$)", one))), default=0),
-    )
-    is_word = kind == "number" and figure.text.isalpha()
-    if is_word and (figure.values[0] == {1.0} or _OF_THEM.search(text[: figure.begin])):
-        return None
-    if kind == "count" and max(map(min, figure.values)) <= 3 and not re.search(r"\d| in ", figure.text):
-        return None
-    if kind == "strange":
-        return figure
-    begin = last.end if last else 0
-    left, right = text[max(begin, figure.begin - 80) : figure.begin], text[figure.end :]
-    is_rate = kind in ("percentage", "interval") or figure.decimals
-    signs = [] if figure.text.isalpha() else [*_BEFORE, *(_BEFORE_RATE if is_rate else ()), *_BOUND]
-    sign = next((sign for sign, rule in _AFTER if rule.search(right)), "")
-    sign = sign or next((sign for sign, rule in signs if rule.search(left)), "")
-    return replace(
-        figure,
-        sign=sign,
-        denied=not sign and bool(_DENIED.search(left)),
-        measure=_measure(figure, left, right)
-        or (last.measure if last and _JOINT.match(text[begin : figure.begin]) else ""),
-        is_total=bool(_TOTAL.search(left)),
-        is_aside=left.endswith("("),
-    )
-
-
-def _measure(figure: Figure, left: str, right: str) -> str:
-    """What a figure is of, by the words about it; empty where they do not say."""
-    if figure.kind == "percentage" and _CONFIDENCE.match(right):
-        return "confidence"
-    if _OF_CONTROL.match(right[:40]) or _CONTROL_IS.search(left):
-        return "control"
-    if figure.kind in ("count", "number") and _OF_UNITS.match(right[:30]):
-        return "units"
-    named = [match for match in _MEASURE.finditer(left) if _NEAR.match(left[match.end() :])]
-    after = _MEASURE.search(right[:20]) if figure.decimals else None
-    if not named and after and re.fullmatch(r"(?:\s+\w+){0,2}\s+", right[: after.start()]):
-        named = [after]
-    return _MEASURES[int(str(named[-1].lastgroup)[1:])] if named else ""
+        elif kind in ("number", "word"):
+            kind = "number"
+            is_rate = re.search(r"[.,]\d|%", clause[one.start() : end + 2])
+            opens = _OPENS.search(clause[: one.start()])
+            if after and _OF.fullmatch(between) and not _PERCENT.match(clause, after.end()):
+                kind = "count"
+            elif after and ((opens and _TO.fullmatch(between)) or (is_rate and _UP_TO.fullmatch(between))):
+                kind = "interval"
+            elif percent := _PERCENT.match(clause, end):
+                kind, end = "percentage", percent.end()
+            elif one.lastgroup == "word" and (
+                _THESE.search(clause[: one.start()]) or not _COUNTED.match(clause, end)
+            ):
+                continue
+            if kind in ("count", "interval") and after:
+                written, end = [one[0], after[0]], after.end()
+                del tokens[0]
+        values = () if kind == "strange" else tuple(map(_readings, written))
+        decimals = max(
+            (len(d[1]) for each in written if (d := re.search(r"[.,](\d+)(?:e|$)", each))), default=0
+        )
+        yield Figure(
+            kind=kind,
+            text=clause[one.start() : end],
+            begin=one.start(),
+            end=end,
+            values=values,
+            decimals=decimals,
+        )
 
 
 def _readings(written: str) -> frozenset[float]:
     """The numbers that a written one may be."""
     if (value := _NUMBERS.get(written.lower())) is not None:
         return frozenset([value])
-    spaced = re.sub(r"[\s']", "", written)
+    spaced = re.sub(r"[^\d.,+e-]|(?<=\d)e(?!-?\d)", "", written)
     texts = {spaced.replace(",", ".")}
     if re.fullmatch(r"[-+]?[1-9]\d{0,2}(?:[.,]\d{3})+(?:[.,]\d+)?", spaced):
         texts = {spaced.replace(",", ""), spaced.replace(".", "").replace(",", ".")}
     return frozenset(float(one) for one in texts if one.count(".") <= 1)
 
 
-def told(found: Read) -> tuple[Figure, ...]:
-    """The figures of a sentence, with the part that its words give them.
-
-    A word such as `held-out` speaks of the figure nearest to it in its clause and of those that follow, until the next.
-    """
-
-    def clause(place: int) -> int:
-        return sum(each <= place for each in found.breaks)
-
-    def apart(match: re.Match[str], one: Figure) -> int:
-        between = found.text[match.end() : one.begin] or found.text[one.end : match.start()]
-        return len(between) + (100 if re.search(r"[()]", between) else 0)
-
-    parts: dict[int, str] = {}
-    for match in _PART.finditer(found.text):
-        here = clause(match.start())
-        near = [
-            (apart(match, one), nth) for nth, one in enumerate(found.figures) if clause(one.begin) == here
-        ]
-        parts |= {min(near)[1]: _part(match)} if near else {}
-    said: list[Figure] = []
-    for nth, one in enumerate(found.figures):
-        named = frozenset([parts[nth]] if nth in parts else [])
-        goes_on = nth and not named and clause(one.begin) == clause(said[-1].begin)
-        said.append(replace(one, parts=said[-1].parts if goes_on else named))
-    return tuple(said)
-
-
-def stated(found: Read) -> tuple[Figure, ...]:
-    """The figures of a fact, each with every part that is named in its brackets, else in the clause about them."""
-    # Each character's chain of scopes, innermost last: brackets open one, semicolons and full stops begin it anew.
-    chains: list[tuple[int, ...]] = []
-    chain: tuple[int, ...] = (0,)
-    for made, match in enumerate(_SCOPE.finditer(found.text), start=1):
-        chains += [chain] * (match.start() - len(chains))
-        kept = chain if match[0] == "(" else chain[:-1]
-        chain = (kept or (made,)) if match[0] == ")" else (*kept, made)
-    chains += [chain] * (len(found.text) - len(chains))
-    named: dict[int, frozenset[str]] = {}
-    for match in _PART.finditer(found.text):
-        scope = chains[match.start()][-1]
-        named[scope] = named.get(scope, frozenset()) | {_part(match)}
-    return tuple(
-        replace(one, parts=next((named[s] for s in reversed(chains[one.begin]) if s in named), frozenset()))
-        for one in found.figures
-    )
+def _described(clause: str) -> Iterator[Figure]:
+    """The figures of a clause with what the words beside each say of it."""
+    end, measure, part, total, claimed = 0, "", "", None, 0
+    for one, after in zip_longest(found := list(_found(clause)), found[1:]):
+        left, right = clause[end : one.begin], clause[one.end :]
+        is_word = one.text.isalpha()
+        side = None if is_word else _AFTER.search(right) or _BEFORE.search(left)
+        joined = measure if _JOINED.fullmatch(left) else ""
+        measure = _group(_MEASURE.search(left)) or joined
+        of = next((of for of, rule in _OF_WHOM.items() if rule.search(right)), "")
+        near = _PART.search(_ASIDE.split(clause[one.end : after.begin if after else None])[0])
+        said = near or _PART.search(clause[claimed : one.begin]) or (None if after else _PART.search(right))
+        part = _group(said) or part
+        end = one.end
+        claimed = end + near.end() if near else end
+        is_total = bool(_TOTAL.search(left))
+        if one.kind == "number" and _FIRST.search(left):
+            total = one
+        elif one.kind == "number" and total and not (is_total or one.decimals) and one.at_most(total):
+            text = f"{one.text} of {total.text}"
+            one = replace(one, kind="count", values=(*one.values, *total.values), text=text)
+        yield replace(
+            one,
+            side={"below": "<", "above": ">"}.get(_group(side), ""),
+            denied=not side and bool(_DENIED.search(left)),
+            measure=measure,
+            part="" if is_word else part,
+            of=of,
+            is_total=is_total,
+            joint=bool(_TOGETHER.search(left)),
+        )
 
 
-def _part(match: re.Match[str]) -> str:
-    return "held-out" if match.lastgroup == "held" else "train"
+def _group(match: re.Match[str] | None) -> str:
+    return str(match.lastgroup) if match else ""
+
+
+def _owned(figures: Iterable[Figure], units: Sequence[tuple[int, str]], forward: bool) -> Iterator[Figure]:
+    """Figures with the units that they are said of; as many figures as units follow their order."""
+    items: list[tuple[int, Figure | str]] = [*((one.begin, one) for one in figures), *units]
+    items.sort(key=lambda each: each[0])
+    runs = [[each for _, each in run] for _, run in groupby(items, key=lambda each: isinstance(each[1], str))]
+    before, after = (-1, 1) if forward or (units and isinstance(runs[0][0], str)) else (1, -1)
+    for nth, run in enumerate(runs):
+        beside = [runs[nth + step] for step in (before, after) if 0 <= nth + step < len(runs)]
+        named = [each for each in beside[0] if isinstance(each, str)] if beside else []
+        for place, one in enumerate(run):
+            if isinstance(one, Figure):
+                of = named[place : place + 1] if len(named) == len(run) > 1 else named
+                yield replace(one, units=frozenset(of))

@@ -231,7 +231,7 @@ def sheet(run: Run, findings: Findings) -> str:
         for one in findings.searches
     )
     head = [
-        screen(findings).partition("\n\nAsk")[0].strip(),
+        screen(findings, ends=False),
         f"Searched: {searched}. τ {findings.tau:g}, α {findings.alpha:g}, seed {findings.seed}, "
         f"proposer {findings.proposer}, {len(run.records):,} records.",
         "Columns for conditions: " + "; ".join(_columns(run)),

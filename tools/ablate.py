@@ -11,6 +11,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.mcnemar import mcnemar_p
+from mecharule_ops.mechanism.pairs import Interaction
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, find_certificate, keep
 from mecharule_ops.run.tabulating import Part, drawn
@@ -81,7 +82,7 @@ def _pair(run: Run, units: Units, regime: Regime) -> Fact | None:
                     f"under either alone ({pair.extra.count} new, {pair.lost.count} lost; {p_words(pair.p_value)}): "
                     f"{pair.interaction}"
                 )
-                value = {**encode(pair), "p": pair.p_value}
+                value = {**encode(pair), "p": pair.p_value, "shown": pair.interaction is not Interaction.NONE}
                 return fact(said, f"c:{chain.pairs_certificate}", value=value)
     return None
 
@@ -109,4 +110,5 @@ def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) ->
     flips = {"together": len(both), "either_alone": len(either)}
     value: dict[str, FactValue] = {name: {"flips": count, "n": len(tested)} for name, count in flips.items()}
     sources = [f"c:{one.id}" for one in (joint, *alone)]
-    return fact(said, *sources, value={**value, "each_alone": counts, "p": p, "alpha": alpha})
+    value |= {"each_alone": counts, "p": p, "alpha": alpha, "shown": p <= alpha}
+    return fact(said, *sources, value=value)

@@ -44,7 +44,8 @@ def explained(unit: Neuron, account: Account | None, chain: Chain | None, run: s
     if chain is not None:
         return {**parts, **chain_parts(chain, run)}
     how = f"`mecharule explain {run} {unit} --parts chain` measures how its flips come about"
-    return parts | dict.fromkeys((READS, WRITES, THROUGH), fact(how, source, unit=unit, part=SAID_HOW))
+    offer = fact(how, source, unit=unit, part=SAID_HOW, offers=True)
+    return parts | dict.fromkeys((READS, WRITES, THROUGH), offer)
 
 
 def drive_facts(account: Account, run: str) -> Iterator[Fact]:

@@ -26,6 +26,21 @@ class Fact:
     """What it states, such as `unit.m1.14.flips.associated`: the same from run to run; a tool's data are by key."""
     value: FactValue = None
     """What it states of that: a number, a count, an interval, a text, or several by name."""
+    offers: bool = False
+    """Whether it states nothing, and says what measures it."""
+
+    @property
+    def shown(self) -> bool | None:
+        """Whether it states that something is shown, or that it is not; None where it says neither."""
+        if not self.key or self.offers:
+            return None
+        if self.value is None or "refuted" in self.key or self.key.endswith("not_shown"):
+            return False
+        told = self.value if isinstance(self.value, Mapping) else {}
+        if self.key.endswith(".shown") and "n" in told:
+            return bool(told["n"])
+        stated = {"certainty": "shown", "state": "supported", "shown": True}
+        return next((told[name] == shown for name, shown in stated.items() if name in told), None)
 
     @property
     def said(self) -> str:
@@ -55,16 +70,12 @@ def fact(
     part: str = "",
     key: str = "",
     value: FactValue = None,
+    offers: bool = False,
 ) -> Fact:
     """A fact from its sources, about a unit where one is named."""
     about = None if unit is None else str(unit)
     return Fact(
-        sentence=sentence,
-        unit=about,
-        sources=sources,
-        part=part,
-        key=key,
-        value=value,
+        sentence=sentence, unit=about, sources=sources, part=part, key=key, value=value, offers=offers
     )
 
 

@@ -37,8 +37,10 @@ ADVICE = 2
 _BAR = 10
 
 
-def screen(findings: Findings, earlier: Findings | None = None, example: str = "") -> str:
-    """The text; `example` is of the strongest unit, before and after.
+def screen(
+    findings: Findings, earlier: Findings | None = None, example: str = "", *, ends: bool = True
+) -> str:
+    """The text; `example` is of the strongest unit, before and after; `ends` with what to ask next.
 
     `earlier` is the run before, whose limits and named choices need no second reading.
     """
@@ -47,7 +49,7 @@ def screen(findings: Findings, earlier: Findings | None = None, example: str = "
     named = list(zip(search_titles(findings), findings.searches, strict=True))
     heads = [_search_head(findings, outcome, name) for name, outcome in named[:SEARCHES]]
     words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))
-    ending = [*words, *_ask_next(findings), *_elsewhere(findings, earlier)]
+    ending = [] if not ends else [*words, *_ask_next(findings), *_elsewhere(findings, earlier)]
     left = LINES - len(head) - len(ending) - sum(map(len, heads)) - 2 * len(heads) - 2
     rows = max(1, left // max(1, sum(bool(findings.shown_of(outcome)) for _, outcome in named[:SEARCHES])))
     lines = [*head, ""]

@@ -37,7 +37,6 @@ HOLD = (
     "58/64 (90.6%) on held-out answers [f2].",
     "The MCC is 0.34, between −0.03 and .57 [f2].",
     "It took 1234 runs [f2].",
-    "Limited to 40 rows [f1].",
     "Sicher ist: 58 von 64 [f2]!",
     "It breaks sums. That is 109 of 128. So it matters [f1].",
     "The strongest head breaks most sums.",

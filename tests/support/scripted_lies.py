@@ -51,7 +51,7 @@ def facts_of(run: str) -> tuple[dict[str, Cited], dict[str, tuple[str, Any]]]:
         stated = box.result(name, given)[1]
         for one, fact in zip(stated, box.call(name, given).facts, strict=True):
             id = f"f{len(facts) + 1}"
-            facts[id] = Cited(id=id, sentence=one["sentence"], arguments=one["arguments"], unit=one["unit"])
+            facts[id] = Cited(**{**one, "id": id, "sources": ()})
             values[fact.key] = (id, fact.value)
     return facts, values
 
