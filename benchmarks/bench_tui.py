@@ -137,7 +137,7 @@ async def watch(nodes: int, pause: float) -> dict[str, float]:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause(0.5)
         idle = _memory()
-        await pilot.press("d")
+        await pilot.press("d", "y")
         screen = app.screen
         assert isinstance(screen, RunScreen)
         beat = asyncio.create_task(heartbeat(stalls))

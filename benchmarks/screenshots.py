@@ -81,7 +81,7 @@ class Photographer:
 
 async def live(photo: Photographer) -> None:
     """The search half way."""
-    await photo.pilot.press("d")
+    await photo.pilot.press("d", "y")
     await photo.until(lambda: photo.screen.state.agonists)
     await photo.picture("run")
 

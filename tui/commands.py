@@ -24,10 +24,7 @@ _READ = frozenset({"reading"})
 _LISTS = _VIEWS | _READ | _HOME
 _SAID = {
     "right_square_bracket": "]",
-    "left_square_bracket": "[",
     "slash": "/",
-    "full_stop": ".",
-    "comma": ",",
     "escape": "Esc",
     "question_mark": "?",
     "enter": "⏎",
@@ -75,7 +72,7 @@ def key_said(key: str) -> str:
 
 COMMANDS: tuple[Command, ...] = (
     Command("help", "explain the focused widget and list the keys", "f1,question_mark", first=True),
-    Command("back", "close what is open, stop the model or (twice) the search, or go back", "escape"),
+    Command("back", "close what is open, stop the model; twice: stop the search, leave the run", "escape"),
     Command("interrupt", "stop the search, or quit when pressed twice", "ctrl+c", first=True),
     Command("quit", "end the work, keep the checkpoint, leave", "ctrl+q", first=True),
     Command("demo", "run the demo: bundled model, no key, no download", "d", _HOME),
@@ -92,14 +89,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("pane-tree", "go to the tree of the search", "3", _VIEWS),
     Command("rules", "read the rules", "4", _VIEWS),
     Command("pane-chat", "go to the log and ask", "5,f2,ctrl+l", _RUN),
-    Command("card", "open the card of the unit under the cursor", "enter", _VIEWS),
+    Command("card", "open the card of the unit under the cursor, else of the strongest", "enter,c", _VIEWS),
     Command("down", "move down", "j", _LISTS),
     Command("up", "move up", "k", _LISTS),
     Command("top", "go to the first line", "g", _LISTS),
     Command("bottom", "go to the last line", "G", _LISTS),
     Command("expand", "open or close the line under the cursor", "space", _RUN),
-    Command("next-layer", "show the next kind of unit or direction", "right_square_bracket", _VIEWS),
-    Command("previous-layer", "show the kind of unit or direction before", "left_square_bracket", _VIEWS),
+    Command("next-kind", "show the next kind of unit or direction", "right_square_bracket", _VIEWS),
     Command("follow", "follow the search again, wherever it is", "f", _VIEWS),
     Command("freeze", "freeze or release the view; the work goes on", "p", _RUN),
     Command("search", "find a unit in the tree", "slash", _VIEWS, takes="TEXT"),
@@ -125,11 +121,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("speed", "play ten or a hundred times as fast, or at first speed again", "x", _REPLAY),
     Command("forward", "one event forward", "right", _REPLAY),
     Command("backward", "one event back", "left", _REPLAY),
-    Command("leap", "a twentieth forward", "shift+right,full_stop", _REPLAY),
-    Command("leap-back", "a twentieth back", "shift+left,comma", _REPLAY),
     Command("start-of-run", "to the first event", "home", _REPLAY),
     Command("end-of-run", "to the last event", "end", _REPLAY),
-    Command("why-opened", "say why the group under the cursor was opened", "w", _REPLAY),
 )
 
 

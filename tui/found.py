@@ -1,6 +1,8 @@
-"""What a run has found so far: the shown units by their bound, how many reach τ beside them, a flip just now.
+"""What stands beside map and tree: what a run has found so far, or the card of the node under the cursor.
 
-Only shown units have a name, a rank and a colour here; the others are counted until answers kept aside were asked.
+Found are the shown units by their bound, how many reach τ beside them, a flip just now. Only shown units have a name,
+a rank and a colour here; the others are counted until answers kept aside were asked. Of a unit of a run that has ended
+the card is the answer to "why?", in its own words.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from mecharule_ops.events import UnitJudged
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import OPEN, REACHES, Board, Place
 from mecharule_ops.state.run_state import RunState
-from tui.character_charts import bar
-from tui.words import JUDGED, arrow, counted, noun_of, percent
+from mecharule_ops.state.search_view import NodeView, SearchView
+from tui.words import JUDGED, arrow, bar, counted, look_of, noun_of, percent
 
 FOUND_HELP = (
     "What was found so far. Green and ranked are the units that were shown: their share of answers kept aside that "
@@ -24,6 +26,8 @@ FLIPPED = "→"
 
 WIDE = 42
 """Columns from which a line holds the rate beside its bound."""
+BAR, LONGEST_PART = 20, 12
+"""Columns of a bar of a card, and letters of the name of an answer's part."""
 
 
 def shown_units(state: RunState, place: Place | None = None) -> list[UnitJudged]:
@@ -93,4 +97,58 @@ def flip_text(state: RunState, width: int) -> Text:
             text.append(f" {FLIPPED} ").append(after, "bold").append("\n")
         else:
             text.append(" = unharmed\n", "dim")
+    return text
+
+
+def card(state: RunState, view: SearchView, node: NodeView, width: int, told: str = "") -> Text:
+    """The card of one node; `told` is the answer to why a unit flips, if there is one."""
+    judged = state.judged.get((view.regime, node.units))
+    look, letter = look_of(node, view.thresholds, judged), node.units[:1]
+    text = Text().append(f"{look.glyph} {look.word}", look.style)
+    text.append(f"  {plain(node.units) or f'node {node.node}'}  {arrow(view.regime)}", "bold")
+    text.append(
+        f"  {counted(node.size, noun_of(letter) if letter else 'unit')} of layer {view.layer}\n", "dim"
+    )
+    if node.verdict is None:
+        return text.append(f"under test: asked on {counted(node.tried, 'answer')} so far")
+    room = max(6, min(BAR, width - 40))
+    if judged is not None:
+        text.append(bar(judged.flips / judged.n, room, "·"), look.style)
+        text.append(f" {judged.flips} of {judged.n} answers kept aside, at least {percent(judged.lower)}\n")
+    halves = (node.associated_flips, node.associated_n), (node.unrelated_flips, node.unrelated_n)
+    for half, (flips, n) in zip("AB", halves, strict=True):
+        if n:
+            text.append(bar(flips / n, room, "·")).append(
+                f" {flips} of {n} of half {half} of the answers\n", "dim"
+            )
+    if told:
+        return text.append("\n").append_text(_answer(told))
+    if node.size > 1 or judged is None:
+        text.append(f"{_decided(view, node)}\n", "dim")
+    if state.seen and (state.seen.regime, state.seen.neuron) == (view.regime, node.units):
+        text.append_text(flip_text(state, width))
+    return text
+
+
+def _decided(view: SearchView, node: NodeView) -> str:
+    """Which numbers decided a node's verdict."""
+    tau = view.thresholds.tau
+    bound, least = f"at most {percent(node.ucb or 0.0, tau)} of a half", percent(tau)
+    if node.verdict == "split":
+        return f"{bound}, which reaches {least}: it may hold a unit that does, and was opened"
+    if node.verdict == "kept":
+        return f"{bound}, which reaches {least}: not ruled out"
+    return f"{bound}, below {least}: ruled out{' with all its units' if node.size > 1 else ''}"
+
+
+def _answer(told: str) -> Text:
+    """An answer by its parts: what begins with a part's name in bold."""
+    text = Text()
+    for line in told.splitlines():
+        name, dot, rest = line.partition(". ")
+        is_part = bool(dot) and len(name) <= LONGEST_PART and name[:1].isupper()
+        text.append(f"{plain(name)}. " if is_part else "", "bold")
+        text.append(
+            plain(rest if is_part else line), "" if is_part or FLIPPED not in line else "bold"
+        ).append("\n")
     return text

@@ -6,6 +6,7 @@ read the latest a few times a second. So no event can be lost between them, and 
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -18,7 +19,6 @@ from mecharule_ops.events import (
     CertificateWritten,
     Event,
     LlmMessage,
-    NodeTested,
     Notice,
     Price,
     QuestionAnswered,
@@ -30,8 +30,7 @@ from mecharule_ops.events import (
     UnitJudged,
 )
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_id import EXHAUSTIVE, SearchId
-from tui.narration import narrate
+from tui.display import narrate
 from tui.words import Activity
 
 if TYPE_CHECKING:
@@ -63,6 +62,10 @@ _ON_OTHER_PANES = (
 """Events that the chat need not tell; questions that were asked before stand in the run file."""
 
 
+OLD = 1024
+"""Events after which those before are left to themselves."""
+
+
 class WorkStopped(Exception):
     """Unwinds the work at its next event; what was stored stays, as after Ctrl+C."""
 
@@ -74,7 +77,6 @@ class Session:
         self.clock = clock
         self.state = RunState()
         self.events: list[Event] = []
-        self.singles: dict[tuple[str, str], int] = {}
         self.activity = Activity.READING
         self.failure = ""
         """One line on why the work failed."""
@@ -131,8 +133,10 @@ class Session:
         if self._stop.is_set():
             raise WorkStopped
         self.events.append(event)
-        if isinstance(event, NodeTested) and event.size == 1:
-            self.singles[event.search, event.units] = event.node
+        if len(self.events) % OLD == 0:
+            # What was told stays, and has no circles: else the collector goes through all of it again and again.
+            gc.collect()
+            gc.freeze()
         if isinstance(event, StageStarted):
             self.stage_began = self.clock()
             self.tests_before = self.state.cost.group_evaluations if self.state.cost else 0
@@ -140,12 +144,6 @@ class Session:
         if turn is not None:
             self.turns.append(turn)
         self.state = self.state.apply(event)
-
-    def note(self, line: str) -> None:
-        """Take a line that the work says. Raises `WorkStopped` once a stop was asked for."""
-        if self._stop.is_set():
-            raise WorkStopped
-        self.turns.append(Entry(who="note", text=line))
 
     def should_stop(self) -> bool:
         return self._stop.is_set()
@@ -176,6 +174,7 @@ class Session:
         finally:
             self.question = None
             self.ended = self.clock()
+            gc.unfreeze()
 
     def replay(self, events: Iterable[Event]) -> None:
         """Fold stored events in."""
@@ -202,23 +201,6 @@ class Session:
             self.activity = Activity.STOPPED
         else:
             self.activity, self.failure = Activity.FAILED, sentence
-
-
-def ranked(state: RunState) -> list[AgonistFound]:
-    """Localized units, the shown first by their bound, the others by name; the exhaustive run's own are left out."""
-    from mecharule_ops.types import Neuron
-
-    found = [
-        agonist
-        for (search, _), agonist in state.agonists.items()
-        if SearchId.parse(search).kind != EXHAUSTIVE
-    ]
-
-    def order(agonist: AgonistFound) -> tuple[float, Neuron, int]:
-        judged = state.judged.get((agonist.regime, agonist.neuron))
-        return -judged.lower if judged and judged.rank else 0.0, Neuron.parse(agonist.neuron), -agonist.regime
-
-    return sorted(found, key=order)
 
 
 def narrated(event: Event) -> Entry | None:

@@ -24,7 +24,6 @@ from textual.color import Color
 from textual.filter import LineFilter
 from textual.screen import Screen
 
-from mecharule_ops.plain_text import plain
 from tui.backend import Backend
 from tui.commands import COMMANDS, Palette, bindings_of, commands_of, key_said
 from tui.screens.common import CommandScreen, HelpPopup, PressedTwice
@@ -87,15 +86,18 @@ class MechaRuleApp(WorkingApp):
         self.end_work()
 
     def on_print(self, event: events.Print) -> None:
-        lines = [plain(line) for line in event.text.replace("\r", "\n").splitlines()]
-        self.output.extend(line for line in lines if line)
+        """What libraries print goes where `screen_kept` leads it, and not over the screen."""
+        os.write(2, event.text.encode(errors="replace"))
 
     def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:
-        """The palette: every command of the screen under it."""
+        """The palette: every command of the screen under it, and of Textual's own the theme and a picture."""
         name = screen.NAME if isinstance(screen, CommandScreen) else "home"
         for command in commands_of(name):
             title = f"{command.name} ({', '.join(map(key_said, command.keys))})"
             yield SystemCommand(title, command.help, lambda name=command.name: self.action_command(name))
+        yield from (
+            each for each in super().get_system_commands(screen) if each.title in ("Theme", "Screenshot")
+        )
 
     def action_command_palette(self) -> None:
         """The palette, unless it is open."""

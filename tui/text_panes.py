@@ -1,13 +1,16 @@
-"""Panes that are read: text that scrolls, and a table of texts that keeps its cursor."""
+"""Panes drawn line by line: text that scrolls, and a table of texts that keeps its cursor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from rich.text import Text
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
-from textual.widgets import DataTable, Static
+from textual.events import Resize
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import DataTable
 
 from tui.words import said
 
@@ -15,22 +18,44 @@ WIDEST = 44
 """Columns of a cell; who shows a table shows the rest of a longer one elsewhere."""
 
 
-class ReadingPane(VerticalScroll, can_focus=True):
+def drawn(pane: Widget, text: Text) -> Strip:
+    """A line of a pane, in its own style to its end."""
+    style = pane.rich_style
+    strip = Strip(list(text.render(pane.app.console)))
+    return strip.adjust_cell_length(pane.size.width, style).apply_style(style)
+
+
+def hold(pane: ScrollView, lines: int) -> None:
+    """Give a pane so many lines; the screen is laid out anew only where a scroll bar comes or goes."""
+    size = Size(pane.size.width, lines)
+    if size != pane.virtual_size:
+        pane.set_reactive(Widget.virtual_size, size)
+        pane._scroll_update(size)
+
+
+class ReadingPane(ScrollView, can_focus=True):
     """Text that scrolls; redrawn only when it has changed."""
 
     def __init__(self, help: str, *, id: str) -> None:
         super().__init__(id=id)
         self.about = help
         self.text = Text()
-
-    def compose(self) -> ComposeResult:
-        yield Static(self.text, markup=False)
+        self._lines: list[Text] = []
 
     def show(self, text: Text) -> None:
         """Put this text in place of what is shown."""
         if text != self.text:
             self.text = text
-            self.query_one(Static).update(text)
+            self.on_resize()
+
+    def on_resize(self, event: Resize | None = None) -> None:
+        self._lines = [*self.text.wrap(self.app.console, max(1, self.size.width))]
+        hold(self, len(self._lines))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        index = y + self.scroll_offset.y
+        return drawn(self, self._lines[index] if index < len(self._lines) else Text())
 
     def move(self, lines: int) -> None:
         """Scroll by lines."""

@@ -1,16 +1,19 @@
-"""The joined tree of a run, drawn line by line from the latest snapshot.
+"""The joined tree of all searches, drawn line by line from the latest snapshot.
 
-Only the lines on the screen are formatted. The cursor stays on the same branch while the tree grows; until it is moved
-it follows the node that was asked or decided last, and the way to it stands in the first line.
+A run has one tree for each kind of unit and direction: the steps of the guided search, or Algorithm 1's layers, then
+groups and units. What is at work, opened or found has lines; the rest is folded away and counted. Only the lines on
+the screen are formatted. The cursor stays on the same branch while the tree grows; until it is moved it follows the
+node that was asked or decided last, and the way to it stands in the first line.
 """
 
 from __future__ import annotations
 
-from rich.segment import Segment
-from rich.style import Style
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
 from rich.text import Text
 from textual.events import Click
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -18,8 +21,8 @@ from textual.strip import Strip
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
-from tui.tree_rows import Row, find_row, row_text, rows_of
-from tui.words import noun_of
+from tui.text_panes import drawn, hold
+from tui.words import SPINNER, arrow, bar, counted, look_of, noun_of, percent
 
 TREE_HELP = (
     "The search as one tree: its steps, the layers in them, groups and units. A bar is the share of answers that "
@@ -27,6 +30,139 @@ TREE_HELP = (
     "ruled out is folded and counted; Space opens and closes. The cursor follows the group under test until you move "
     "it; f follows again."
 )
+MOST = 200
+"""Lines under one branch; `/` finds what is behind them."""
+_STEPS = {
+    "confirm": "one by one, most promising first",
+    "sweep": "the rest, in groups",
+    "part": "what was ruled out together, in other groups",
+    "fallback": "without predictions",
+    "exhaustive": "every unit alone",
+    "again": "searched again later",
+}
+
+
+class Row(NamedTuple):
+    """One line."""
+
+    key: Key | None
+    """None of the first line; of a folded line what it hangs under."""
+    guides: str = ""
+    folded: tuple[Key, ...] = ()
+    """What the line folds away; empty of any other."""
+
+    @property
+    def name(self) -> tuple[Key | None, bool]:
+        """What a person opens and closes."""
+        return self.key, bool(self.folded)
+
+
+def rows_of(
+    board: Board, place: Place, toggled: Collection[tuple[Key | None, bool]], focus: Sequence[Key] = ()
+) -> list[Row]:
+    """The lines from top to bottom: branches on the way to the focus, and those toggled, are open."""
+    rows, on_way = [Row(None)], frozenset(focus)
+
+    def add(parent: Key | None, guides: str) -> None:
+        under = board.under(place, parent)
+        if parent is None:
+            under.sort(key=lambda key: [*_STEPS, key.step].index(key.step))
+        if parent is None and under and not under[0].step:
+            under = [key for each in under for key in (board.under(place, each) if not each.step else [each])]
+        shown, quiet = list[Key](), list[Key]()
+        for key in under:
+            is_quiet = key not in on_way and _is_quiet(board, place, key)
+            (quiet if is_quiet else shown).append(key)
+        behind = [Row(parent, folded=tuple(quiet))] if quiet else []
+        if quiet and (parent, True) in toggled:
+            behind, shown = [], under
+        lines = [*map(Row, shown[:MOST]), *behind]
+        for number, row in enumerate(lines):
+            last = number == len(lines) - 1
+            rows.append(row._replace(guides=guides + ("└─" if last else "├─")))
+            if not row.folded and ((row.key in on_way) != ((row.key, False) in toggled)):
+                add(row.key, guides + ("  " if last else "│ "))
+
+    add(None, "")
+    return rows
+
+
+def _is_quiet(board: Board, place: Place, key: Key) -> bool:
+    """Whether it was ruled out with all that hangs under it."""
+    if key.node < 0:
+        return bool(key.search) and board.tallies[place, key].is_quiet
+    return board.node(key).verdict in ("pruned", "dropped")
+
+
+def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, tick: int) -> Text:
+    """One line, as a bar with its bound and a word for what became of it."""
+    most, guides, key = width // 3, row.guides, row.key
+    # What is too deep begins at the left edge again.
+    text = Text(no_wrap=True).append(guides if len(guides) <= most else f"…{guides[1 - most :]}", "dim")
+    if row.folded:
+        return text.append(f" {_folded(board, row.folded)}", "dim")
+    if key is None:
+        units = sum(len(layer.fates) for layer in board.places.get(place, {}).values())
+        return text.append(f"{counted(units, noun_of(place.letter))}, {arrow(place.regime)}", "bold")
+    if key.node >= 0:
+        return _node_text(state, board, key, text, width, tick)
+    if key.search:
+        view = board.view(key.search)
+        text.append(f" layer {view.layer} ")
+        whole = state.whole.get((place.regime, f"{place.letter}{view.layer}"))
+        if whole is not None and width >= 70:
+            text.append(f"{bar(whole, 10).rstrip()} {percent(whole)} as a whole ", "dim")
+    else:
+        text.append(f" {key.step or 'groups'} ", "bold")
+        text.append(f"{_STEPS.get(key.step, '')} ", "dim")
+    tally = board.tallies[place, key]
+    said = [f"{tally.tested:,} tested"]
+    said += [f"{tally.reach} reach {percent(state.thresholds.tau)}"] if tally.reach else []
+    said += [f"{tally.waiting} asked"] if tally.waiting else []
+    return text.append(f"· {' · '.join(said)}", "dim")
+
+
+def _folded(board: Board, keys: tuple[Key, ...]) -> str:
+    if keys[0].node < 0:
+        return f"{counted(len(keys), 'layer')} ruled out"
+    units = sum(board.node(key).size for key in keys)
+    groups = sum(board.node(key).size > 1 for key in keys)
+    what = f"{counted(units, 'unit')} ruled out"
+    return f"{what}, {counted(groups, 'group')} among them" if groups else what
+
+
+def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, tick: int) -> Text:
+    node, view = board.node(key), board.view(key.search)
+    judged, tau = state.judged.get((view.regime, node.units)), view.thresholds.tau
+    look = look_of(node, view.thresholds, judged)
+    text.append(f" {look.glyph} ", look.style).append(plain(node.units) or f"node {node.node}")
+    if node.size > 1:
+        text.append(f" ({node.size:,})", "dim")
+    if node.verdict is None:
+        spin = SPINNER[tick % len(SPINNER)] if (key.search, key.node) == state.latest else ""
+        return text.append(f" {spin} on {counted(node.tried, 'answer')}", "bold")
+    if width >= 60:
+        text.append(f" {bar(node.strength or 0.0, 10)}".rstrip())
+    text.append(f" {percent(node.strength or 0.0, tau)}")
+    text.append(f" {look.word}", look.style)
+    if judged is not None and width >= 70:
+        text.append(f", {judged.flips} of {judged.n} kept aside", "dim")
+    elif node.ucb is not None and node.ucb < 1 and width >= 70:
+        text.append(f", at most {percent(node.ucb, tau)} of a half", "dim")
+    return text
+
+
+def find_row(board: Board, place: Place, text: str, after: Key | None) -> Key | None:
+    """The next node whose units contain a text, behind one and around the end."""
+    wanted = text.casefold()
+    ids = [
+        board.key_of(name, number)
+        for name in board.searches_of(place)
+        for number, node in board.view(name).nodes.items()
+        if wanted in node.units.casefold()
+    ]
+    place_after = ids.index(after) + 1 if after in ids else 0
+    return next(iter(ids[place_after:] + ids[:place_after]), None)
 
 
 class TreePane(ScrollView, can_focus=True):
@@ -50,13 +186,14 @@ class TreePane(ScrollView, can_focus=True):
         self._toggled: set[tuple[Key | None, bool]] = set()
 
     @property
+    def _row(self) -> Row | None:
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    @property
     def key(self) -> Key | None:
         """The branch under the cursor; None on the first line, a folded one or an empty tree."""
-        return (
-            self.rows[self.cursor].key
-            if self.cursor < len(self.rows) and not self.rows[self.cursor].folded
-            else None
-        )
+        row = self._row
+        return row.key if row and not row.folded else None
 
     def show(
         self, state: RunState, board: Board, place: Place | None, tick: int = 0, best: Key | None = None
@@ -72,21 +209,22 @@ class TreePane(ScrollView, can_focus=True):
 
     def _rebuild(self, key: Key | None = None) -> None:
         """Make the lines anew; the cursor stands on the key's afterwards, else where it stood."""
-        before = self.rows[self.cursor].name if self.cursor < len(self.rows) else None
-        wanted = (
-            (self._focus[-1], False) if self.following and self._focus else (key, False) if key else before
-        )
+        wanted = self._row.name if self._row else None
+        if key or (self.following and self._focus):
+            wanted = key or self._focus[-1], False
         self.rows = rows_of(self.board, self.place, self._toggled, self._focus) if self.place else []
-        self.virtual_size = Size(self.size.width, len(self.rows))
+        hold(self, len(self.rows))
         found = next((index for index, row in enumerate(self.rows) if row.name == wanted), self.cursor)
-        self._point(min(found, max(0, len(self.rows) - 1)))
+        self._point(found)
+        self.refresh()
 
     def _point(self, index: int) -> None:
-        self.cursor = index
+        before, self.cursor = self.cursor, min(max(index, 0), max(0, len(self.rows) - 1))
+        for line in (before, self.cursor, self.scroll_offset.y):
+            self.refresh_line(line)
         below = min(2, max(0, self.size.height - 2))
-        region = Region(0, max(0, index - 1), 1, min(2 + below, self.size.height))
+        region = Region(0, max(0, self.cursor - 1), 1, min(2 + below, self.size.height))
         self.scroll_to_region(region, animate=False, force=True)
-        self.refresh()
 
     def move(self, lines: int) -> None:
         """Move the cursor; from now on it stays where it is."""
@@ -94,7 +232,7 @@ class TreePane(ScrollView, can_focus=True):
 
     def _place(self, index: int) -> None:
         self.following = False
-        self._point(min(max(index, 0), max(0, len(self.rows) - 1)))
+        self._point(index)
         self.post_message(self.Picked())
 
     def follow(self) -> None:
@@ -105,24 +243,19 @@ class TreePane(ScrollView, can_focus=True):
 
     def toggle(self) -> None:
         """Open or close the line under the cursor."""
-        if self.cursor < len(self.rows) and self.rows[self.cursor].name != (None, False):
+        if self._row and self._row.name != (None, False):
             self.following = False
-            self._toggled.symmetric_difference_update({self.rows[self.cursor].name})
+            self._toggled.symmetric_difference_update({self._row.name})
             self._rebuild()
 
     def find(self, text: str) -> bool:
         """Go to the next node whose units contain a text, opening the way to it; False when there is none."""
         found = find_row(self.board, self.place, text, self.key) if self.place else None
-        if found is None:
-            return False
-        self.go_to(found)
-        return True
-
-    def go_to(self, key: Key) -> None:
-        """Put the cursor on a branch, opening the way to it."""
-        self.following, self._focus = False, self.board.path(key)
-        self._rebuild(key)
-        self.post_message(self.Picked())
+        if found is not None:
+            self.following, self._focus = False, self.board.path(found)
+            self._rebuild(found)
+            self.post_message(self.Picked())
+        return found is not None
 
     def line_text(self, index: int) -> str:
         """One line as text, for copying and for tests."""
@@ -142,22 +275,20 @@ class TreePane(ScrollView, can_focus=True):
         return Text(" ▸ ".join(filter(None, names)), "dim italic", no_wrap=True)
 
     def render_line(self, y: int) -> Strip:
-        width, index = self.size.width, y + self.scroll_offset.y
+        index = y + self.scroll_offset.y
         if index >= len(self.rows):
-            return Strip.blank(width, self.rich_style)
-        hidden = y == 0 and self.scroll_offset.y > 0 and index != self.cursor
-        text = self._way() if hidden else self._text(index)
-        strip = Strip(list(text.render(self.app.console)))
-        if index == self.cursor:
-            strip = self._marked(strip, width)
-        return strip.adjust_cell_length(width, self.rich_style).apply_style(self.rich_style)
-
-    def _marked(self, strip: Strip, width: int) -> Strip:
-        """The line of the cursor, in reverse to its end; underlined while another pane is at work."""
-        padding = " " * max(0, width - strip.cell_length)
+            return drawn(self, Text())
+        if y == 0 < self.scroll_offset.y and index != self.cursor:
+            return drawn(self, self._way())
+        text = self._text(index)
+        if index != self.cursor:
+            return drawn(self, text)
+        # In reverse to its end; underlined while another pane is at work.
+        text.append(" " * max(0, self.size.width - text.cell_len))
         if self.has_focus:
-            return Strip([Segment(strip.text + padding, Style(reverse=True))])
-        return Strip(Segment.apply_style([*strip, Segment(padding)], post_style=Style(underline=True)))
+            return drawn(self, Text(text.plain, "reverse"))
+        text.stylize("underline")
+        return drawn(self, text)
 
     def on_click(self, event: Click) -> None:
         self._place(event.y + self.scroll_offset.y)

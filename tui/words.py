@@ -7,7 +7,6 @@ Every text that a model, a rule or a file brought passes through `said`, which k
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -18,7 +17,8 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.thresholds import Thresholds
-from tui.seconds import clock
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +84,17 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def slices_of(node: NodeView) -> tuple[tuple[str, int, int], tuple[str, int, int]]:
-    """The name of each slice of a node, its flips and its examples."""
-    return (
-        ("D+", node.associated_flips, node.associated_n),
-        ("D-", node.unrelated_flips, node.unrelated_n),
-    )
+def clock(seconds: float) -> str:
+    """`3:07`, or `1:03:07` from an hour on."""
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def bar(share: float, width: int, rest_of_it: str = " ") -> str:
+    """A bar of `share` in [0, 1] of `width` cells, to an eighth of a cell; it stands beside its number."""
+    full, rest = divmod(round(min(max(share, 0.0), 1.0) * width * 8), 8)
+    return ("█" * full + _EIGHTHS[rest] * (rest > 0)).ljust(width, rest_of_it)
 
 
 class Activity(Enum):
@@ -104,38 +109,32 @@ class Activity(Enum):
     FAILED = "FAILED"
 
 
-_RAIL = {
-    "answers": ("behaviour", "predicates", "splitter rule", "no-op guard"),
-    "search": ("first order", "EAP-IG", "whole layers", "CHA", "cha", "guided search", "exhaustive"),
-    "audit": ("audit", "held-out flips"),
-    "rules": ("anchored rules", "controls", "certificates"),
-    "why": ("further records", "accounts", "chain of"),
+_PARTS = ("answers", "search", "audit", "rules", "why")
+_STAGES = {
+    "behaviour": ("answers", "the model answers every prompt"),
+    "predicates": ("answers", "conditions on the prompts"),
+    "splitter rule": ("answers", "how to halve the answers"),
+    "no-op guard": ("answers", "an ablation of nothing changes nothing"),
+    "first order": ("search", "what first order predicts of every unit"),
+    "EAP-IG": ("search", "attribution of every unit"),
+    "whole layers": ("search", "whole layers, one after another"),
+    "CHA": ("search", "groups under test"),
+    "guided search": ("search", "units and groups under test"),
+    "exhaustive": ("search", "every unit alone"),
+    "audit": ("audit", "a random sample of what was not tested"),
+    "held-out flips": ("audit", "what was found, on answers kept aside"),
+    "anchored rules": ("rules", "rules for when they flip"),
+    "controls": ("rules", "random units beside them"),
+    "certificates": ("rules", "proofs to replay"),
+    "further records": ("why", "more answers"),
+    "accounts": ("why", "when each flips, and why"),
+    "chain of": ("why", "how it gets to the answer"),
 }
-"""The stages of a run in five parts, by how their names begin."""
-_DOING = {
-    "behaviour": "the model answers every prompt",
-    "predicates": "conditions on the prompts",
-    "splitter rule": "how to halve the answers",
-    "no-op guard": "an ablation of nothing changes nothing",
-    "first order": "what first order predicts of every unit",
-    "EAP-IG": "attribution of every unit",
-    "whole layers": "whole layers, one after another",
-    "CHA": "groups under test",
-    "guided search": "units and groups under test",
-    "exhaustive": "every unit alone",
-    "audit": "a random sample of what was not tested",
-    "held-out flips": "what was found, on answers kept aside",
-    "anchored rules": "rules for when they flip",
-    "controls": "random units beside them",
-    "certificates": "proofs to replay",
-    "further records": "more answers",
-    "accounts": "when each flips, and why",
-    "chain of": "how it gets to the answer",
-}
+"""The stages of a run by how their names begin: the part of it that each is in, and what is computed there."""
 
 
-def _named(stage: str, names: Iterable[str]) -> str | None:
-    return next((name for name in names if stage.startswith(name)), None)
+def _stage(name: str) -> tuple[str, str]:
+    return next((told for begin, told in _STAGES.items() if name.startswith(begin)), ("answers", plain(name)))
 
 
 def doing(state: RunState) -> str:
@@ -143,20 +142,18 @@ def doing(state: RunState) -> str:
     stage = state.stage
     if stage is None:
         return ""
-    of = f" {stage.done:,} of {stage.total:,}" if stage.total else ""
-    return f"{_DOING.get(_named(stage.stage, _DOING) or '', plain(stage.stage))}{of}"
+    return _stage(stage.stage)[1] + (f" {stage.done:,} of {stage.total:,}" if stage.total else "")
 
 
 def rail(state: RunState) -> list[Text]:
     """`✓ answers`, `▶ SEARCH`, `○ audit`, `○ rules`, `○ why`."""
     last = state.stage.stage if state.stage else next(reversed(list(state.stages)), "")
-    at = next((place for place, names in enumerate(_RAIL.values()) if _named(last, names)), 0)
-    at = len(_RAIL) if state.finished else at
+    at = len(_PARTS) if state.finished else _PARTS.index(_stage(last)[0])
     return [
         Text(f"▶ {part.upper()}", "bold")
         if place == at
         else Text(f"{'✓' if place < at else '○'} {part}", "dim")
-        for place, part in enumerate(_RAIL)
+        for place, part in enumerate(_PARTS)
     ]
 
 

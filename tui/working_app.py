@@ -6,8 +6,7 @@ Nothing here imports torch or the engine: the `Backend` does, on a working threa
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -21,8 +20,6 @@ from mecharule_ops.plain_text import plain, write_file
 from tui.backend import Backend
 from tui.session import Session
 
-OUTPUT_LINES = 500
-"""Lines of captured program output kept for reading."""
 _Found = TypeVar("_Found")
 
 
@@ -50,8 +47,6 @@ class WorkingApp(App[Any]):
         self.outbox = outbox
         self.told: list[str] = []
         """Everything said in passing."""
-        self.output: deque[str] = deque(maxlen=OUTPUT_LINES)
-        """What programs printed while the app ran."""
         self.working: Session | None = None
         """The session that began last."""
         self._begun = WeakSet[Session]()
@@ -127,15 +122,6 @@ class WorkingApp(App[Any]):
             return None
         self.tell(f"written to {path}")
         return path
-
-    def save_table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Write a table as CSV and as Markdown."""
-        from mecharule_ops.pages.as_text import csv_of, markdown_block
-        from mecharule_ops.pages.document import Table
-
-        table = Table(header=tuple(header), rows=tuple(map(tuple, rows)), align="l" * len(header))
-        self.save(f"{name}.csv", csv_of(table.header, table.rows))
-        self.save(f"{name}.md", markdown_block(table) + "\n")
 
     def copy(self, name: str, text: str) -> None:
         """Put a text on the terminal's clipboard (OSC 52) and in a file, for terminals that have none."""

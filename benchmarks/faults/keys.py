@@ -103,6 +103,7 @@ async def _pressed(app: Counted, chance: random.Random, most: int) -> None:
     """Keys until there were enough or one of them ended the app."""
     async with app.run_test(size=SIZES[0]) as pilot:
         app.press("d")
+        app.press("y")
         while app.sent < most and not app.ended:
             for _ in range(AT_ONCE):
                 what = chance.random()

@@ -95,6 +95,8 @@ class Board:
         self.places: dict[Place, dict[int, Layer]] = {}
         self.tallies: defaultdict[tuple[Place, Key], Tally] = defaultdict(Tally)
         """Of steps and layers."""
+        self.alone: dict[tuple[int, str], Key] = {}
+        """By (regime, unit): the node that was first asked of it alone."""
 
     def catch_up(self, state: RunState) -> None:
         """Read what a snapshot holds that the last one did not; one from before begins anew."""
@@ -184,6 +186,8 @@ class Board:
         self._branches[place, of_step].setdefault(of_layer)
         if above is None:
             self._branches[place, of_layer].setdefault(Key(known.step, search, node.node))
+        if node.size == 1:
+            self.alone.setdefault((place.regime, node.units), Key(known.step, search, node.node))
         self._waiting[search][node.node] = None
         for key in (of_step, of_layer):
             self.tallies[place, key].waiting += 1

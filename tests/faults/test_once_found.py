@@ -214,7 +214,7 @@ def test_what_closes_twice_closes_once_and_a_closed_screen_is_handed_nothing(tmp
         user.app.fetch(closed, "late", lambda: gone.wait(10), handed.append)
         user.app.fetch(user.app.screen_stack[1], "kept", lambda: 2, handed.append)
         await user.until(lambda: handed == [2], "what is for the first screen")
-        await user.press("escape")
+        await user.press("escape", "escape")
         await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
         gone.set()
         await user.until(lambda: not closed.is_running, "the end of the run's screen")

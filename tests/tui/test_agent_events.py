@@ -15,7 +15,7 @@ from mecharule_ops.events import (
     ToolCalled,
 )
 from mecharule_ops.state.run_state import RunState
-from tui.narration import narrate
+from tui.display import narrate
 from tui.session import narrated
 
 HOSTILE = "\x1b[31m[red]\u202e\nsecond line"

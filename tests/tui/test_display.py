@@ -24,10 +24,8 @@ from mecharule_ops.events import (
     StageProgress,
     StageStarted,
 )
-from tui.display import LineDisplay, make_display
-from tui.narration import RunningTotals, narrate
-from tui.rich_display import RichDisplay
-from tui.seconds import clock
+from tui.display import LineDisplay, RichDisplay, make_display, narrate
+from tui.words import clock
 
 HOSTILE = "x == '\x1b[31m' and [red]\u202eop in [/,*]\nsecond line"
 
@@ -115,7 +113,7 @@ def test_a_rule_is_told_once_and_only_after_the_correction_over_the_run() -> Non
     assert narrate(rule(0.9, adjusted_p=0.5, failed=True)) is None
 
 
-def told(display: LineDisplay | RichDisplay, clock: Clock) -> None:
+def told(display: LineDisplay, clock: Clock) -> None:
     for seconds, event in STORY:
         clock.now += seconds
         display.show(event)
@@ -210,17 +208,17 @@ def test_no_text_can_paint_the_terminal(event: Event) -> None:
 def test_time_left_is_known_once_something_is_done() -> None:
     """A quarter done in 10 s leaves 30 s; nothing is known at zero, without a total, or in a new stage."""
     clock = Clock()
-    progress = RunningTotals(clock)
-    progress.apply(StageStarted(stage="s", total=40))
+    progress = LineDisplay(io.StringIO(), "none", clock)
+    progress.show(StageStarted(stage="s", total=40))
     assert progress.left is None
     clock.now += 10
-    progress.apply(StageProgress(stage="s", done=10, total=40))
+    progress.show(StageProgress(stage="s", done=10, total=40))
     assert progress.left == 30.0
-    progress.apply(StageProgress(stage="s", done=10))
+    progress.show(StageProgress(stage="s", done=10))
     assert progress.left is None
-    progress.apply(StageStarted(stage="t", total=5))
+    progress.show(StageStarted(stage="t", total=5))
     assert progress.left is None
-    assert progress.elapsed == 10.0
+    assert progress.line() == "t 0/5 · 0:10"
 
 
 def test_clock() -> None:

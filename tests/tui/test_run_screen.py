@@ -250,6 +250,8 @@ def test_the_map_cuts_many_units_into_strips_and_picks_the_strongest_of_one(tmp_
         await user.press("1", "right")
         await user.until(lambda: screen.picked is not None, "a unit under the cursor")
         assert screen.unit == "m0.33"
+        await user.press("down", "right", "left", "G", "g")
+        assert screen.unit == "m0.33", "the only cell with a unit"
         await user.press("enter")
         await user.until(lambda: screen.shown == {"found"}, "the card over the whole screen")
 

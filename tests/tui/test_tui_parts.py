@@ -39,21 +39,20 @@ from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tools.registry import TOOLS
 from tui.backend import Backend
-from tui.character_charts import bar
 from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
-from tui.neuron_card import card
+from tui.found import card
 from tui.screens.common import CommandScreen, fitted
 from tui.screens.home_screen import HomeScreen
 from tui.screens.new_run import NewRunScreen, fields_of, settings_of
-from tui.screens.panes import PANES, Arrangement, arrangement, panes_shown
 from tui.screens.reading import ReadingScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
+from tui.screens.view import PANES, Arrangement, arrangement, panes_shown
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
-from tui.tree_rows import find_row, row_text, rows_of, why_opened
-from tui.words import progress, rail, said
+from tui.tree_pane import find_row, row_text, rows_of
+from tui.words import bar, progress, rail, said
 from tui.working_app import Outbox
 
 PIECES = [
@@ -231,13 +230,13 @@ def test_search_goes_round_and_reasons_name_their_numbers() -> None:
     ]
     assert find_row(board, PLACE, "m7", None) is None
     view = state.searches["cha:1:m0"]
-    assert "flipped 2/64 of D+ and 1/64 of D-" in why_opened(view, view.nodes[2])
-    assert "at most 15 % of a half, below 20 %: ruled out with all its units" in why_opened(
-        view, view.nodes[2]
-    )
-    assert "which reaches 20 %: not ruled out" in why_opened(view, view.nodes[4])
     close = replace(view.nodes[2], ucb=0.1998)
-    assert "at most 19.98 % of a half, below 20 %: ruled out" in why_opened(view, close)
+    cards = [card(state, view, node, 60).plain for node in (view.nodes[0], view.nodes[2], close)]
+    assert "at most 100 % of a half, which reaches 20 %: it may hold a unit that does, and was" in cards[0]
+    assert "at most 15 % of a half, below 20 %: ruled out with all its units" in cards[1]
+    assert "at most 19.98 % of a half, below 20 %: ruled out" in cards[2]
+    unjudged = card(replace(state, judged={}), view, view.nodes[4], 60).plain
+    assert "which reaches 20 %: not ruled out" in unjudged
 
 
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:
@@ -294,7 +293,8 @@ def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
 def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer_to_why() -> None:
     """Answers kept aside first, then each half; the answer follows by its parts; colour is of what is shown alone."""
     state = _one_unit("a20.h8", (50, 8))
-    made = card(state, state.searches["cha:1:a20"], 0, 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
+    view = state.searches["cha:1:a20"]
+    made = card(state, view, view.nodes[0], 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
     assert made.style == ""
     assert made.plain == (
         "● shown  a20.h8  1→0  1 head of layer 20\n"
@@ -306,7 +306,7 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
     bold = [made.plain[span.start : span.end] for span in made.spans if str(span.style) == "bold"]
     assert bold == ["  a20.h8  1→0", "1 + 1 = 2 → 3", "How sure. "]
     unjudged = replace(state, judged={})
-    made = card(unjudged, unjudged.searches["cha:1:a20"], 0, 60)
+    made = card(unjudged, view, view.nodes[0], 60)
     assert "green" not in str(made.spans)
     assert "not ruled out" in made.plain
 

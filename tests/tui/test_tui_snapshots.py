@@ -45,7 +45,7 @@ def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) 
     async def script(user: Driver) -> None:
         await user.sees("interrupted")
         same(f"home-{where}", user.text)
-        await user.press("d")
+        await user.press("d", "y")
         await user.sees("DONE")
         tree = user.run.query_one(TreePane)
         await user.until(lambda: tree.key and tree.key.node == 4, "the strongest unit under the cursor")
@@ -67,7 +67,7 @@ def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) 
         await user.type("why does m1.17 flip?")
         await user.sees("Ablating it breaks")
         same(f"chat-{where}", user.text)
-        await user.press("escape", "r", "comma", "comma", "comma", "comma", "comma", "comma", "comma")
+        await user.press("escape", "r", *["left"] * 42)
         await user.sees("REPLAY")
         await user.pilot.pause(0.3)
         same(f"replay-{where}", user.text)
@@ -79,7 +79,7 @@ def test_a_terminal_too_small_gets_one_line(tmp_path: Path) -> None:
     """Under 40×10 the screen says what to run instead, and nothing else."""
 
     async def script(user: Driver) -> None:
-        await user.press("d")
+        await user.press("d", "y")
         await user.until(lambda: "--display plain" in " ".join(user.text.split()), "the advice")
         assert "tree" not in user.text
         assert len([line for line in user.text.splitlines() if line.strip()]) <= LINES_IN_USE

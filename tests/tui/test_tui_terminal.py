@@ -81,6 +81,8 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     """Demo, stop, resume, the strongest unit, why, verify, save, quit; nothing paints over the screen."""
     terminal.sees("no runs yet", "demo")
     terminal.press("d")
+    terminal.sees("Start?")
+    terminal.press("y")
     terminal.sees("▶ ANSWERS")
     terminal.press("Escape")
     terminal.sees("press Esc again to stop the search")

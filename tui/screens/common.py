@@ -21,11 +21,11 @@ from textual.widgets import Input, Static
 
 from tui.chat_pane import ChatPane
 from tui.commands import ClosesOnce, bindings_of, command_named, commands_of, key_said
-from tui.seconds import clock
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
+from tui.words import clock
 from tui.working_app import WorkingApp
 
 Pane = MapPane | TreePane | TextTable | ReadingPane | ChatPane
@@ -148,11 +148,15 @@ class Line(Static):
     DEFAULT_CSS = "Line { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(Text(text, no_wrap=True), markup=False, id=id, classes=classes)
+        self._said = Text(text, no_wrap=True)
+        super().__init__(self._said, markup=False, id=id, classes=classes)
 
     def say(self, text: Text | str) -> None:
         """Show another line, which moves no other."""
-        self.update(Text(text, no_wrap=True) if isinstance(text, str) else text, layout=False)
+        line = Text(text, no_wrap=True) if isinstance(text, str) else text
+        if line != self._said:
+            self._said = line
+            self.update(line, layout=False)
 
 
 class PricePopup(ClosesOnce, ModalScreen[bool]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
-from tui.screens.common import CommandScreen, Line, hints
+from tui.screens.common import CommandScreen, Line, PricePopup, hints
 from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.run_screen import RunScreen
@@ -25,6 +25,7 @@ RUNS_HELP = (
     "Stored runs, the one that ended last first. Enter opens one, ^R continues one that was stopped, Space "
     "marks two to be compared with c."
 )
+DEMO = "demo: bundled model, no key, no download, under a minute"
 HEADER = ("run", "status", "model", "task", "when (UTC)")
 
 
@@ -42,7 +43,7 @@ class HomeScreen(CommandScreen):
         yield Line(
             " MechaRule · which units control a behaviour, by which rule, proved by ablation", classes="title"
         )
-        yield Line(" d  demo: bundled model, no key, no download, under a minute")
+        yield Line(f" d  {DEMO}")
         yield Line(" n  new run: choose task, model and settings; the price is asked first")
         yield Line(" reading the stored runs …", id="count")
         yield TextTable(RUNS_HELP, id="runs")
@@ -92,7 +93,13 @@ class HomeScreen(CommandScreen):
         self.app.push_screen(RunScreen(self.app.begin(job, reading=reading)))
 
     def do_demo(self) -> None:
-        self._watch(self.app.backend.demo)
+        """The demo, once a person has said yes."""
+
+        def start(yes: bool | None) -> None:
+            if yes:
+                self._watch(self.app.backend.demo)
+
+        self.app.push_screen(PricePopup(DEMO), start)
 
     def do_new(self) -> None:
         """The form of a new run, once its schema is there."""

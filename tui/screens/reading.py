@@ -18,7 +18,7 @@ from tui.text_panes import ReadingPane, TextTable
 
 READING_HELP = (
     "What a tool says of the run, as `mecharule` prints it. In a table the row under the cursor stands below in full. "
-    "r reads again, for more of a run at work; y copies what is below, e writes CSV and Markdown, or the text."
+    "r reads again, for more of a run at work; y copies what is below, e writes CSV, or the text."
 )
 
 
@@ -84,6 +84,8 @@ class ReadingScreen(CommandScreen):
     def do_save(self) -> None:
         name = f"{self.run} {self.line.removeprefix('show --table ').partition(' --limit')[0]}"
         if self.rows:
-            self.app.save_table(name, [*self.rows[0]], [tuple(row.values()) for row in self.rows])
+            from mecharule_ops.pages.as_text import csv_of
+
+            self.app.save(f"{name}.csv", csv_of([*self.rows[0]], [tuple(row.values()) for row in self.rows]))
         else:
             self.app.save(f"{name}.txt", self.query_one(ReadingPane).text.plain + "\n")

@@ -10,21 +10,16 @@ from rich.text import Text
 
 from mecharule_ops.events import Event, FlipsSeen, LayerAblated, NodeTested, StageStarted, UnitJudged
 from mecharule_ops.state.run_state import RunState
-from tui.character_charts import bar
 from tui.screens.common import Line, fitted, hint_parts
 from tui.screens.view import RunView
 from tui.session import Session
-from tui.tree_pane import TreePane
-from tui.tree_rows import why_opened
-from tui.words import headline, progress
+from tui.words import bar, headline, progress
 
 VERDICTS = (NodeTested, UnitJudged, LayerAblated, FlipsSeen, StageStarted)
 """What changes a cell while it plays."""
 TURNS_A_SECOND = 8
 SPEEDS = (1, 10, 100)
 """Verdicts a turn."""
-LEAPS = 20
-"""Leaps from one end to the other."""
 STRIDE = 256
 """Snapshots share structure, so one is kept every so many events and the way from there is folded again."""
 
@@ -111,50 +106,15 @@ class ReplayScreen(RunView):
         line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
         self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
-        words = {
-            "play": "pause" if self.playing else "play",
-            "speed": f"×{self.speed}",
-            "forward": "on",
-            "backward": "back",
-            "leap": "leap",
-            "why-opened": "why",
-            "back": "leave",
-        }
-        names = (
-            "play",
-            "speed",
-            "backward",
-            "forward",
-            "leap",
-            "why-opened",
-            "ledger",
-            "follow",
-            "back",
-            "help",
-        )
-        keys = hint_parts("replay", names, words)
-        self.query_one("#status", Line).say(fitted(keys, self.app.size.width))
+        words = {"play": "pause" if self.playing else "play", "speed": f"×{self.speed}"}
+        words |= {"forward": "on", "backward": "back", "back": "leave"}
+        names = ("play", "speed", "backward", "forward", "ledger", "follow", "back", "help")
+        self.query_one("#status", Line).say(fitted(hint_parts("replay", names, words), self.app.size.width))
 
     def _step(self, events: int) -> None:
         self.go(self.position + events)
 
-    def _leap(self, direction: int) -> None:
-        self._step(direction * max(1, len(self.timeline) // LEAPS))
-
     do_forward = partialmethod(_step, 1)
     do_backward = partialmethod(_step, -1)
-    do_leap = partialmethod(_leap, 1)
-    do_leap_back = partialmethod(_leap, -1)
-
-    def do_start_of_run(self) -> None:
-        self.go(0)
-
-    def do_end_of_run(self) -> None:
-        self.go(len(self.timeline))
-
-    def do_why_opened(self) -> None:
-        key = self.query_one(TreePane).key
-        if key is None or key.node < 0:
-            self.app.tell("move the cursor of the tree to a group or unit first")
-            return
-        self.app.tell(why_opened(self.board.view(key.search), self.board.node(key)))
+    do_start_of_run = partialmethod(_step, -(10**9))
+    do_end_of_run = partialmethod(_step, 10**9)

@@ -1,27 +1,39 @@
-"""Run: a search being worked on, or read from its file, with the chat beside it."""
+"""Run: a search being worked on, or read from its file, with a chat that is answered on working threads."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from operator import methodcaller
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 from rich.text import Text
+from textual.css.query import NoMatches
 
-from tui.character_charts import bar
-from tui.chat_pane import ChatPane
+from mecharule_ops.errors import MechaRuleError
+from tui.backend import Listener
+from tui.chat_pane import ChatLine, ChatPane
+from tui.commands import command_named
 from tui.found import shown_units
 from tui.screens.common import Line, PressedTwice, SearchPopup, fitted, hint_parts
-from tui.screens.panes import Arrangement
 from tui.screens.replay_screen import ReplayScreen
-from tui.screens.talking import Talking
-from tui.session import Session
+from tui.screens.view import Arrangement, RunView
+from tui.session import Entry, Session
 from tui.tree_pane import TreePane
 from tui.words import (
     SPINNER,
     Activity,
     activity_word,
+    bar,
+    counted,
     headline,
     progress,
     share_done,
@@ -29,12 +41,21 @@ from tui.words import (
     time_left,
 )
 
+if TYPE_CHECKING:
+    from agent.consent import Priced
+    from tools.registry import ToolResult
+
 FLUSHES_A_SECOND = 8
 TURNS_A_SECOND = 4
 """How often what is at work turns and blinks while tests run."""
+_LOOK = 0.2
+"""Seconds between two looks at whether the person has given a question up."""
+_CONSENTS = {"y": True, "yes": True, "n": False, "no": False}
+Job = Callable[[threading.Event], list[Entry]]
+"""Gives the turns of an answer; the event is set once the person gives it up."""
 
 
-class RunScreen(Talking):
+class RunScreen(RunView):
     """A run that is worked on, or was."""
 
     NAME = "run"
@@ -45,7 +66,13 @@ class RunScreen(Talking):
         self._drawn: tuple[object, ...] = ()
         self._turns = 0
         """Turns of the session that the chat has."""
-        self._stopping = PressedTwice()
+        self._stopping, self._leaving = PressedTwice(), PressedTwice()
+        self.exchanges: list[tuple[str, str]] = []
+        """Questions and answers so far, for the next to follow on."""
+        self._asking: list[threading.Event] = []
+        """One a question that a model is asked; set when the person gives it up."""
+        self._consent: SimpleQueue[bool] | None = None
+        """Waits for a yes or a no to a price."""
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -86,12 +113,11 @@ class RunScreen(Talking):
         line, share = Text(no_wrap=True), share_done(state) if session.busy else None
         if share is not None and width >= 100:
             line.append(f" {bar(share, 24, '·')}", "bold")
-        first, second = f"{spin}{how}" if how else "", progress(state, session.elapsed)
-        parts = [first, second] if session.busy or self.arrangement is Arrangement.SINGLE else [second, first]
-        if session.activity is Activity.FAILED:
-            parts = [first, second]
-        line.append(f" {' · '.join(filter(None, parts))}")
-        self.query_one("#progress", Line).say(line)
+        parts = [f"{spin}{how}" if how else "", progress(state, session.elapsed)]
+        ended = not session.busy and session.activity is not Activity.FAILED
+        if ended and self.arrangement is not Arrangement.SINGLE:
+            parts.reverse()
+        self.query_one("#progress", Line).say(line.append(f" {' · '.join(filter(None, parts))}"))
         self.query_one("#status", Line).say(fitted(self._keys(), width))
 
     def _keys(self) -> list[str]:
@@ -106,7 +132,142 @@ class RunScreen(Talking):
             names += ["why-unit", "try-prompt", "verify-unit", "investigate", *then, "replay", "back", "help"]
         return hint_parts("run", names, words)
 
-    # commands ------------------------------------------------------------------------------------------
+    # the chat -----------------------------------------------------------------------------------------
+
+    def on_chat_pane_line_said(self, event: ChatPane.LineSaid) -> None:
+        self.say(event.line)
+
+    def say(self, line: str) -> None:
+        """Carry out a line of the chat: a command of the screen, a tool, or a question."""
+        chat = self.query_one(ChatPane)
+        chat.add(Entry(who="you", text=line))
+        if self._consent is not None and line.strip().lower() in _CONSENTS:
+            self._consent.put(_CONSENTS[line.strip().lower()])
+            self._consent = None
+            return
+        words = line.replace("@", "").removeprefix("/").strip()
+        name, _, argument = words.partition(" ")
+        if not line.startswith("/"):
+            turn = chat.add(Entry(who="agent", text="…"))
+            self._answer(turn, partial(self._asked, turn, words))
+        elif command_named(name, self.NAME) is not None:
+            self.carry_out(name, argument.strip())
+        else:
+            turn = chat.add(Entry(who="tool", text=f"{words} …"))
+            self._answer(turn, partial(self._called, turn, words), f"{words}: ")
+
+    def _answer(self, turn: ChatLine, job: Job, named: str = "") -> None:
+        """Put what a job says, on a working thread, in place of a turn; its error where it fails."""
+        given_up = threading.Event()
+
+        def work() -> None:
+            try:
+                first, *others = job(given_up)
+            except (MechaRuleError, OSError) as error:
+                first, others = Entry(who="error", text=f"{named}{error}"), []
+            finally:
+                self._asking = [asked for asked in self._asking if asked is not given_up]
+            self._become(turn, first)
+            for entry in others:
+                self._on_chat(methodcaller("add", entry))
+            if first.who != "error":
+                self._on_chat(ChatPane.to_exchange)
+
+        self.run_worker(work, thread=True, group="tools")
+
+    def give_up(self) -> bool:
+        """Stop the model where it is asked something; False where it is not."""
+        open_questions = [asked for asked in self._asking if not asked.is_set()]
+        for asked in open_questions:
+            asked.set()
+        return bool(open_questions)
+
+    # on a working thread ------------------------------------------------------------------------------
+
+    def _agreed(self, price: Priced) -> bool:
+        """Put a price to the person, who types yes or no; giving the model up is a no."""
+        waiting: SimpleQueue[bool] = SimpleQueue()
+        self._consent = waiting
+        asked = "\n".join(["This has a price:", *(f"  {one}" for one in price.calls)])
+        entry = Entry(who="note", text=f"{asked}\nIt costs {price.words}. Type yes or no.")
+        self._on_chat(methodcaller("add", entry))
+        while self.app.holds(self) and not any(given_up.is_set() for given_up in self._asking):
+            with suppress(Empty):
+                return waiting.get(timeout=_LOOK)
+        self._consent = None
+        return False
+
+    def _called(self, turn: ChatLine, words: str, given_up: threading.Event) -> list[Entry]:
+        """Call a tool: its turn, open."""
+        began = time.monotonic()
+
+        def tell(doing: str) -> None:
+            self._become(turn, Entry(who="tool", text=f"{words} · {doing}"))
+
+        result = self.app.backend.call(words, self.session.run, tell)
+        line = f"{words}  {time.monotonic() - began:.1f}s {_mark(result.exit_code == 0)}"
+        return [Entry(who="tool", text=line, detail=result.text, is_open=True)]
+
+    def _asked(self, turn: ChatLine, question: str, given_up: threading.Event) -> list[Entry]:
+        """Put a question; the words of a model are shown as they come, the answer in their place."""
+        began, heard = time.monotonic(), ""
+
+        def hear(piece: str) -> None:
+            nonlocal heard
+            heard += piece
+            waited = f"{time.monotonic() - began:.0f} s, Esc ends the model"
+            self._become(turn, Entry(who="agent", text=f"{heard.rstrip()} … {waited}"))
+
+        def tell(doing: str) -> None:
+            self._become(turn, Entry(who="agent", text=f"… {doing}"))
+
+        def first(result: ToolResult) -> None:
+            """A model is asked from now on."""
+            self._asking.append(given_up)
+            if result.data.get("understood"):
+                self._become(turn, Entry(who="agent", text=f"{result.text}\n… the model's answer follows"))
+
+        listener = Listener(
+            tell=tell,
+            hear=hear,
+            earlier=tuple(self.exchanges),
+            first=first,
+            consent=self._agreed,
+            should_stop=given_up.is_set,
+        )
+        result = self.app.backend.ask(question, self.session.run, listener)
+        self.exchanges.append((question, str(result.data.get("answer", result.text))))
+        return answer_turns(result, time.monotonic() - began)
+
+    def _investigated(self, turn: ChatLine, question: str, given_up: threading.Event) -> list[Entry]:
+        """Claims of a unit, registered and decided."""
+
+        def tell(doing: str) -> None:
+            self._become(turn, Entry(who="tool", text=f"investigate · {doing}"))
+
+        self._asking.append(given_up)
+        run = self.session.run or "last"
+        result = self.app.backend.investigate(run, question, tell, given_up.is_set)
+        return [Entry(who="agent", text=result.text)]
+
+    def _become(self, turn: ChatLine, entry: Entry) -> None:
+        def become(chat: ChatPane) -> None:
+            turn.become(entry)
+            chat.to_end()
+
+        self._on_chat(become)
+
+    def _on_chat(self, change: Callable[[ChatPane], object]) -> None:
+        """Change the chat on the screen's thread, unless the screen is closed by then."""
+
+        def changed() -> None:
+            if self.app.holds(self):
+                with suppress(NoMatches):  # The app closes its panes one by one.
+                    change(self.query_one(ChatPane))
+
+        self.app.call_from_thread(changed)
+
+    # commands -----------------------------------------------------------------------------------------
 
     def do_back(self) -> None:
         if self.maximised:
@@ -117,17 +278,15 @@ class RunScreen(Talking):
             self.choose("tree")
         elif self.picked:
             self.do_follow()
+        elif self.session.busy and not self._stopping.again():
+            self.app.tell("press Esc again to stop the search (checkpoint kept)")
         elif self.session.busy:
-            self._stop_when_twice()
-        else:
-            super().do_back()
-
-    def _stop_when_twice(self) -> None:
-        if self._stopping.again():
             self.session.stop()
             self.app.tell("stopping after this batch; the checkpoint is kept")
+        elif self.session.activity is Activity.FAILED or self._leaving.again():
+            super().do_back()
         else:
-            self.app.tell("press Esc again to stop the search (checkpoint kept)")
+            self.app.tell("press Esc again to leave this run; it is kept")
 
     def do_freeze(self) -> None:
         self.frozen = not self.frozen
@@ -142,6 +301,9 @@ class RunScreen(Talking):
             self.session = self.app.begin(partial(self.app.backend.resume, self.session.run))
             self._turns, self.picked = 0, None
             self.query_one(TreePane).follow()
+
+    def do_tool_output(self) -> None:
+        self.query_one(ChatPane).toggle_output()
 
     def do_why_unit(self) -> None:
         self._about_unit("/why {unit}")
@@ -185,10 +347,12 @@ class RunScreen(Talking):
             self.app.tell("the search is still running; investigate when it has ended or was stopped")
         else:
             self.choose("chat")
-            if question:
-                self.investigate(question)
-            else:
-                self.say(f"/investigate when does {self.unit or 'the strongest unit'} flip?")
+            asked = question or f"when does {self.unit or 'the strongest unit'} flip?"
+            chat = self.query_one(ChatPane)
+            if not question:
+                chat.add(Entry(who="you", text=f"/investigate {asked}"))
+            turn = chat.add(Entry(who="tool", text="investigate …"))
+            self._answer(turn, partial(self._investigated, turn, asked), "investigate: ")
 
     def do_report(self) -> None:
         """The HTML report as a file; opened where a browser can be."""
@@ -207,3 +371,34 @@ class RunScreen(Talking):
             self.read(line)
         else:
             self.app.push_screen(asked, lambda typed: self.read(typed) if typed else None)
+
+
+def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
+    """The tools that were called and what that cost; the answer with how its check came out; its facts, folded."""
+    data = result.data
+    asked = data.get("tools")
+    turns = []
+    for call in asked if isinstance(asked, list) else []:
+        given = ", ".join(f"{key}={value}" for key, value in call["arguments"].items() if key != "run")
+        turns.append(Entry(who="tool", text=f"{call['tool']}({given}) {_mark(call['ok'])}"))
+    if turns:
+        dollars, certificates = data.get("dollars"), data.get("certificates")
+        spent = f" {data['input_tokens']}+{data['output_tokens']} tokens" if data.get("output_tokens") else ""
+        spent += f" ${dollars:.4f}" if spent and isinstance(dollars, float) else ""
+        names = ", ".join(f"c:{each}" for each in certificates) if isinstance(certificates, list) else ""
+        turns[-1] = replace(
+            turns[-1],
+            text=f"{turns[-1].text} {seconds:.1f}s{spent}",
+            detail=f"certificates: {names or 'none'}",
+        )
+    checked = f"\n({data['checked']})" if data.get("checked") else ""
+    turns.append(Entry(who="agent", text=f"{data.get('answer') or result.text}{checked}"))
+    cited = data.get("cited")
+    if isinstance(cited, Mapping) and cited:
+        facts = "\n".join(f"[{id}] {sentence}" for id, sentence in cited.items())
+        turns.append(Entry(who="tool", text=f"{counted(len(cited), 'fact')} cited", detail=facts))
+    return turns
+
+
+def _mark(well: bool) -> str:
+    return "✓ ok" if well else "✗ failed"

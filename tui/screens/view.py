@@ -1,19 +1,25 @@
-"""A run on its panes, live and replayed alike: what a snapshot draws, and searching, copying, saving."""
+"""A run on its panes, live and replayed alike: which of them fit, what a snapshot draws, searching and copying."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import Enum
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.events import DescendantFocus, Resize
+from textual.widget import Widget
+from textual.widgets import Static
 
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tui.chat_pane import ChatPane
-from tui.found import found_text, shown_units
-from tui.neuron_card import card
-from tui.screens.common import Pane, SearchPopup
-from tui.screens.panes import TALL, PanedScreen
+from tui.found import FOUND_HELP, card, found_text, shown_units
+from tui.screens.common import CommandScreen, Line, Pane, SearchPopup
 from tui.screens.reading import ReadingScreen
-from tui.session import Session, ranked
+from tui.session import Session
 from tui.text_panes import ReadingPane
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
@@ -22,17 +28,52 @@ from tui.words import arrow, counted, noun_of
 if TYPE_CHECKING:
     from tools.registry import ToolResult
 
-
+PANES = {"map": "1 map", "found": "2 found", "tree": "3 tree", "chat": "5 log and questions"}
+"""Each with its title, which begins with its key."""
+BORDERS, TALL, LEAST_WIDTH, LEAST_HEIGHT = 100, 28, 40, 10
+"""Columns from which panes have borders, rows from which map and log are whole, and the least that is drawn on."""
+FULL = (76, 20)
+"""Columns and rows from which all panes stand together."""
 ALL = "--limit 10000"
 """Rows of a table that is read."""
 
 
-class RunView(PanedScreen):
+class Arrangement(Enum):
+    """The value is the style class of the screen."""
+
+    TOGETHER = "together"
+    """Map beside what was found, the tree below, the log and a line to ask in at the foot."""
+    SINGLE = "single"
+    """One pane at a time."""
+    TINY = "tiny"
+    """Too small: one line says what to run instead."""
+
+
+def arrangement(width: int, height: int) -> Arrangement:
+    """The arrangement of a terminal of so many columns and rows."""
+    if width < LEAST_WIDTH or height < LEAST_HEIGHT:
+        return Arrangement.TINY
+    return Arrangement.TOGETHER if width >= FULL[0] and height >= FULL[1] else Arrangement.SINGLE
+
+
+def panes_shown(how: Arrangement, chosen: Sequence[str], maximised: bool) -> frozenset[str]:
+    """The panes on show; `chosen` are those asked for, the latest last, and hold every pane."""
+    if how is Arrangement.TINY:
+        return frozenset()
+    if maximised or how is Arrangement.SINGLE:
+        return frozenset({chosen[-1]})
+    return frozenset(PANES) - {"tree"} if chosen[-1] == "chat" else frozenset(PANES)
+
+
+class RunView(CommandScreen):
     """The panes of a run; the live and the replayed screen are made from it."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+        self.chosen: list[str] = ["chat", "found", "map", "tree"]
+        """The panes, the one asked for last behind all others."""
+        self.maximised = False
         self.state = RunState()
         """The snapshot on show."""
         self.board = Board()
@@ -44,21 +85,113 @@ class RunView(PanedScreen):
         self.cards: dict[Key, str] = {}
         """Why units flip, as answered so far."""
 
+    def compose(self) -> ComposeResult:
+        yield Line(id="headline", classes="title")
+        yield Line(id="progress")
+        with Horizontal(id="upper"):
+            yield MapPane(id="map")
+            yield ReadingPane(FOUND_HELP, id="found")
+        yield TreePane(id="tree")
+        yield ChatPane(id="chat")
+        yield Line(id="status", classes="status")
+        yield Static("too small a terminal: use `mecharule run … --display plain`", id="tiny", markup=False)
+
+    def on_mount(self) -> None:
+        for pane, title in PANES.items():
+            self.query_one(f"#{pane}").border_title = title
+        self.query_one(TreePane).focus()
+        self.on_resize()
+
+    # which panes are on show --------------------------------------------------------------------------
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return arrangement(*self.app.size)
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """The panes on show."""
+        return panes_shown(self.arrangement, self.chosen, self.maximised)
+
+    @property
+    def map_rows(self) -> int:
+        """Rows that the map would fill."""
+        layers = self.board.places.get(self.place, {}) if self.place else {}
+        units = max((len(layer.fates) for layer in layers.values()), default=9)
+        return 2 + (self.app.size.height >= TALL) + max(9, min(len(layers), units, 16))
+
+    def on_resize(self, event: Resize | None = None) -> None:
+        self.place_panes()
+        self.call_after_refresh(self.draw)
+
+    def place_panes(self) -> None:
+        """Show the panes that fit and were asked for."""
+        how, shown, (width, height) = self.arrangement, self.shown, self.app.size
+        for each in Arrangement:
+            self.set_class(each is how, each.value)
+        bordered = how is Arrangement.TOGETHER and width >= BORDERS
+        self.set_class(bordered, "bordered")
+        for pane in PANES:
+            self.query_one(f"#{pane}").display = pane in shown
+        for line in ("headline", "progress", "status"):
+            self.query_one(f"#{line}").display = how is not Arrangement.TINY
+        self.query_one("#tiny").display = how is Arrangement.TINY
+        upper, chat = self.query_one("#upper"), self.query_one("#chat")
+        upper.display = bool({"map", "found"} & shown)
+        log = (3 if height < TALL else 5) + bordered
+        room = height - 3 - (5 if height < TALL else 9) - log
+        fits = len(shown) > 1
+        upper.styles.height = min(self.map_rows + 2 * bordered, room) if fits else "1fr"
+        chat.styles.height = log if fits and self.chosen[-1] != "chat" else "1fr"
+
+    def choose(self, pane: str) -> None:
+        """Bring a pane to the front and work in it."""
+        self.chosen = [*(other for other in self.chosen if other != pane), pane]
+        self.place_panes()
+        # Not `focus()`, which takes effect later: a key pressed at once would go to the old pane.
+        self.set_focus(self.query_one("#ask" if pane == "chat" else f"#{pane}"))
+        self.call_after_refresh(self.draw)
+
+    do_pane_map = partialmethod(choose, "map")
+    do_pane_found = partialmethod(choose, "found")
+    do_pane_tree = partialmethod(choose, "tree")
+    do_pane_chat = partialmethod(choose, "chat")
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        pane = self.pane_of(event.widget)
+        if pane is not None and pane != self.chosen[-1]:
+            self.chosen = [*(other for other in self.chosen if other != pane), pane]
+            self.place_panes()
+
+    def pane_of(self, widget: Widget | None) -> str | None:
+        """The pane that a widget is in."""
+        around = widget.ancestors_with_self if widget else ()
+        return next((each.id for each in around if each.id in PANES), None)
+
+    @property
+    def here(self) -> str:
+        """The name of the pane that has the focus, or was chosen last."""
+        return self.pane_of(self.focused) or self.chosen[-1]
+
+    @property
+    def moved(self) -> Pane:
+        """The pane that has the focus, or was chosen last."""
+        pane = self.query_one(f"#{self.here}")
+        assert isinstance(pane, Pane)
+        return pane
+
+    # what they show -----------------------------------------------------------------------------------
+
     @property
     def place(self) -> Place | None:
         """The kind of unit and direction on show: the chosen one, else where the work is, else where most is shown."""
         if self.turned in self.board.places:
             return self.turned
-        best = next(iter(ranked(self.state)), None) if self.state.finished else None
-        search = best.search if best else self.state.latest[0] if self.state.latest else None
-        return self.board.place_of(search) if search else next(iter(self.board.places), None)
-
-    @property
-    def map_rows(self) -> int:
-        layers = self.board.places.get(self.place, {}) if self.place else {}
-        units = max((len(layer.fates) for layer in layers.values()), default=9)
-        legend = self.app.size.height >= TALL
-        return 2 + legend + max(9, min(len(layers), units, 16))
+        best = shown_units(self.state)[:1] if self.state.finished else []
+        if best:
+            return Place(best[0].regime, best[0].neuron[0])
+        latest = self.state.latest
+        return self.board.place_of(latest[0]) if latest else next(iter(self.board.places), None)
 
     def draw(self) -> None:
         """Draw the snapshot on the panes on show."""
@@ -68,11 +201,9 @@ class RunView(PanedScreen):
         self.board.catch_up(self.state)
         if self.map_rows != before:
             self.place_panes()
-        place, tree, units = self.place, self.query_one(TreePane), self.query_one(MapPane)
-        shown = next(iter(shown_units(self.state, place)), None) if self.state.finished else None
-        tree.show(
-            self.state, self.board, place, self.tick, self._key(shown.neuron, shown.regime) if shown else None
-        )
+        place, units = self.place, self.query_one(MapPane)
+        best = self._strongest if self.state.finished else None
+        self.query_one(TreePane).show(self.state, self.board, place, self.tick, best)
         units.show(self.state, self.board, place, self.tick)
         if place is not None:
             many = sum(len(layer.fates) for layer in self.board.places[place].values())
@@ -80,18 +211,29 @@ class RunView(PanedScreen):
         self._draw_side()
         self.draw_lines()
 
+    def draw_lines(self) -> None:
+        """The lines above and below the panes."""
+
+    @property
+    def _strongest(self) -> Key | None:
+        """The node of the unit on show that is shown with the highest bound."""
+        shown = (
+            self.board.alone.get((one.regime, one.neuron)) for one in shown_units(self.state, self.place)
+        )
+        return next(filter(None, shown), None)
+
     def _draw_side(self) -> None:
         """The card of what was picked, else what was found."""
         pane, key = self.query_one("#found", ReadingPane), self.picked
-        searches = self.state.searches
+        searches, width = self.state.searches, pane.size.width - 2
         if key is not None and key.search in searches and key.node in searches[key.search].nodes:
             pane.border_title = "2 card · f for what was found"
             told = self.cards.get(key, "") if self.on_file.findings else ""
             view = searches[key.search]
-            pane.show(card(self.state, view, key.node, pane.size.width - 2, told))
-            return
-        pane.border_title = "2 found so far" if not self.state.finished else "2 found"
-        pane.show(found_text(self.state, self.board, self.place, pane.size.width - 2, self.on_file.headline))
+            pane.show(card(self.state, view, view.nodes[key.node], width, told))
+        else:
+            pane.border_title = "2 found" if self.state.finished else "2 found so far"
+            pane.show(found_text(self.state, self.board, self.place, width, self.on_file.headline))
 
     def _pick(self, key: Key | None) -> None:
         self.picked = key if key is not None and key.node >= 0 else None
@@ -114,24 +256,18 @@ class RunView(PanedScreen):
 
     def on_map_pane_picked(self, event: MapPane.Picked) -> None:
         unit, place = self.query_one(MapPane).unit, self.place
-        self._pick(self._key(unit, place.regime) if unit and place else None)
+        self._pick(self._decided(unit, place) if unit and place else None)
 
-    def _key(self, unit: str, regime: int) -> Key | None:
-        """The node that tested a unit alone."""
-        searches = self.state.searches
-        found = (
-            (search, node)
-            for (search, name), node in self.session.singles.items()
-            if name == unit and search in searches
-        )
-        return next(
-            (
-                self.board.key_of(search, node)
-                for search, node in found
-                if searches[search].regime == regime and node in searches[search].nodes
-            ),
-            None,
-        )
+    def _decided(self, unit: str, place: Place) -> Key | None:
+        """The node that tested a unit alone, else the smallest group with which it was decided."""
+        from mecharule_ops.types import Neuron
+
+        if (place.regime, unit) in self.board.alone:
+            return self.board.alone[place.regime, unit]
+        asked = Neuron.parse(unit)
+        views = [self.board.view(name) for name in self.board.searches_of(place)]
+        nodes = ((view.search, view.settled(asked.channel)) for view in views if view.layer == asked.layer)
+        return next((self.board.key_of(search, node.node) for search, node in nodes if node), None)
 
     @property
     def unit(self) -> str | None:
@@ -144,22 +280,7 @@ class RunView(PanedScreen):
         """Whose findings and certificates belong to the snapshot on show."""
         return self.session
 
-    def draw_lines(self) -> None:
-        """The lines above and below the panes."""
-
     # commands -----------------------------------------------------------------------------------------
-
-    @property
-    def here(self) -> str:
-        """The name of the pane that has the focus, or was chosen last."""
-        return self.pane_of(self.focused) or self.chosen[-1]
-
-    @property
-    def moved(self) -> Pane:
-        """The pane that has the focus, or was chosen last."""
-        pane = self.query_one(f"#{self.here}")
-        assert isinstance(pane, Pane)
-        return pane
 
     def do_expand(self) -> None:
         self.query_one(TreePane).toggle()
@@ -169,21 +290,21 @@ class RunView(PanedScreen):
         self.query_one(TreePane).follow()
         self.draw()
 
-    def _turn(self, step: int) -> None:
+    def do_next_kind(self) -> None:
         places = list(self.board.places)
         if self.place in places:
-            self.turned = places[(places.index(self.place) + step) % len(places)]
+            self.turned = places[(places.index(self.place) + 1) % len(places)]
             self.draw()
 
-    do_next_layer = partialmethod(_turn, 1)
-    do_previous_layer = partialmethod(_turn, -1)
-
     def do_card(self) -> None:
-        """The card of the unit under the cursor over the whole screen; closed as it was opened."""
+        """The card under the cursor, else of the strongest unit, over the whole screen; closed as it was opened."""
         if self.maximised:
             self.do_maximise()
-        elif self.picked is None:
-            self.app.tell("move the cursor of map or tree to a unit first")
+            return
+        if self.picked is None:
+            self._pick(self._strongest)
+        if self.picked is None:
+            self.app.tell("no unit is shown yet; move the cursor of map or tree to one")
         else:
             self.choose("found")
             self.do_maximise()
