@@ -17,10 +17,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates, seed_predicates
-from mecharule_ops.tasks.arithmetic_words import ARITHMETIC_WORDS, arithmetic_domain
+from mecharule_ops.tasks.arithmetic_vocabulary import (
+    ARITHMETIC_WORDS,
+    account_predicates,
+    arithmetic_domain,
+    seed_predicates,
+)
 from mecharule_ops.tasks.base import drawn
-from mecharule_ops.tasks.column_words import Domain, Wording
+from mecharule_ops.tasks.column_words import ColumnWords, Domain
 from mecharule_ops.tasks.text_pieces import SourceSpan, answer_pieces, end_to_end, question_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
@@ -230,8 +234,8 @@ class Arithmetic:
         }
 
     @property
-    def wording(self) -> Wording:
-        """What a person calls columns, digits, carries."""
+    def wording(self) -> Mapping[str, ColumnWords]:
+        """What a person calls the columns."""
         return ARITHMETIC_WORDS
 
     @property

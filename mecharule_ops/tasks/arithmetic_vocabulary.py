@@ -1,18 +1,45 @@
-"""What arithmetic rules may read: hand-written seeds (paper, §4.1), and more that may tell one unit's flips apart.
+"""What arithmetic rules may read, and in which words: seeds, a larger vocabulary, columns, every question.
 
+The seeds are hand-written (paper, §4.1); the larger vocabulary may tell one unit's flips apart.
 Places count from 0, the units. The larger vocabulary never reads the answer: on the records of one regime it says what
 `expected` says, or restates the label. A carry into place k is the carry out of place k − 1, so it is named once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations, pairwise
+
+import numpy as np
+
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain, Said
+from mecharule_ops.types import Columns
 
 _LARGEST_MODULUS = 9
 """Beside 10, which the units digit tells."""
 _CUTS = (1, 2, 5)
 """Leading digits of round numbers."""
+ENUMERATED = 200_000
+"""Questions at most that are laid out to see what is the same on all of them; of more only the ranges are known."""
+_OPERATIONS: Mapping[str, Said] = {
+    sign: (f"it is {article} {name}", f"it is no {name}")
+    for sign, article, name in (
+        *(("+", "an", "addition"), ("-", "a", "subtraction")),
+        *(("*", "a", "multiplication"), ("/", "a", "division")),
+    )
+}
+ARITHMETIC_WORDS: Mapping[str, ColumnWords] = {
+    **OF_EVERY_TASK,
+    "op": ColumnWords(noun="the operation", values=_OPERATIONS),
+    "a": ColumnWords(noun="a", whole=True),
+    "b": ColumnWords(noun="b", whole=True),
+    "expected": ColumnWords(noun="the right answer", whole=True),
+    "remainder": ColumnWords(noun="the remainder", whole=True),
+    "answer": ColumnWords(noun="the written answer", whole=True),
+    "parsed": ColumnWords(noun="the reply", said=("the model writes a number", "the model writes no number")),
+}
+"""The words of every arithmetic task; an operation goes by its name, whatever its symbol."""
 
 
 def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str, ...]:
@@ -126,3 +153,56 @@ def _carries(operators: Sequence[str], places: int) -> Iterator[str]:
             continue
         tests = [f"{function}(a, b)", *(f"{function}_at(a, b, {place})" for place in range(places))]
         yield from (test if len(operators) == 1 else f"holds(op == '{op}' and {test})" for test in tests)
+
+
+def arithmetic_domain(operators: Sequence[str], low: int, high: int) -> Domain:
+    """All questions where they are not too many, else the ranges of their numbers."""
+    return _domain(tuple(operators), low, high)
+
+
+@lru_cache(maxsize=4)
+def _domain(operators: tuple[str, ...], low: int, high: int) -> Domain:
+    least, most = zip(*(_result_range(op, low, high) for op in operators), strict=True)
+    first = max(low, 1) if operators == ("/",) else low
+    ranges = {"a": (first, high), "b": (first, high), "expected": (min(least), max(most))}
+    if len(operators) * (high - low + 1) ** 2 > ENUMERATED:
+        return Domain(ranges=ranges)
+    whole, plainer = _every_question(operators, low, high), tuple(_plainer(operators, high))
+    return Domain(whole=whole, ranges=ranges, plainer=plainer)
+
+
+def _result_range(op: str, low: int, high: int) -> tuple[int, int]:
+    """Least and largest result of one operator."""
+    first = max(low, 1)
+    return {
+        "+": (2 * low, 2 * high),
+        "-": (low - high, high - low),
+        "*": (low * low, high * high),
+        "/": (first // high if high else 0, high // first),
+    }[op]
+
+
+def _every_question(operators: Sequence[str], low: int, high: int) -> Columns:
+    grids = []
+    for op in operators:
+        side = np.arange(max(low, 1) if op == "/" else low, high + 1, dtype=np.int64)
+        a, b = (grid.ravel() for grid in np.meshgrid(side, side, indexing="ij"))
+        results = (
+            (a // b, a % b) if op == "/" else ({"+": a + b, "-": a - b, "*": a * b}[op], np.zeros_like(a))
+        )
+        grids.append((np.full(len(a), op), a, b, *results))
+    names = ("op", "a", "b", "expected", "remainder")
+    return dict(zip(names, map(np.concatenate, zip(*grids, strict=True)), strict=True))
+
+
+def _plainer(operators: Sequence[str], high: int) -> Iterator[str]:
+    """Conditions on one number or one digit, on which operand is larger, and on carries."""
+    for name in ("a", "b"):
+        yield from (f"{name} {sign} 0" for sign in ("==", "!="))
+    for place in range(len(str(high))):
+        for name in ("a", "b"):
+            yield from (f"digit({name}, {place}) {sign} 0" for sign in ("==", "!="))
+    yield from ("a == b", "a != b", "a > b", "a < b", "a >= b", "a <= b")
+    for op, function in (("+", "carry"), ("-", "borrow")):
+        if op in operators:
+            yield from (f"{function}_at(a, b, {place})" for place in range(len(str(high))))

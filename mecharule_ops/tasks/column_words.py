@@ -7,7 +7,7 @@ such as the lead of a token, is here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,17 +31,6 @@ class ColumnWords:
     """Values with sentences of their own."""
     whole: bool = False
     """Whether it holds whole numbers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
-    """The words of a task's vocabulary."""
-
-    columns: Mapping[str, ColumnWords]
-    nouns: Mapping[str, str] = field(default_factory=dict)
-    """Expressions with a noun of their own, by canonical text: `max(a, b)` is `the larger operand`."""
-    sentences: Mapping[str, Said] = field(default_factory=dict)
-    """Conditions with sentences of their own, by canonical text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,21 +76,12 @@ _OF_RUNS: Mapping[str, ColumnWords] = {
     "changes_at": ColumnWords(noun="the place of the predicted change"),
     "changes_to": ColumnWords(noun="the token predicted instead"),
 }
-_OF_DROPS: Mapping[str, Said] = {
-    "drop_minus_lead > 0": ("the drop exceeds the lead", "the drop does not exceed the lead"),
-    "drop_minus_lead >= 0": ("the drop reaches the lead", "the drop does not reach the lead"),
-    "drop_minus_lead < 0": ("the drop stays below the lead", "the drop does not stay below the lead"),
-    "drop_minus_lead <= 0": ("the drop stays within the lead", "the drop does not stay within the lead"),
-}
-NO_WORDS = Wording(columns=OF_EVERY_TASK)
-EVERYTHING = Domain()
-"""Nothing is known to be impossible."""
 
 
-def wording_of(task: object) -> Wording:
-    """The task's words, and those of every run."""
-    own: Wording = getattr(task, "wording", NO_WORDS)
-    return replace(own, sentences={**_OF_DROPS, **own.sentences})
+def wording_of(task: object) -> Mapping[str, ColumnWords]:
+    """The words of the task's columns; a task may have none."""
+    words: Mapping[str, ColumnWords] = getattr(task, "wording", OF_EVERY_TASK)
+    return words
 
 
 def domain_of(task: object) -> Domain:
@@ -109,18 +89,16 @@ def domain_of(task: object) -> Domain:
 
     Items of a file are a sample of more: that none of them has a property is no reason to leave it unsaid.
     """
-    known: Domain = getattr(task, "domain", EVERYTHING)
+    known: Domain = getattr(task, "domain", Domain())
     return known
 
 
-def column_words(wording: Wording, name: str) -> ColumnWords | None:
+def column_words(wording: Mapping[str, ColumnWords], name: str) -> ColumnWords | None:
     """The words of a column: the task's, else those of a clean or a backward pass; None where it has none."""
     kind, _, place = name.rpartition("_")
-    if (own := wording.columns.get(name) or _OF_RUNS.get(name)) is not None:
-        return own
-    if kind in _OF_TOKENS and place.isdecimal():
+    if kind in _OF_TOKENS and place.isdecimal() and name not in wording:
         return ColumnWords(noun=_OF_TOKENS[kind].format(place))
-    return None
+    return wording.get(name) or _OF_RUNS.get(name)
 
 
 def table_words(columns: Mapping[str, Sequence[Value]]) -> dict[str, ColumnWords]:

@@ -12,7 +12,7 @@ which is right for half of the constructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Wording
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords
 from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
 from mecharule_ops.types import Example, Phase
@@ -87,9 +87,9 @@ class Hans(TextTask):
             raise UsageError(f"expected 2 or more sentences to make, got {self.generated}")
 
     @property
-    def wording(self) -> Wording:
+    def wording(self) -> Mapping[str, ColumnWords]:
         """Premise, hypothesis and what HANS calls them."""
-        return Wording(columns={**OF_EVERY_TASK, **_COLUMNS})
+        return {**OF_EVERY_TASK, **_COLUMNS}
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.fetch import PinnedWheel, cache_directory, fetch_member
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Wording
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords
 from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, judging_model, make_grader
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import BehaviourRecord, Example, OutcomeWords, Value
@@ -109,9 +109,9 @@ class Jailbreak(TextTask):
             raise UsageError(f"expected a template with {{request}} once, got {self.template!r}")
 
     @property
-    def wording(self) -> Wording:
+    def wording(self) -> Mapping[str, ColumnWords]:
         """Form, length and augmentation; never a word of a request but those of the fixed lists."""
-        return Wording(columns={**OF_EVERY_TASK, **_COLUMNS})
+        return {**OF_EVERY_TASK, **_COLUMNS}
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain, Wording
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain
 from mecharule_ops.tasks.programs import PROGRAMS, Program
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import Phase, Value
@@ -41,7 +41,7 @@ class KnownProgram(TextTask):
         return frozenset({"answer"})
 
     @property
-    def wording(self) -> Wording:
+    def wording(self) -> Mapping[str, ColumnWords]:
         """Tokens by their place."""
         last = self._program.length
         whole = self._program.alphabet.isdecimal()
@@ -49,7 +49,7 @@ class KnownProgram(TextTask):
         tokens = {f"t{place}": ColumnWords(noun=noun, whole=whole) for place, noun in names.items()}
         answers = self._columns_of_rows["answer"]
         answer = ColumnWords(noun="the right answer", whole=all(isinstance(one, int) for one in answers))
-        return Wording(columns={**OF_EVERY_TASK, **tokens, "answer": answer})
+        return {**OF_EVERY_TASK, **tokens, "answer": answer}
 
     @cached_property
     def domain(self) -> Domain:

@@ -1,24 +1,115 @@
 """The literals of a clause in words, made from what they are, never from how they are printed.
 
-Several bounds on one term are one phrase: `a's tens digit is from 3 to 5`. What has no words is its own syntax in
-backticks. Columns are taken to hold no NaN, as `predicates.atoms.complement` takes it too.
+One table says what is compared (`TERMS`), one what a condition says (`SAID`); both are templates over forms of the
+language, filled by `Speaker`. In a form `x` and `y` stand for any expression, `n` and `m` for columns, `k` for a whole
+number, `s` for a text; other names are themselves. The first form that fits has the word. Several bounds on one term
+are one phrase: `a's tens digit is from 3 to 5`. What has no words is its own syntax in backticks. Columns are taken to
+hold no NaN, as `predicates.atoms.complement` takes it too.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal as OneOf
 from typing import NamedTuple
 
 from mecharule_ops.predicates.atoms import Literal
-from mecharule_ops.predicates.literals import TwoSides, comparison, conjuncts, links, tree_of
-from mecharule_ops.tasks.column_words import Said, Wording, column_words
-from mecharule_ops.tasks.terms import NoWords, Speaker, WordedTerm
+from mecharule_ops.predicates.literals import TwoSides, comparison, conjuncts, tree_of
+from mecharule_ops.tasks.column_words import ColumnWords, column_words
 from mecharule_ops.tasks.text_account import NEGATION
 from mecharule_ops.tasks.text_pieces import place_name
+
+Span = tuple[int | None, int | None]
+"""The least and the largest value of a term of whole numbers; None where it is not known."""
+_OPEN: Span = (None, None)
+"""Of a term that is as whole as what it is made of."""
+
+TERMS: dict[str, tuple[str, Span | None, str]] = {
+    "digit(x, k) + digit(y, k)": ("the {place} digits of {x} and {y}", (0, 18), "add up to"),
+    "digit(x, k)": ("{x:{place} digit}", (0, 9), "is"),
+    "digit_sum(x)": ("{x:digit sum}", (0, None), "is"),
+    "n_digits(x)": ("{x}", (1, None), "digits"),
+    "length(x)": ("{x}", (0, None), "characters"),
+    "words(x)": ("{x}", (0, None), "words"),
+    "count(x, s)": ("how often {s} occurs in {x}", (0, None), "is"),
+    "upper_ratio(x)": ("the share of capitals in {x}", None, "is"),
+    "first_word(x)": ("{x:first word}", None, "is"),
+    "last_word(x)": ("{x:last word}", None, "is"),
+    "overlap(x, y)": ("the share of {y:words} that {x} has", None, "is"),
+    "abs(n - m)": ("the distance between {n} and {m}", _OPEN, "is"),
+    "abs(x)": ("the size of {x}", _OPEN, "is"),
+    "min(x, y)": ("the smaller of {x} and {y}", _OPEN, "is"),
+    "max(x, y)": ("the larger of {x} and {y}", _OPEN, "is"),
+    "gcd(x, y)": ("the greatest common divisor of {x} and {y}", _OPEN, "is"),
+    "2 * x": ("twice {x}", _OPEN, "is"),
+    "k * x": ("{k} times {x}", _OPEN, "is"),
+    "x % k": ("{x} modulo {k}", _OPEN, "is"),
+    "n + m": ("{n} plus {m}", _OPEN, "is"),
+    "n - m": ("{n} minus {m}", _OPEN, "is"),
+}
+"""What is compared: its words, the values it may have (None where these are no whole numbers), and the verb that joins
+it to a value, or the unit of which it has so many."""
+
+SAID: dict[str, tuple[str, str]] = {
+    "divisible(x, 2)": ("{x} is even", "{x} is odd"),
+    "divisible(x, y)": ("{x} is divisible by {y}", "{x} is not divisible by {y}"),
+    "divides(x, y)": ("{x} divides {y}", "{x} does not divide {y}"),
+    "carry(x, y)": ("adding {size_y} to {size_x} carries", "adding {size_y} to {size_x} does not carry"),
+    "carry_at(x, y, k)": (
+        "adding {size_y} to {size_x} carries into the {above}",
+        "adding {size_y} to {size_x} does not carry into the {above}",
+    ),
+    "borrow(a, b)": (
+        "taking the smaller from the larger borrows",
+        "taking the smaller from the larger does not borrow",
+    ),
+    "borrow_at(a, b, k)": (
+        "taking the smaller from the larger borrows from the {above}",
+        "taking the smaller from the larger does not borrow from the {above}",
+    ),
+    "borrow(x, y)": (
+        "taking the smaller of {size_x} and {size_y} from the larger borrows",
+        "taking the smaller of {size_x} and {size_y} from the larger does not borrow",
+    ),
+    "borrow_at(x, y, k)": (
+        "taking the smaller of {size_x} and {size_y} from the larger borrows from the {above}",
+        "taking the smaller of {size_x} and {size_y} from the larger does not borrow from the {above}",
+    ),
+    "has_phrase(x, y)": (
+        "the words of {y} stand side by side in {x}",
+        "the words of {y} do not stand side by side in {x}",
+    ),
+    "contains(x, s)": ("{x} contains {s}", "{x} does not contain {s}"),
+    "startswith(x, s)": ("{x} begins with {s}", "{x} does not begin with {s}"),
+    "endswith(x, s)": ("{x} ends with {s}", "{x} does not end with {s}"),
+    "has_word(x, s)": ("{x} has the word {s}", "{x} does not have the word {s}"),
+    f"matches(x, {NEGATION!r})": ("{x} has a negation", "{x} has no negation"),
+    "matches(x, '[0-9]')": ("{x} has a digit", "{x} has no digit"),
+    "matches(x, '[A-Z]{3}')": ("{x} has three capitals in a row", "{x} has no three capitals in a row"),
+    r"matches(x, '(?i)\\bnot?\\b')": ("{x} has the word no or not", "{x} has neither the word no nor not"),
+    "matches(x, s)": ("{x} matches {s}", "{x} does not match {s}"),
+    "overlap(x, y) == 1": ("{x} has every word of {y}", "{x} does not have every word of {y}"),
+    "overlap(x, y) >= 0.5": (
+        "{x} has half of the words of {y} or more",
+        "{x} has less than half of the words of {y}",
+    ),
+    "x % 2 == y % 2": (
+        "{x} and {y} are both even or both odd",
+        "one of {x} and {y} is even, the other odd",
+    ),
+    "x % 2 == 0": ("{x} is even", "{x} is odd"),
+    "x % 2 == 1": ("{x} is odd", "{x} is even"),
+    "n_digits(x) == n_digits(y)": (
+        "{x} and {y} have equally many digits",
+        "{x} and {y} differ in number of digits",
+    ),
+    "words(x) > words(y)": ("{x} has more words than {y}", "{x} has at most as many words as {y}"),
+    "drop_minus_lead > 0": ("the drop exceeds the lead", "the drop stays within the lead"),
+    "drop_minus_lead >= 0": ("the drop reaches the lead", "the drop stays below the lead"),
+}
+"""What a condition says where it is true, and where it is false, which is what its complement says."""
 
 _RELATIONS: Mapping[str, tuple[str, bool]] = {
     "==": ("equals", True),
@@ -29,34 +120,29 @@ _RELATIONS: Mapping[str, tuple[str, bool]] = {
     "<=": ("is at most", True),
 }
 """Between two terms, and whether it says what is."""
-_MORE: Mapping[str, str] = {
-    "==": "as many {} as",
-    ">": "more {} than",
-    ">=": "at least as many {} as",
-    "<": "fewer {} than",
-    "<=": "at most as many {} as",
+_OPPOSITE = {"!=": "==", "<": ">=", "<=": ">"}
+_NEGATED = {"is": "is not", "has": "does not have", "add up to": "do not add up to"}
+_HOLES: Mapping[str, Callable[[ast.AST], bool]] = {
+    "x": lambda node: isinstance(node, ast.expr),
+    "y": lambda node: isinstance(node, ast.expr),
+    "n": lambda node: isinstance(node, ast.Name),
+    "m": lambda node: isinstance(node, ast.Name),
+    "k": lambda node: isinstance(node, ast.Constant) and type(node.value) is int,
+    "s": lambda node: isinstance(node, ast.Constant),
 }
-"""Between two counts of one kind."""
-_SHARES: Mapping[tuple[str, float], tuple[str, bool]] = {
-    ("==", 1): ("{} has every word of {}", True),
-    ("!=", 1): ("{} does not have every word of {}", False),
-    (">=", 0.5): ("{} has half of the words of {} or more", True),
-    ("<", 0.5): ("{} has less than half of the words of {}", True),
-}
-"""How many of one text's words another has."""
-_PATTERNS: Mapping[str, Said] = {
-    NEGATION: ("has a negation", "has no negation"),
-    "[0-9]": ("has a digit", "has no digit"),
-    "[A-Z]{3}": ("has three capitals in a row", "has no three capitals in a row"),
-    "(?i)\\bnot?\\b": ("has the word no or not", "has neither the word no nor not"),
-}
-_VERBS: Mapping[str, Said] = {
-    "contains": ("contains", "does not contain"),
-    "startswith": ("begins with", "does not begin with"),
-    "endswith": ("ends with", "does not end with"),
-    "has_word": ("has the word", "does not have the word"),
-    "matches": ("matches", "does not match"),
-}
+
+
+class NoWords(Exception):
+    """An expression has no words."""
+
+
+class Noun(str):
+    """A noun in a template, `{x}`, and what it owns, `{x:digit sum}`: `a's digit sum`, `words of the column text`."""
+
+    def __format__(self, owns: str) -> str:
+        if not owns:
+            return str(self)
+        return f"{owns} of {self}" if self.startswith("the column ") else f"{self}'s {owns}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +154,9 @@ class Phrase:
 
 
 class Bound(NamedTuple):
-    """One end of what is meant."""
+    """One end of what is meant: 1 for the lower one, -1 for the upper."""
 
-    side: OneOf["low", "high"]
+    side: int
     at: float
     closed: bool
     """Whether the number belongs to it."""
@@ -78,251 +164,228 @@ class Bound(NamedTuple):
     @property
     def whole(self) -> int:
         """The last whole number that is meant."""
-        step, inwards = (1, math.ceil) if self.side == "low" else (-1, math.floor)
-        return inwards(self.at) if self.closed or self.at % 1 else int(self.at) + step
+        inwards = math.ceil(self.side * self.at)
+        return self.side * (inwards if self.closed or self.at % 1 else inwards + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordedTerm:
+    """A subject with the verb that joins it to a value: `a's tens digit` *is* 5, `the premise` *has* 5 words."""
+
+    subject: str
+    verb: str = "is"
+    unit: str = ""
+    """In the plural; empty where the value stands alone."""
+    whole: bool = False
+    span: Span = _OPEN
+
+    @property
+    def noun(self) -> Noun:
+        """The value itself as a noun."""
+        if self.unit:
+            return Noun(f"the number of {self.unit} of {self.subject}")
+        return Noun(self.subject if self.verb == "is" else f"the sum of {self.subject}")
+
+    def counted(self, value: str) -> str:
+        """A value with its unit: `1 digit`, `2 or 3 digits`."""
+        return f"{value} {self.unit.removesuffix('s') if value == '1' else self.unit}" if self.unit else value
+
+    def equal(self, value: str) -> Phrase:
+        """That it is, or has, a value."""
+        return Phrase(f"{self.subject} {self.verb} {self.counted(value)}")
+
+    def unequal(self, value: str) -> Phrase:
+        """That it is not."""
+        return Phrase(f"{self.subject} {_NEGATED[self.verb]} {self.counted(value)}", positive=False)
+
+    def within(self, low: Bound | None, high: Bound | None) -> Phrase:
+        """That it lies within one or two bounds; whole numbers by the last one that is meant where both are given."""
+        if self.whole:
+            if (exact := self._exact(low and low.whole, high and high.whole)) is not None:
+                return exact
+            if low and high:
+                least, most = low.whole, high.whole
+                said = f"{least} to {most}" if self.unit else f"at least {least} and at most {most}"
+                said = f"from {least} to {most}" if self.verb == "is" else said
+                return self.equal(said)
+        ends = (f"{self.verb} {self._end(one)}" for one in (low, high) if one)
+        return Phrase(f"{self.subject} {' and '.join(ends)}")
+
+    def _exact(self, least: int | None, most: int | None) -> Phrase | None:
+        """One value, or all but one end of what is possible, or a sign; None where none of these is meant."""
+        first, last = self.span
+        low = first if least is None or (first is not None and least <= first) else least
+        high = last if most is None or (last is not None and most >= last) else most
+        if low is not None and low == high:
+            return self.equal(str(low))
+        if most is None and least is not None and first is not None and least == first + 1:
+            return self.unequal(str(first))
+        if least is None and most is not None and last is not None and most == last - 1:
+            return self.unequal(str(last))
+        if self.verb == "is" and (first is None or first < 0) and (least, most) in ((0, None), (None, -1)):
+            negative = most == -1
+            return Phrase(f"{self.subject} is {'' if negative else 'not '}negative", positive=negative)
+        return None
+
+    def _end(self, end: Bound) -> str:
+        number = str(int(end.at)) if end.at == int(end.at) else repr(end.at)
+        lower = end.side > 0
+        beyond = "more" if lower else "fewer" if self.unit else "less"
+        if end.closed:
+            return f"{self.counted(number)} or {beyond}"
+        if self.verb == "is":
+            return f"{'above' if lower else 'below'} {number}"
+        return f"{beyond} than {self.counted(number)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Words of expressions and conditions; methods raise `NoWords` where there are none."""
+
+    wording: Mapping[str, ColumnWords]
+    ranges: Mapping[str, tuple[int, int]]
+    """Of columns of whole numbers, over all that the task makes possible."""
+
+    def term(self, node: ast.expr) -> WordedTerm:
+        """An expression as what is compared."""
+        if isinstance(node, ast.Name):
+            if (words := column_words(self.wording, node.id)) is None:
+                raise NoWords
+            span, verb = self.ranges.get(node.id, _OPEN), "has" if words.unit else "is"
+            whole = words.whole or bool(words.unit)
+            return WordedTerm(subject=words.noun, verb=verb, unit=words.unit, whole=whole, span=span)
+        for form, (subject, values, joined) in TERMS.items():
+            holes: dict[str, ast.expr] = {}
+            if fits(tree_of(form), node, holes):
+                whole = values is not None
+                if values is _OPEN:
+                    whole = all(self.term(holes[hole]).whole for hole in holes.keys() & set("xynm"))
+                unit = "" if joined in _NEGATED else joined
+                verb = "has" if unit else joined
+                words_of = self._filled(subject, holes)
+                return WordedTerm(subject=words_of, verb=verb, unit=unit, whole=whole, span=values or _OPEN)
+        if isinstance(node, ast.Constant):
+            return WordedTerm(subject=repr(node.value), whole=isinstance(node.value, int))
+        raise NoWords
+
+    def said(self, node: ast.expr) -> tuple[str, str] | None:
+        """What a condition says where it is true and where it is false; None where that is made of its terms."""
+        match node:
+            case ast.Name(id=name):
+                words = column_words(self.wording, name)
+                return words.said if words else None
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=str(text))]
+            ):
+                words = column_words(self.wording, name)
+                return words.values.get(text) if words else None
+        for form, said in SAID.items():
+            holes: dict[str, ast.expr] = {}
+            if fits(tree_of(form), node, holes):
+                yes, no = (self._filled(each, holes) for each in said)
+                return yes, no
+        return None
+
+    def _filled(self, template: str, holes: Mapping[str, ast.expr]) -> str:
+        """A template with the words of what stands in its holes."""
+        words: dict[str, str] = {}
+        for hole, node in holes.items():
+            if hole == "k":
+                place = ast.literal_eval(node)
+                words |= {"k": str(place), "place": place_name(place), "above": place_name(place + 1)}
+            elif hole == "s":
+                words["s"] = ast.unparse(node)
+            else:
+                term = self.term(node)
+                signed = term.span[0] is None or term.span[0] < 0
+                words |= {
+                    hole: term.noun,
+                    f"size_{hole}": f"the size of {term.noun}" if signed else term.noun,
+                }
+        return template.format(**words)
+
+
+def fits(form: object, node: object, holes: dict[str, ast.expr]) -> bool:
+    """Whether an expression has a form; what stands in its holes is put into `holes`, one thing in each."""
+    if isinstance(form, ast.Name) and form.id in _HOLES:
+        assert isinstance(node, ast.expr)
+        kept = holes.setdefault(form.id, node)
+        return _HOLES[form.id](node) and (kept is node or ast.unparse(kept) == ast.unparse(node))
+    if isinstance(form, list) and isinstance(node, list):
+        return len(form) == len(node) and all(fits(*pair, holes) for pair in zip(form, node, strict=True))
+    if isinstance(form, ast.AST) and type(form) is type(node):
+        return all(fits(getattr(form, name), getattr(node, name), holes) for name in form._fields)
+    return form == node
 
 
 def clause_phrases(
-    literals: Sequence[Literal], wording: Wording, ranges: Mapping[str, tuple[int, int]]
+    literals: Sequence[Literal], wording: Mapping[str, ColumnWords], ranges: Mapping[str, tuple[int, int]]
 ) -> tuple[Phrase, ...]:
     """A phrase for each literal of a clause, or for several bounds on one term; what is comes before what is not."""
     return _phrases(literals, Speaker(wording, ranges))
 
 
 def _phrases(literals: Sequence[Literal], speaker: Speaker) -> tuple[Phrase, ...]:
-    bounded: dict[WordedTerm, list[Bound]] = {}
-    found: list[Phrase | WordedTerm] = []
+    found: dict[Phrase | WordedTerm, list[Bound]] = {}
     for atom, value in dict.fromkeys(part for literal in literals for part in conjuncts(literal)):
-        side = _bound(atom, speaker) if value and atom not in speaker.wording.sentences else None
-        if side is None:
-            found.append(_phrase(atom, value, speaker))
-            continue
-        term, bound = side
-        found += [] if term in bounded else [term]
-        bounded.setdefault(term, []).append(bound)
-    phrases = [one if isinstance(one, Phrase) else _between(one, *_tightest(bounded[one])) for one in found]
+        try:
+            one, bound = _worded(atom, value, speaker)
+        except NoWords:
+            one, bound = Phrase(f"{'' if value else 'not '}`{atom}`", positive=value), None
+        found.setdefault(one, []).extend([bound] if bound else [])
+    phrases = (
+        one if isinstance(one, Phrase) else one.within(*_tightest(bounds)) for one, bounds in found.items()
+    )
     return tuple(sorted(dict.fromkeys(phrases), key=lambda one: (not one.positive, len(one.text))))
 
 
-def _bound(atom: str, speaker: Speaker) -> tuple[WordedTerm, Bound] | None:
-    """A term with its lower or its upper end; None for anything but such a comparison."""
-    found = comparison(atom)
-    if found is None or found.sign[0] not in "<>" or not isinstance(value := found.constant, int | float):
-        return None
-    try:
-        term = speaker.term(found.left)
-        shared = _share(found, speaker)
-    except NoWords:
-        return None
-    side: OneOf["low", "high"] = "low" if found.sign[0] == ">" else "high"
-    return None if shared else (term, Bound(side, value, found.sign.endswith("=")))
+def _worded(atom: str, value: bool, speaker: Speaker) -> tuple[Phrase | WordedTerm, Bound | None]:
+    """One literal as a phrase, or as a bound on a term. Raises `NoWords`."""
+    if said := speaker.said(tree_of(atom)):
+        return Phrase(said[not value], positive=value), None
+    if not value:
+        return _not_both(atom, speaker), None
+    if (found := comparison(atom)) is None:
+        raise NoWords
+    if found.sign in _OPPOSITE:
+        opposite = f"{ast.unparse(found.left)} {_OPPOSITE[found.sign]} {ast.unparse(found.right)}"
+        if said := speaker.said(tree_of(opposite)):
+            return Phrase(said[1], positive=found.sign != "!="), None
+    term = speaker.term(found.left)
+    if found.sign[0] in "<>" and isinstance(found.constant, int | float):
+        return term, Bound(1 if found.sign[0] == ">" else -1, found.constant, found.sign.endswith("="))
+    return _compared(term, found, speaker), None
 
 
-def _phrase(atom: str, value: bool, speaker: Speaker) -> Phrase:
-    """One literal in words, else in backticks."""
-    try:
-        if said := speaker.wording.sentences.get(atom) or _said(atom, speaker):
-            return Phrase(said[not value], positive=value)
-    except NoWords:
-        pass
-    try:
-        made = _compared(atom, speaker) if value else _not_between(atom, speaker) or _not_both(atom, speaker)
-    except NoWords:
-        made = None
-    return made or (Phrase(f"`{atom}`") if value else Phrase(f"not `{atom}`", positive=False))
-
-
-def _said(atom: str, speaker: Speaker) -> Said | None:
-    """What a condition says where it is true and where it is false."""
-    match tree_of(atom):
-        case ast.Name(id=name):
-            words = column_words(speaker.wording, name)
-            return words.said if words else None
-        case ast.Compare(
-            left=ast.Name(id=name),
-            ops=[ast.Eq() | ast.NotEq() as sign],
-            comparators=[ast.Constant(value=str(text))],
-        ):
-            words = column_words(speaker.wording, name)
-            said = words.values.get(text) if words else None
-            return said[::-1] if said and isinstance(sign, ast.NotEq) else said
-        case ast.Call(func=ast.Name(id=function), args=[first, *rest]):
-            return _called(function, speaker.term(first), rest, speaker)
-    return None
-
-
-def _called(function: str, x: WordedTerm, rest: Sequence[ast.expr], speaker: Speaker) -> Said | None:
-    """Conditions that are a call of the language."""
-    match function, rest:
-        case "divisible", [ast.Constant(value=2)]:
-            return f"{x.noun} is even", f"{x.noun} is odd"
-        case "divisible", [by]:
-            other = repr(by.value) if isinstance(by, ast.Constant) else speaker.noun(by)
-            return f"{x.noun} is divisible by {other}", f"{x.noun} is not divisible by {other}"
-        case "divides", [other]:
-            of = speaker.noun(other)
-            return f"{x.noun} divides {of}", f"{x.noun} does not divide {of}"
-        case (("carry" | "borrow"), [other]):
-            return _carried(function, x, speaker.term(other), "")
-        case (("carry_at" | "borrow_at"), [other, ast.Constant(value=int(place))]):
-            return _carried(function.removesuffix("_at"), x, speaker.term(other), place_name(place + 1))
-        case "has_phrase", [other]:
-            of, beside = speaker.noun(other), f"side by side in {x.noun}"
-            return f"the words of {of} stand {beside}", f"the words of {of} do not stand {beside}"
-        case "matches", [ast.Constant(value=str(pattern))] if pattern in _PATTERNS:
-            yes, no = _PATTERNS[pattern]
-            return f"{x.noun} {yes}", f"{x.noun} {no}"
-        case _, [text] if function in _VERBS:
-            yes, no = _VERBS[function]
-            return f"{x.noun} {yes} {ast.unparse(text)}", f"{x.noun} {no} {ast.unparse(text)}"
-    return None
-
-
-def _carried(verb: str, x: WordedTerm, y: WordedTerm, above: str) -> Said:
-    """A carry or a borrow of the sizes of two numbers, into or from a place where one is named."""
-    one, other = (
-        each.noun if each.span[0] is not None and each.span[0] >= 0 else f"the size of {each.noun}"
-        for each in (x, y)
-    )
-    if verb == "carry":
-        head, does, to = f"adding {other} to {one}", "carries", "into"
-    else:
-        head, does, to = f"taking the smaller of {one} and {other} from the larger", "borrows", "from"
-    end = f" {to} the {above}" if above else ""
-    return f"{head} {does}{end}", f"{head} does not {verb}{end}"
-
-
-def _compared(atom: str, speaker: Speaker) -> Phrase | None:
-    """Equality with values, or a comparison of two terms; None for anything else."""
-    found = comparison(atom)
-    if found is None:
-        return None
-    term, constant = speaker.term(found.left), found.constant
+def _compared(term: WordedTerm, found: TwoSides, speaker: Speaker) -> Phrase:
+    """Equality with values, or a comparison of two terms."""
+    constant = found.constant
     if constant is None:
-        return _of_two_terms(term, found, speaker)
-    if (share := _share(found, speaker)) is not None:
-        return share
+        relation, positive = _RELATIONS[found.sign]
+        return Phrase(f"{term.noun} {relation} {speaker.term(found.right).noun}", positive=positive)
     if constant == () or isinstance(constant, bool) or found.sign not in ("==", "!=", "in", "not in"):
-        return None
-    said = _equal if found.sign in ("==", "in") else _unequal
-    if isinstance(constant, tuple):
-        *first, last = map(repr, constant)
-        return said(term, f"{', '.join(first)} or {last}" if first else last)
-    if term.subject.endswith(" modulo 2") and constant in (0, 1):
-        even = (constant == 0) == (found.sign == "==")
-        return Phrase(f"{term.subject.removesuffix(' modulo 2')} is {'even' if even else 'odd'}")
-    return said(term, repr(constant))
+        raise NoWords
+    values = [repr(each) for each in constant] if isinstance(constant, tuple) else [repr(constant)]
+    listed = " or ".join([", ".join(values[:-1]), values[-1]] if values[1:] else values)
+    return (term.equal if found.sign in ("==", "in") else term.unequal)(listed)
 
 
-def _of_two_terms(term: WordedTerm, found: TwoSides, speaker: Speaker) -> Phrase:
-    other = speaker.term(found.right)
-    relation, positive = _RELATIONS[found.sign]
-    if term.unit and found.sign in _MORE:
-        times, of = "", other
-        match found.right:
-            case ast.BinOp(left=ast.Constant(value=2), op=ast.Mult(), right=right):
-                times, of = "twice ", speaker.term(right)
-        more = _MORE[found.sign].format(term.unit)
-        if of.unit == term.unit and (not times or more.startswith(("as", "at"))):
-            return Phrase(f"{term.subject} has {more.replace('as many', f'{times}as many')} {of.subject}")
-    return Phrase(f"{term.noun} {relation} {other.noun}", positive=positive)
-
-
-def _share(found: TwoSides, speaker: Speaker) -> Phrase | None:
-    """How many of one text's words another has: all, half or more, less than half; None for anything else."""
-    match found.left:
-        case ast.Call(func=ast.Name(id="overlap"), args=[x, y]) if isinstance(found.constant, int | float):
-            if said := _SHARES.get((found.sign, found.constant)):
-                return Phrase(said[0].format(speaker.noun(x), speaker.noun(y)), said[1])
-    return None
-
-
-def _not_between(atom: str, speaker: Speaker) -> Phrase | None:
-    """That a chain of two bounds on one term of whole numbers does not hold."""
-    tree = tree_of(atom)
-    parts = (
-        [part for link in links(tree) for part in conjuncts((link, True))]
-        if isinstance(tree, ast.Compare)
-        else []
-    )
-    sides = [_bound(part, speaker) for part, _ in parts]
-    if len(sides) != 2 or sides[0] is None or sides[1] is None or sides[0][0] != sides[1][0]:
-        return None
-    term, (low, high) = sides[0][0], _tightest([sides[0][1], sides[1][1]])
-    if low is None or high is None or not term.whole or term.verb != "is":
-        return None
-    if low.whole == high.whole:
-        return _unequal(term, str(low.whole))
-    return Phrase(f"{term.subject} is not from {low.whole} to {high.whole}", positive=False)
-
-
-def _not_both(atom: str, speaker: Speaker) -> Phrase | None:
-    """That `holds(p and q)` does not hold."""
-    sides = _phrases([(atom, True)], speaker) if len(conjuncts((atom, True))) > 1 else ()
-    if len(sides) < 2:
-        return None
-    return Phrase(f"not ({' and '.join(one.text for one in sides)})", positive=False)
-
-
-def _equal(term: WordedTerm, value: str) -> Phrase:
-    return Phrase(f"{term.subject} {term.verb} {term.counted(value)}")
-
-
-def _unequal(term: WordedTerm, value: str) -> Phrase:
-    return Phrase(f"{term.subject} {term.negated} {term.counted(value)}", positive=False)
+def _not_both(atom: str, speaker: Speaker) -> Phrase:
+    """That `p and q`, or a chain of bounds, does not hold. Raises `NoWords` for anything else."""
+    parts = conjuncts((atom, True))
+    if len(parts) < 2:
+        raise NoWords
+    sides = _phrases(parts, speaker)
+    said = " and ".join(one.text for one in sides)
+    if len(sides) == 1 and sides[0].positive and said.count(" is ") == 1 and "`" not in said:
+        return Phrase(said.replace(" is ", " is not "), positive=False)
+    return Phrase(f"not ({said})", positive=False)
 
 
 def _tightest(bounds: Sequence[Bound]) -> tuple[Bound | None, Bound | None]:
     """The ends that hold where all do."""
-    lows, highs = ([one for one in bounds if one.side == side] for side in ("low", "high"))
+    lows, highs = ([one for one in bounds if one.side == side] for side in (1, -1))
     return (
         max(lows, key=lambda one: (one.at, not one.closed), default=None),
         min(highs, key=lambda one: (one.at, one.closed), default=None),
     )
-
-
-def _between(term: WordedTerm, low: Bound | None, high: Bound | None) -> Phrase:
-    """The term within one or two bounds; whole numbers by the last one that is meant where both ends are given."""
-    if term.whole:
-        if (exact := _of_whole(term, low and low.whole, high and high.whole)) is not None:
-            return exact
-        if low and high:
-            return Phrase(f"{term.subject} {_within(term, low.whole, high.whole)}")
-    return Phrase(f"{term.subject} {' and '.join(_end(term, one) for one in (low, high) if one)}")
-
-
-def _of_whole(term: WordedTerm, least: int | None, most: int | None) -> Phrase | None:
-    """One value, or all but one end of what is possible, or a sign; None where none of these is meant."""
-    first, last = term.span
-    low = first if least is None or (first is not None and least <= first) else least
-    high = last if most is None or (last is not None and most >= last) else most
-    if low is not None and low == high:
-        return _equal(term, str(low))
-    if most is None and least is not None and first is not None and least == first + 1:
-        return _unequal(term, str(first))
-    if least is None and most is not None and last is not None and most == last - 1:
-        return _unequal(term, str(last))
-    if term.verb == "is" and (first is None or first < 0):
-        if (least, most) == (0, None):
-            return Phrase(f"{term.subject} is not negative", positive=False)
-        if (least, most) == (None, -1):
-            return Phrase(f"{term.subject} is negative")
-    return None
-
-
-def _within(term: WordedTerm, least: int, most: int) -> str:
-    if term.verb == "is":
-        return f"is from {least} to {most}"
-    if term.unit:
-        return f"has {least} to {most} {term.unit}"
-    return f"{term.verb} at least {least} and at most {most}"
-
-
-def _end(term: WordedTerm, end: Bound) -> str:
-    number = str(int(end.at)) if end.at == int(end.at) else repr(end.at)
-    beyond = "more" if end.side == "low" else "fewer" if term.unit else "less"
-    if end.closed:
-        return f"{term.verb} {term.counted(number)} or {beyond}"
-    if term.verb == "is":
-        return f"is {'above' if end.side == 'low' else 'below'} {number}"
-    return f"{term.verb} {beyond} than {term.counted(number)}"

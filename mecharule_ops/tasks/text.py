@@ -25,7 +25,7 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.base import drawn
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, Wording, table_words
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, table_words
 from mecharule_ops.tasks.text_account import is_free, text_predicates
 from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
@@ -107,9 +107,9 @@ class TextTask(ABC):
         return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
 
     @property
-    def wording(self) -> Wording:
+    def wording(self) -> Mapping[str, ColumnWords]:
         """The columns by their names; a subclass knows better words."""
-        return Wording(columns={**OF_EVERY_TASK, **table_words(self._columns_of_rows)})
+        return {**OF_EVERY_TASK, **table_words(self._columns_of_rows)}
 
     @property
     def prompt_columns(self) -> frozenset[str]:

@@ -23,8 +23,8 @@ ARITHMETIC: Nouns = {
     "b": lambda record: record["b"],
     "the right answer": lambda record: record["expected"],
     "the remainder": lambda record: record["remainder"],
-    "the smaller operand": lambda record: sorted([record["a"], record["b"]])[0],
-    "the larger operand": lambda record: sorted([record["a"], record["b"]])[1],
+    "the smaller of a and b": lambda record: sorted([record["a"], record["b"]])[0],
+    "the larger of a and b": lambda record: sorted([record["a"], record["b"]])[1],
     "the distance between a and b": lambda record: abs(record["a"] - record["b"]),
     "the greatest common divisor of a and b": lambda record: math.gcd(record["a"], record["b"]),
     "the smaller of b and the right answer": lambda record: min(record["b"], record["expected"]),
@@ -115,7 +115,9 @@ class ReadBack:
         ):
             op = next(sign for name, sign in _KINDS.items() if name.endswith(match[2]))
             return lambda record: (record["op"] == op) == (match[1] is None)
-        if match := re.fullmatch(r"adding (.+) to ([ab]) (carries|does not carry)(?: into the (\w+))?", text):
+        if match := re.fullmatch(
+            r"adding (.+) to (?:the size of )?([ab]) (carries|does not carry)(?: into the (\w+))?", text
+        ):
             of = self.value(match[1])
             return of and (
                 lambda record: _carries(record[match[2]], of(record), match[4]) == (match[3] == "carries")
