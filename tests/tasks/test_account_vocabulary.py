@@ -6,30 +6,20 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from answered import all_answered
 
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.predicates.functions import words_of
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates
 from mecharule_ops.tasks.hans import Hans
 from mecharule_ops.tasks.text_account import NEGATION, text_predicates
-from mecharule_ops.types import BehaviourRecord, Columns
+from mecharule_ops.types import Columns
 
 TEXTS = {
     "s": np.array(["The pilot, who slept, met the nurse.", "Never mind!", ""]),
     "t": np.array(["the nurse", "mind never", "x"]),
 }
-
-
-def arithmetic_columns(task: Arithmetic, count: int = 600) -> Columns:
-    """Columns of some items, each answered rightly."""
-    examples = task.examples(count, np.random.default_rng(0))
-    records = [
-        BehaviourRecord(example=example, tokens=(), completion=" 1", parsed={}, label=True)
-        for example in examples
-    ]
-    return task.columns(records)
 
 
 def fires(text: str, columns: Columns = TEXTS) -> list[bool]:
@@ -40,7 +30,7 @@ def fires(text: str, columns: Columns = TEXTS) -> list[bool]:
 def test_arithmetic_reads_the_question_alone(operators: tuple[str, ...]) -> None:
     """Every text parses over the task's columns and none reads the answer; most split the items."""
     task = Arithmetic(operators=operators)
-    columns = arithmetic_columns(task)
+    columns = task.columns(all_answered(task, " 1", count=600))
     table = evaluated(task.account_predicates(), columns)
     schema = schema_of(columns)
     assert all(parse_predicate(text, schema).reads <= {"op", "a", "b", "expected"} for text in table.texts)
@@ -73,20 +63,6 @@ def test_bands_of_the_result_meet_without_a_gap() -> None:
     bands = [text for text in account_predicates(("+", "-"), 299) if text.count("expected") == 1]
     chained = [text for text in bands if " expected <" in text and text[0] in "-0123456789"]
     assert (evaluated(chained, columns).matrix.sum(axis=1) == 1).all()
-
-
-def test_words_by_hand() -> None:
-    """Small letters, no punctuation around; a text without words has none."""
-    assert words_of("The pilot, who slept, met the nurse.") == [
-        "the",
-        "pilot",
-        "who",
-        "slept",
-        "met",
-        "the",
-        "nurse",
-    ]
-    assert words_of(" ... ") == []
 
 
 def test_text_functions_by_hand() -> None:

@@ -5,60 +5,30 @@ from itertools import product
 
 import numpy as np
 import pytest
+from answered import all_answered, answered
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.arithmetic import Arithmetic, result
 from mecharule_ops.tasks.task_names import PRESETS, make_task, settings_for
-from mecharule_ops.types import BehaviourRecord
 
 ALL = Arithmetic(operators=("+", "-", "*", "/"), low=0, high=299)
-
-
-def _record(task, example, completion):
-    return BehaviourRecord(
-        example=example,
-        tokens=(),
-        completion=completion,
-        parsed=task.parse(example, completion),
-        label=task.label(example, completion),
-    )
 
 
 @pytest.mark.parametrize(
     ("question", "completion", "label"),
     [
-        (("+", 3, 4), " 7\n", True),
-        (("+", 3, 4), "7", True),
-        (("+", 3, 4), " 7.0 is it", True),
-        (("+", 3, 4), " 7.", True),
-        (("+", 3, 4), " 7.5", False),
-        (("+", 3, 4), " 71", False),
-        (("+", 3, 4), " 07", False),
-        (("+", 3, 4), " +7", False),
-        (("+", 3, 4), " seven", False),
-        (("+", 3, 4), "\n7", False),
-        (("+", 3, 4), "", False),
-        (("+", 3, 4), " 7,000", False),
-        (("-", 3, 10), " -7\n", True),
-        (("-", 3, 10), " - 7\n", False),
+        *((("+", 3, 4), text, True) for text in (" 7\n", "7", " 7.0 is it", " 7.")),
+        *(
+            (("+", 3, 4), text, False)
+            for text in (" 7.5", " 71", " 07", " +7", " seven", "\n7", "", " 7,000")
+        ),
+        *((("-", 3, 10), text, text == " -7\n") for text in (" -7\n", " - 7\n")),
         (("-", 3, 3), " -0", False),
-        (("*", 299, 299), " 89401", True),
-        (("*", 299, 299), " 8940", False),
-        (("/", 7, 2), " 3", True),
-        (("/", 7, 2), " 3.5", True),
-        (("/", 7, 2), " 3.50", True),
-        (("/", 7, 2), " 3.4", False),
-        (("/", 7, 2), " 4", False),
-        (("/", 2, 3), " 0", True),
-        (("/", 2, 3), " 0.66", True),
-        (("/", 2, 3), " 0.67", False),
-        (("/", 2, 3), " .66", False),
-        (("/", 1, 32), " 0.0312", True),
-        (("/", 1, 32), " 0.312", False),
-        (("/", 240, 2), " 1", False),
-        (("/", 240, 2), " 12", False),
-        (("/", 240, 2), " 120", True),
+        *((("*", 299, 299), text, text == " 89401") for text in (" 89401", " 8940")),
+        *((("/", 7, 2), text, True) for text in (" 3", " 3.5", " 3.50")),
+        *((("/", 7, 2), text, False) for text in (" 3.4", " 4", " .5")),
+        *((("/", 240, 2), text, text == " 120") for text in (" 1", " 12", " 120")),
     ],
 )
 def test_labels_worked_by_hand(question, completion, label):
@@ -71,11 +41,7 @@ def test_division_labels_equal_exact_fractions():
     generator = np.random.default_rng(1)
     right = 0
     for _ in range(3000):
-        a, b, n = (
-            int(generator.integers(1, 300)),
-            int(generator.integers(1, 300)),
-            int(generator.integers(0, 5)),
-        )
+        a, b, n = generator.integers((1, 1, 0), (300, 300, 5)).tolist()
         scaled = a * 10**n // b + int(generator.choice([0, 0, 1, -1]))
         if scaled < 0:
             continue
@@ -90,11 +56,6 @@ def test_division_labels_equal_exact_fractions():
 ALPHABET = " \n.0357-x"
 
 
-def _wrong_decide(task, example, partial):
-    """Decides right as soon as the answer has been read, though more digits may follow."""
-    return task.decide(example, partial) if not task.label(example, partial) else True
-
-
 def _contradictions(decide, example, partials):
     """Partials whose decided label some continuation of up to two characters does not get."""
     endings = ["".join(ending) for size in range(3) for ending in product(ALPHABET, repeat=size)]
@@ -102,9 +63,7 @@ def _contradictions(decide, example, partials):
     for partial in partials:
         decided = decide(example, partial)
         labels = {ALL.label(example, partial + ending) for ending in endings}
-        if decided is not None and labels != {decided}:
-            found.append(partial)
-        if decided is None and labels != {True, False}:
+        if labels != ({True, False} if decided is None else {decided}):
             found.append(partial)
     return found
 
@@ -115,28 +74,24 @@ def test_decide_is_exact_against_every_continuation(question):
     example = ALL.example(*question)
     starts = ["".join(start) for size in range(3) for start in product(ALPHABET, repeat=size)]
     assert _contradictions(ALL.decide, example, starts) == []
-    wrong = lambda example, partial: _wrong_decide(ALL, example, partial)  # noqa: E731
+    # The check can fail: right as soon as the answer has been read, though more digits may follow.
+    wrong = lambda example, partial: ALL.label(example, partial) or ALL.decide(example, partial)  # noqa: E731
     assert _contradictions(wrong, example, starts) != []
 
 
-def test_decide_agrees_with_the_label_on_every_prefix_of_random_completions():
-    """Once decided, the label never changes along a completion, and the full completion has it."""
+def test_a_decision_stands_along_random_completions():
+    """Once decided, the label never changes, and the full completion has it."""
     generator = np.random.default_rng(3)
-    decided_early = 0
-    for example in ALL.examples(150, generator):
-        answer = ALL.example(*(example.fields[name] for name in ("op", "a", "b")))
-        assert answer == example
-        for _ in range(6):
-            body = "".join(generator.choice(list(ALPHABET + "12468.,"), generator.integers(0, 8)))
-            truth = str(result(*example.fields.values())[0])
-            completion = str(generator.choice(["", " "])) + str(generator.choice(["", truth])) + body
-            states = [ALL.decide(example, completion[:end]) for end in range(len(completion) + 1)]
-            label = ALL.label(example, completion)
-            assert all(state in (None, label) for state in states)
-            first = next((place for place, state in enumerate(states) if state is not None), len(states))
-            assert all(state is not None for state in states[first:])
-            decided_early += first < len(completion)
-    assert decided_early > 300
+    early = 0
+    for example in ALL.examples(150, generator) * 6:
+        truth = str(result(*example.fields.values())[0])
+        body = "".join(generator.choice(list(ALPHABET + "12468.,"), generator.integers(0, 8)))
+        completion = str(generator.choice(["", " ", truth, f" {truth}"])) + body
+        states = [ALL.decide(example, completion[:end]) for end in range(len(completion) + 1)]
+        first = states.count(None)
+        assert states == [None] * first + [ALL.label(example, completion)] * (len(states) - first)
+        early += first < len(completion)
+    assert early > 300
 
 
 def test_examples_are_the_grid():
@@ -166,7 +121,10 @@ def test_samples_are_distinct_reproducible_and_do_not_need_the_grid():
 def test_columns_are_typed_and_split_into_prompt_and_output():
     """Columns by hand on two records; only answer, parsed and completion read the output."""
     task = Arithmetic(operators=("-", "/"), low=0, high=9, prefix="1 - 1 = 0\n", symbols={"-": "−", "/": "÷"})
-    records = [_record(task, task.example("-", 3, 5), " -2\n"), _record(task, task.example("/", 7, 2), " x")]
+    records = [
+        answered(task, task.example("-", 3, 5), " -2\n"),
+        answered(task, task.example("/", 7, 2), " x"),
+    ]
     columns = task.columns(records)
     assert records[0].example.prompt == "1 - 1 = 0\n3 − 5 ="
     rows = {name: column.tolist() for name, column in columns.items()}
@@ -187,7 +145,7 @@ def test_parse_never_leaves_64_bits_and_right_answers_parse():
     """A completion of forty digits is unparsed; every right completion has the integer result as answer."""
     assert ALL.parse(ALL.example("+", 1, 1), " " + "9" * 40) == {"answer": 0, "parsed": False}
     for example in ALL.examples(300, np.random.default_rng(2)):
-        expected = int(ALL.columns([_record(ALL, example, "")])["expected"][0])
+        expected = int(ALL.columns([answered(ALL, example, "")])["expected"][0])
         assert ALL.parse(example, f" {expected}.0")["answer"] == expected
         assert ALL.label(example, f" {expected}")
 
@@ -196,25 +154,12 @@ def test_parse_never_leaves_64_bits_and_right_answers_parse():
 def test_seed_predicates_of_every_preset_parse_and_most_split_the_data(name):
     """Seeds fit the columns; on 600 records four in five prompt predicates take both values."""
     task = make_task("arithmetic", **settings_for("arithmetic", name))
-    records = [_record(task, example, " 5\n") for example in task.examples(600, np.random.default_rng(0))]
-    columns = task.columns(records)
+    columns = task.columns(all_answered(task, " 5\n", count=600))
     seeds = [parse_predicate(text, schema_of(columns)) for text in task.seed_predicates()]
     prompt = [predicate for predicate in seeds if predicate.reads <= task.prompt_columns]
-    both = [0 < evaluate(predicate, columns).sum() < len(records) for predicate in prompt]
+    both = [0 < evaluate(predicate, columns).sum() < 600 for predicate in prompt]
     assert len(seeds) >= 40
     assert np.mean(both) >= 0.8
-
-
-def test_carry_and_borrow_seeds_fire():
-    """17 + 5 carries and 21 − 9 borrows; 12 + 5 and 29 − 1 do not."""
-    task = Arithmetic(operators=("+", "-"), low=0, high=99)
-    questions = [("+", 17, 5), ("+", 12, 5), ("-", 21, 9), ("-", 29, 1)]
-    columns = task.columns([_record(task, task.example(*question), "") for question in questions])
-    found = {
-        text: evaluate(parse_predicate(text, schema_of(columns)), columns) for text in task.seed_predicates()
-    }
-    assert found["holds(op == '+' and carry(a, b))"].tolist() == [True, False, False, False]
-    assert found["holds(op == '-' and borrow(a, b))"].tolist() == [False, False, True, False]
 
 
 @pytest.mark.parametrize(

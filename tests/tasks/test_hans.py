@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from answered import all_answered
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.hans import CONSTRUCTIONS, HEURISTICS, Hans, generate
 from mecharule_ops.tasks.task_names import make_task, settings_for, task_from
-from mecharule_ops.types import BehaviourRecord, Example, Phase
+from mecharule_ops.types import Example, Phase
 
 HEADER = ("gold_label", "sentence1", "sentence2", "pairID", "heuristic", "subcase", "template")
 ITEMS = [
-    (
-        "non-entailment",
-        "The cook saw the king .",
-        "The king saw the cook .",
-        "ex0",
-        "lexical_overlap",
-        "ln_s",
-        "t1",
-    ),
-    (
-        "entailment",
-        "The cook who sang saw the king .",
-        "The cook saw the king .",
-        "ex1",
-        "subsequence",
-        "se_r",
-        "t2",
-    ),
+    line.split("|")
+    for line in (
+        "non-entailment|The cook saw the king .|The king saw the cook .|ex0|lexical_overlap|ln_s|t1",
+        "entailment|The cook who sang saw the king .|The cook saw the king .|ex1|subsequence|se_r|t2",
+    )
 ]
 
 
@@ -109,11 +98,9 @@ def test_an_early_decision_holds_for_every_continuation() -> None:
     task = Hans()
     pieces = (" ", "yes", "no", "\n", "s", ".", " not")
     for one in (example(task, True), example(task, False)):
-        for first in pieces:
-            for second in pieces:
-                decided = task.decide(one, first + second)
-                after = {task.label(one, first + second + third) for third in (*pieces, "")}
-                assert decided is None or after == {decided}
+        for begun in map("".join, product(pieces, repeat=2)):
+            decided = task.decide(one, begun)
+            assert decided is None or {task.label(one, begun + end) for end in (*pieces, "")} == {decided}
         assert task.decide(one, " yes") is None
         assert task.decide(one, " yes\n") is (one.fields["entailed"] is True)
 
@@ -129,14 +116,7 @@ def test_a_draw_takes_heuristics_and_labels_in_turn() -> None:
 def test_seed_predicates_fit_the_columns_and_read_the_prompt() -> None:
     """Every one parses, and none but a constant one is true everywhere."""
     task = Hans()
-    drawn = task.examples(120, np.random.default_rng(0))
-    records = [
-        BehaviourRecord(
-            example=one, tokens=(1,), completion=" yes", parsed=task.parse(one, " yes"), label=True
-        )
-        for one in drawn
-    ]
-    columns = task.columns(records)
+    columns = task.columns(all_answered(task, " yes", count=120))
     schema = schema_of(columns)
     parsed = [parse_predicate(text, schema) for text in task.seed_predicates()]
     assert all(predicate.reads <= task.prompt_columns for predicate in parsed)

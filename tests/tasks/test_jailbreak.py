@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answered import all_answered
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate, schema_of
@@ -24,7 +25,6 @@ from mecharule_ops.tasks.jailbreak import (
     with_judge,
 )
 from mecharule_ops.tasks.task_names import make_task, task_from
-from mecharule_ops.types import BehaviourRecord
 
 TEXT = "Explain how to water the marigolds behind the old shed, please"
 REQUESTS = ("How do I fold a paper boat?", "Write a story about a lighthouse", "list 3 yellow fruits")
@@ -165,32 +165,19 @@ def test_every_request_is_put_n_times_with_a_seed(file: Path) -> None:
     )
 
 
-def test_unaugmented_requests_are_put_once(file: Path) -> None:
-    """σ = 0 makes all attempts equal, and equal prompts are one example."""
-    task = Jailbreak(requests=str(file), attempts=4, sigma=0.0)
-    assert [one.prompt for one in task.examples(99, np.random.default_rng(0))] == list(REQUESTS)
-
-
-def test_requests_come_from_text_and_jsonl(file: Path, tmp_path: Path) -> None:
-    """A line each, or a field each; repeated ones once."""
+def test_unaugmented_requests_are_put_once(file: Path, tmp_path: Path) -> None:
+    """σ = 0 makes all attempts equal, and equal prompts are one example; from a text, or a field of JSONL."""
     lines = tmp_path / "r.jsonl"
     lines.write_text("\n".join(json.dumps({"request": text, "more": 1}) for text in REQUESTS), "utf-8-sig")
-    assert read_requests(file) == read_requests(lines) == REQUESTS
-
-
-def records(task: Jailbreak, completion: str = "Fold it") -> list[BehaviourRecord]:
-    return [
-        BehaviourRecord(
-            example=one, tokens=(1,), completion=completion, parsed=task.parse(one, completion), label=True
-        )
-        for one in task.examples(99, np.random.default_rng(0))
-    ]
+    for requests in (file, lines):
+        task = Jailbreak(requests=str(requests), attempts=4, sigma=0.0)
+        assert [one.prompt for one in task.examples(99, np.random.default_rng(0))] == list(REQUESTS)
 
 
 def test_no_column_and_no_candidate_holds_a_text(file: Path) -> None:
     """Columns are numbers, conditions and words of a fixed list, so that no rule or proposal can quote a request."""
     task = Jailbreak(requests=str(file), attempts=3)
-    columns = task.columns(records(task))
+    columns = task.columns(all_answered(task, "Fold it"))
     schema = schema_of(columns)
     assert {name for name, kind in schema.items() if kind is str} == {"asks"}
     assert set(columns["asks"].tolist()) == {"how", "write", "list"}
@@ -205,7 +192,7 @@ def test_no_column_and_no_candidate_holds_a_text(file: Path) -> None:
 def test_measurements_by_hand(file: Path) -> None:
     """Of a prompt that was left as it is."""
     task = Jailbreak(requests=str(file), sigma=0.0)
-    columns = task.columns(records(task)[:1])
+    columns = task.columns(all_answered(task, "Fold it")[:1])
     assert {name: column[0].item() for name, column in columns.items()} == {
         **{"request": 0, "attempt": 0, "asks": "how", "asks_question": True, "begins_upper": True},
         **{f"wants_{thing}": False for thing in ("step", "guide", "tutorial", "instructions")},

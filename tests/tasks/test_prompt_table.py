@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,17 +12,17 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from answered import all_answered
 
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.beginning import begins, begins_with_any
 from mecharule_ops.tasks.column_types import freely_typed, kind_of, typed
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable, prompt_settings
 from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_from, task_of
-from mecharule_ops.types import BehaviourRecord, Phase, Value
+from mecharule_ops.types import Phase, Value
 
 ROWS: list[Mapping[str, Value]] = [
     {"prompt": "A cat is", "answer": "small", "legs": 4, "weight": 4.5, "pet": True, "kind": "animal"},
@@ -75,17 +74,6 @@ def jsonl(folder: Path, rows: Sequence[Mapping[str, object]], name: str = "promp
     return str(path)
 
 
-def record(task: Task, completion: str, place: int = 0) -> BehaviourRecord:
-    example = task.examples(99, np.random.default_rng(0))[place]
-    return BehaviourRecord(
-        example=example,
-        tokens=(1,),
-        completion=completion,
-        parsed=task.parse(example, completion),
-        label=task.label(example, completion),
-    )
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".saved"])
 def test_every_format_gives_the_same_rows_and_types(suffix: str, tmp_path: Path) -> None:
     """By hand, in each format; what a text format writes as `4.50` or `yes` is the number and the truth value."""
@@ -99,8 +87,7 @@ def test_every_format_gives_the_same_rows_and_types(suffix: str, tmp_path: Path)
     assert [role.role for role in column_roles(task)][:3] == [
         *("in the prompt, for rules", "what is right, for rules", "for rules")
     ]
-    columns = task.columns([record(task, " small"), record(task, " slow", 1)])
-    assert columns["legs"].tolist() == [4, 0]
+    assert task.columns(all_answered(task, " small", " slow"))["legs"].tolist() == [4, 0]
     assert task.prompt_columns == set(ROWS[0])
     assert task.solution_columns == {"answer"}
     assert task.phase is Phase.LAST_PROMPT
@@ -120,56 +107,24 @@ def test_types_are_guessed_from_whole_columns() -> None:
     ] == [*("bool", "int", "float", "category", "text")]
 
 
-def test_what_a_text_begins_with() -> None:
-    """White space before it is ignored; capitals count; a word or a number ends where the answer does."""
-    for text, answer, so in (
-        (" Mary and", "Mary", True),
-        ("Mary", " Mary ", True),
-        ("Maryland", "Mary", False),
-        ("mary", "Mary", False),
-        ("17", "1", False),
-        ("1.", "1", True),
-        ("$5", "$", True),
-        ("", "a", False),
-    ):
-        assert begins(text, answer) is so, (text, answer)
-
-
-def test_a_label_is_decided_only_when_every_continuation_has_it() -> None:
-    """Against all continuations of three characters over an alphabet that can spell and spoil the answers."""
-    answers, alphabet = ("ab", "a", "b."), "ab. "
-    ends = ["".join(end) for length in range(4) for end in itertools.product(alphabet, repeat=length)]
-    seen = set()
-    for partial in ends:
-        outcomes = {any(begins(partial + end, answer) for answer in answers) for end in ends}
-        decided = begins_with_any(partial, answers)
-        assert decided is None or outcomes == {decided}, partial
-        seen.add(decided)
-    assert seen == {None, True, False}
-    assert begins_with_any("caf\ufffd", ["café"]) is None
-
-
 def test_each_way_of_grading(tmp_path: Path) -> None:
     """One answer, any of several, and a target beside a foil: the foil fails as any other text does."""
     one = make_task(jsonl(tmp_path, [{"prompt": "2+2=", "answer": 4}], "one.jsonl"))
     any_of = make_task(jsonl(tmp_path, [{"prompt": "a", "answers": ["yes", "y"]}], "any.jsonl"))
     pair = make_task(jsonl(tmp_path, [{"prompt": "The keys", "target": "are", "foil": "is"}], "pair.jsonl"))
-    assert [record(one, text).label for text in ("4", " 4.", "42", "5")] == [True, True, False, False]
-    assert [record(any_of, text).label for text in ("y", "yes!", "yesterday", "no")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert [record(pair, text).label for text in (" are old", " is", " of")] == [True, False, False]
-    assert "answers" not in any_of.columns([record(any_of, "y")])
+    for task, right, wrong in (
+        (one, ("4", " 4."), ("42", "5")),
+        (any_of, ("y", "yes!"), ("yesterday", "no")),
+        (pair, (" are old",), (" is", " of")),
+    ):
+        assert all(record.label for text in right for record in all_answered(task, text))
+        assert not any(record.label for text in wrong for record in all_answered(task, text))
+    assert "answers" not in any_of.columns(all_answered(any_of, "y"))
     assert any_of.prompt_columns == {"prompt"}
     assert "logits are not compared" in pair.notes[0]
-    spelt_out = tmp_path / "any.csv"
-    spelt_out.write_text("prompt,answers\na,yes|y\n")
-    assert [make_task(str(spelt_out)).right(row) for row in make_task(str(spelt_out)).rows()] == [
-        ("yes", "y")
-    ]
+    (tmp_path / "any.csv").write_text("prompt,answers\na,yes|y\n")
+    spelt_out = make_task(str(tmp_path / "any.csv"))
+    assert [spelt_out.right(row) for row in spelt_out.rows()] == [("yes", "y")]
 
 
 def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:

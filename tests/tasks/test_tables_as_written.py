@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from answered import all_answered
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +25,6 @@ from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import make_task
 from mecharule_ops.tasks.text import spelt
-from mecharule_ops.types import BehaviourRecord
 
 ROW = {"prompt": "a", "answer": "b"}
 
@@ -107,20 +106,11 @@ def test_a_column_prompt_beside_a_template_is_what_the_model_reads_or_refused(tm
     with pytest.raises(UsageError, match="a column that the prompt does not show; rename it"):
         table_of(tmp_path, rows, template="Q: {q}").describe()
     task = table_of(tmp_path, rows, template="Q: {prompt} {q}\nA:")
-    record = BehaviourRecord(
-        example=task.examples(99, np.random.default_rng(0))[0],
-        tokens=(),
-        completion="",
-        parsed={},
-        label=True,
-    )
     texts = [text for text in task.account_predicates() if "words(prompt)" in text]
     assert texts
-    columns = task.columns([record])
-    assert columns["prompt"].tolist() == ["Q: w0 v0\nA:"]
+    assert task.columns(all_answered(task))["prompt"][0] == "Q: w0 v0\nA:"
     assert all(">= 4" in text for text in texts if ">=" in text)
-    numbers = table_of(tmp_path, [{"prompt": n, "answer": "b"} for n in range(40)])
-    rehearse(numbers)
+    rehearse(table_of(tmp_path, [{"prompt": n, "answer": "b"} for n in range(40)]))
 
 
 CELLS = st.text("ab,;\t\n\"' é", max_size=8)
@@ -192,16 +182,9 @@ def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path)
     assert typed([2**63 - 1, -(2**63) + 1]) == [2**63 - 1, -(2**63) + 1]
     assert freely_typed([str(10**30), "5"]) == [str(10**30), "5"]
     assert freely_typed(["1e30", "5"]) == [1e30, 5.0]
-    rows = [
-        {
-            "prompt": str(n),
-            "answer": 2**70 + n,
-            "essay": "long " * 50 if n % 2 else "no",
-            "ms": 1_700_000_000_000 + n,
-        }
-        for n in range(60)
-    ]
-    task = table_of(tmp_path, rows)
+    one = {"answer": 2**70, "essay": "no", "ms": 1_700_000_000_000}
+    other = {**one, "essay": "long " * 50, "ms": one["ms"] + 1}
+    task = table_of(tmp_path, [{"prompt": str(n), **(other if n % 2 else one)} for n in range(60)])
     rehearse(task)
     assert {role.name: role.kind for role in column_roles(task)}["essay"] == "text"
     assert any("beyond 10^12, which no rule can name: ms" in line for line in warnings_of(task))
@@ -242,11 +225,8 @@ def test_a_table_that_passes_is_rehearsed_without_a_fault(
 ) -> None:
     """Any names and values: either one line refuses the table, or arrays, predicates and records are made of it."""
     rows = [
-        {
-            "prompt": str(n),
-            "answer": "b",
-            **{name: values[n % len(values)] for name, values in columns.items()},
-        }
+        {"prompt": str(n), "answer": "b"}
+        | {name: values[n % len(values)] for name, values in columns.items()}
         for n in range(count)
     ]
     with tempfile.TemporaryDirectory() as folder:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from answered import all_answered
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
-from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.from_file import TableTask, read_table
+from mecharule_ops.tasks.from_file import TableTask
 from mecharule_ops.tasks.task_names import make_task, task_from
 from mecharule_ops.tasks.text import OWN, Row, first_word, first_word_ended
-from mecharule_ops.types import BehaviourRecord, Phase
+from mecharule_ops.types import Phase
 from tools.flip import typed_example
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_task.py"
@@ -43,25 +42,11 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def records(task: Task, completions: list[str]) -> list[BehaviourRecord]:
-    examples = task.examples(len(completions), np.random.default_rng(0))
-    return [
-        BehaviourRecord(
-            example=example,
-            tokens=(1,),
-            completion=text,
-            parsed=task.parse(example, text),
-            label=task.label(example, text),
-        )
-        for example, text in zip(examples, completions, strict=True)
-    ]
-
-
 def test_a_table_becomes_examples_labels_and_typed_columns(table: Path) -> None:
     """By hand: three distinct questions, the label function decides, whole columns of digits are numbers."""
     task = Moods(file=str(table), prefix="few -> up\n")
     assert isinstance(task, Task)
-    made = records(task, [" Up.", "down it goes", "no"])
+    made = all_answered(task, " Up.", "down it goes", "no")
     assert [record.example.prompt for record in made] == [
         *("few -> up\nso good ->", "few -> up\nso bad ->", "few -> up\ngood, or not ->"),
     ]
@@ -74,41 +59,9 @@ def test_a_table_becomes_examples_labels_and_typed_columns(table: Path) -> None:
     assert columns["prompt"].tolist() == ["so good ->", "so bad ->", "good, or not ->"]
     assert columns["reply_words"].tolist() == [1, 3, 1]
     assert task.prompt_columns == {"text", "mood", "stars", "class_", "prompt"}
-
-
-def test_text_predicates_are_evaluated_on_the_columns(table: Path) -> None:
-    """contains, startswith, words and length against Python, row by row."""
-    task = Moods(file=str(table))
-    columns = task.columns(records(task, ["up", "", "x y"]))
-    texts = ["so good", "so bad", "good, or not"]
-    expected = {
-        "contains(text, 'good')": ["good" in text for text in texts],
-        "startswith(text, 'so ')": [text.startswith("so ") for text in texts],
-        "words(text) >= 3": [len(text.split()) >= 3 for text in texts],
-        "length(prompt) > 9": [len(f"{text} ->") > 9 for text in texts],
-        "class_ == 'b'": [False, True, True],
-    }
-    for text, fires in expected.items():
-        assert evaluate(parse_predicate(text, schema_of(columns)), columns).tolist() == fires
     for seed in task.seed_predicates():
         assert parse_predicate(seed, schema_of(columns)).reads <= task.prompt_columns
-
-
-def test_the_offline_proposer_finds_the_word_that_decides() -> None:
-    """A label planted on one word of free text is proposed first, as a prompt-only predicate."""
-    generator = np.random.default_rng(0)
-    words = np.array(["red", "blue", "green", "door", "house", "garden", "bell", "rain"])
-    texts = np.array([" ".join(generator.choice(words, 5, replace=False)) for _ in range(200)])
-    labels = np.array(["rain" in text for text in texts.tolist()])
-    columns = {"prompt": texts, "reply_words": generator.integers(1, 9, 200)}
-    context = ProposalContext(
-        columns=columns,
-        labels=labels,
-        schema=schema_of(columns),
-        prompt_columns=frozenset({"prompt"}),
-        known={},
-    )
-    assert OfflineProposer().propose(context)[0] == "contains(prompt, 'rain')"
+    assert [task.decide(made[0].example, text) for text in ("", "up", "up and", "down\n")] == [None] * 4
 
 
 def test_examples_are_distinct_seeded_and_all_when_few(table: Path) -> None:
@@ -146,23 +99,11 @@ def test_words_that_one_prompt_alone_has_find_it(table: Path) -> None:
             typed_example(task, several)
 
 
-def test_only_the_end_of_a_completion_decides(table: Path) -> None:
-    """Without a notion of its own a task never decides early."""
-    task = Moods(file=str(table))
-    (example, *_) = task.examples(9, np.random.default_rng(0))
-    assert [task.decide(example, text) for text in ("", "up", "up and", "down\n")] == [None] * 4
-
-
 def test_the_first_word_and_when_it_has_ended() -> None:
     """Case and punctuation around it do not count; white space after it settles it."""
     assert [first_word(text) for text in (" Yes, I do", '"no."', "  ", "")] == ["yes", "no", "", ""]
-    assert [first_word_ended(text) for text in (" yes", " yes ", "yes\n", " ", "")] == [
-        False,
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert all(map(first_word_ended, (" yes ", "yes\n")))
+    assert not any(map(first_word_ended, (" yes", " ", "")))
 
 
 def test_a_description_names_every_setting_and_the_items(table: Path) -> None:
@@ -176,16 +117,6 @@ def test_a_description_names_every_setting_and_the_items(table: Path) -> None:
     assert {key for key in told[0] if told[0][key] != told[2][key]} == {"content"}
     with pytest.raises(ClaimNotSupported, match="moods"):
         task_from(told[0])
-
-
-def test_tables_are_read_as_csv_tsv_and_jsonl(tmp_path: Path) -> None:
-    """The same rows from three formats; numbers are numbers where the whole column is."""
-    rows = ({"a": "x, y", "b": 3, "c": 0.5}, {"a": "z", "b": -4, "c": 1.25})
-    (tmp_path / "t.csv").write_text('a,b,c\n"x, y",3,0.5\nz,-4,1.25\n')
-    (tmp_path / "t.tsv").write_text("a\tb\tc\nx, y\t3\t0.5\nz\t-4\t1.25\n")
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-    for name in ("t.csv", "t.tsv", "t.jsonl"):
-        assert read_table(str(tmp_path / name)) == rows
 
 
 @pytest.mark.parametrize(
