@@ -35,7 +35,7 @@ from agent.prose import Checked, Cited, check, cited_in, marked
 from agent.toolbox import Toolbox, calls_of, cited_of, numbered
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
-from tools._ablations import Quoted
+from tools.result import Quoted
 
 PROMPT = "assistant"
 MOST_TURNS = 12

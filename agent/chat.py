@@ -33,8 +33,8 @@ from mecharule_ops.run.tabulating import columns_of, few_valued
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron
-from tools._conditions import condition_of as read_condition
-from tools.registry import TOOLS, call, price_of
+from tools._asked import condition_of as read_condition
+from tools.registry import TOOLS, begin, call
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
@@ -154,7 +154,8 @@ def offline(
         return _offline(question, said, None, suggested=list(read.questions))
     tool, given = read.row.tool, arguments_of(read)
     about = {**({"what": "last"} if tool == "verify" else {}), "run": run, **given}
-    price = price_of(tool, about)
+    begun = begin(tool, about, listener.tell)
+    price = begun.price
     if price is not None and price.example_forwards:
         if stored:
             return ToolResult()
@@ -163,7 +164,7 @@ def offline(
         if why := not_run(agreed or listener.consent(asked), price.words):
             return _offline(question, why, read.row.name, exit_code=BudgetSpent.exit_code)
         about |= {"yes": True} if "yes" in TOOLS[tool].arguments.model_fields else {}
-    result = call(tool, about, listener.tell, price)
+    result = call(tool, about, listener.tell, begun)
     facts = _answering(read, result.facts, Path(run).stem)
     said = answer_text(facts) if read.row.parts and facts else result.text
     tools = [{"tool": tool, "arguments": given, "ok": True}]

@@ -35,9 +35,8 @@ from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipsWhere, Neuron
-from tools._ablations import price_words
 from tools.registry import call
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Tell, ToolResult, of_facts, price_words
 
 MOST = 4
 """Claims of a unit that are registered: each costs the others power."""

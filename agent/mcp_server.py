@@ -27,9 +27,9 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.opening import kept_open
-from tools._ablations import Quoted
 from tools.arguments import Arguments
 from tools.registry import TOOLS, Tell, typed
+from tools.result import Quoted
 from tools.runs import start_job
 
 try:
@@ -151,7 +151,7 @@ def listed() -> list[dict[str, Any]]:
                 value.pop("description", None)
             said.add(one)
         kept = {key: each for key, each in schema.items() if key != "title" and each != []}
-        described = " ".join((arguments.__doc__ or "").split())
+        described = arguments.meaning()
         annotations = {} if works else {"annotations": {"readOnlyHint": True}}
         tools.append({"name": name, "description": described, "inputSchema": kept, **annotations})
     return tools

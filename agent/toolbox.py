@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.tools import StructuredTool
@@ -21,11 +21,9 @@ from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError, UsageError
 from tools.arguments import Arguments
-from tools.registry import TOOLS, Tell, ToolResult, call, price_of
+from tools.registry import TOOLS, Begun, Tell, ToolResult, begin, call
+from tools.result import Quoted
 from tools.runs import BEGUN
-
-if TYPE_CHECKING:
-    from tools._ablations import Quoted
 
 NOT_OFFERED = frozenset(("gates", "decide"))
 """A person's to decide."""
@@ -53,7 +51,7 @@ class Toolbox:
     def __init__(self, run: str, tell: Tell = lambda line: None, *, decides: bool = False) -> None:
         self._run = run
         self._tell = tell
-        self._priced: dict[tuple[str, str], Quoted | None] = {}
+        self._begun: dict[tuple[str, str], Begun] = {}
         self._one_at_a_time = asyncio.Lock()
         left_out = NOT_OFFERED - ({"decide"} if decides else set())
         self.names = tuple(name for name in TOOLS if name not in left_out)
@@ -72,16 +70,19 @@ class Toolbox:
         ]
 
     def quote(self, name: str, given: Mapping[str, object]) -> Quoted | None:
-        """The price of a call, asked once until it runs; None for one that ablates nothing. Raises as the tool."""
+        """The price of a call, which is begun and goes on when it is made; None for one that ablates nothing.
+
+        Raises as the tool.
+        """
         key = name, canonical_json(dict(given))
-        if key not in self._priced:
-            self._priced[key] = price_of(name, self._checked(name, _known(name, given)))
-        price = self._priced[key]
+        if key not in self._begun:
+            self._begun[key] = begin(name, self._checked(name, _known(name, given)), self._tell)
+        price = self._begun[key].price
         return price if price and price.example_forwards else None
 
-    def call(self, name: str, given: Mapping[str, object], priced: Quoted | None = None) -> ToolResult:
+    def call(self, name: str, given: Mapping[str, object], begun: Begun | None = None) -> ToolResult:
         """A tool's result. Raises `UsageError` on one that is not offered, and what the tool raises."""
-        return call(name, self._checked(name, given), self._tell, priced)
+        return call(name, self._checked(name, given), self._tell, begun)
 
     def _checked(self, name: str, given: Mapping[str, object]) -> dict[str, object]:
         """The arguments, about the run. Raises `UsageError` where the tool is not offered, or a file is named."""
@@ -113,7 +114,7 @@ class Toolbox:
         takes_yes = name in self.names and "yes" in TOOLS[name].arguments.model_fields
         try:
             known = {**_known(name, given), **({"yes": True} if takes_yes else {})}
-            result = self.call(name, known, self._priced.pop((name, asked), None))
+            result = self.call(name, known, self._begun.pop((name, asked), None))
         except MechaRuleError as error:
             return f"error: {error}", []
         return "", [{**fact, "arguments": asked} for fact in statements(result)]

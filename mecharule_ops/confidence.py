@@ -14,7 +14,7 @@ import scipy
 from jaxtyping import Float, Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.thresholds import ALPHA, reaches
+from mecharule_ops.thresholds import ALPHA
 
 
 def upper_bound(flips: int, n: int, alpha: float) -> float:
@@ -92,11 +92,6 @@ def flipless_size(alpha: float, tau: float) -> int:
     if not (0 < alpha < 1 and 0 < tau < 1):
         raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
     return math.floor(math.log(alpha) / math.log1p(-tau)) + 1
-
-
-def flips_needed(n: int, tau: float, alpha: float) -> int | None:
-    """The fewest flips of n whose one-sided lower bound at α/2 reaches τ; None when even n flips do not."""
-    return next((flips for flips in range(n + 1) if reaches(lower_bound(flips, n, alpha / 2), tau)), None)
 
 
 class Spending(StrEnum):

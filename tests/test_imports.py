@@ -196,7 +196,7 @@ def _loaded(code: str) -> list[str]:
         "import mecharule_ops.cha",
         "import mecharule_ops.run.live_run, mecharule_ops.state.run_state, mecharule_ops.pages",
         "import mecharule_ops as mr\nmr.open_run, mr.analyse, mr.FinishedRun",
-        "import tools.registry, tools.schemas",
+        "import tools.registry, tools.arguments",
         "import agent.chat, agent.canonical",
     ],
     ids=["help", "run help", "search", "reading a run", "library", "tools", "conversation"],

@@ -14,7 +14,7 @@ from mecharule_ops.pages.as_text import csv_of, markdown_of, text_of
 from mecharule_ops.pages.document import Document, Section, Table
 from mecharule_ops.plain_text import plain
 from tools.arguments import TableArguments
-from tools.registry import ToolResult
+from tools.result import ToolResult
 
 WIDTH = 120
 _TEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}

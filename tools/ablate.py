@@ -13,11 +13,11 @@ from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.mechanism.pairs import Interaction
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, find_certificate, keep
+from mecharule_ops.run.opening import find_certificate, keep
 from mecharule_ops.run.tabulating import Part, drawn
 from mecharule_ops.types import Baseline, Neuron, Regime
-from tools._accounts import direction, flipped_fact, flips_fact
-from tools._conditions import condition_of, records_among
+from tools._asked import condition_of, direction, records_among, units_of
+from tools._counts import flipped_fact, flips_fact, flips_of
 from tools.arguments import AblateArguments
 from tools.result import Priced, Tell, of_facts
 
@@ -55,11 +55,9 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
 
 def _asked(run: Run, given: AblateArguments) -> tuple[Units, Regime, Baseline | None, Slices | None]:
     """Units of one basis in order, direction, baseline named, and positions by name in place of the slices."""
-    units = tuple(sorted({Neuron.parse(part) for part in given.units.split(",")}))
-    if len({unit.basis for unit in units}) > 1:
+    if len({Neuron.parse(part).basis for part in given.units.split(",")}) > 1:
         raise UsageError(f"expected units of one basis, got {given.units!r}")
-    for unit in units:
-        check_unit(run, unit)
+    units = tuple(sorted(units_of(run, given.units)))
     regime = direction(run, given.regime)
     baseline = None if given.baseline is None else Baseline(given.baseline)
     if given.where is None:
@@ -94,21 +92,19 @@ def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) ->
     """
     if len(alone) < len(joint.units):
         return None
-    each = [{row.example for row in one.rows if row.flipped} for one in alone]
-    tested = set(joint.example_ids).intersection(*(one.example_ids for one in alone))
-    both = {row.example for row in joint.rows if row.flipped} & tested
-    either = set[int]().union(*each) & tested
-    gained, lost = len(both - either), len(either - both)
-    p = mcnemar_p(gained, lost)
-    counts = {one.units[0]: len(flips & tested) for one, flips in zip(alone, each, strict=True)}
+    (both, *each), n = flips_of(joint, *alone)
+    either = set[int]().union(*each)
+    p = mcnemar_p(len(both - either), len(either - both))
+    counts = {one.units[0]: len(flips) for one, flips in zip(alone, each, strict=True)}
     names = ", ".join(f"{unit} {count}" for unit, count in counts.items())
     word = "an interaction" if p <= alpha else "no interaction shown"
     said = (
-        f"Together they flip {len(both)} of these {len(tested)} records, against {len(either)} that at least one alone "
+        f"Together they flip {len(both)} of these {n} records, against {len(either)} that at least one alone "
         f"flips (alone: {names}): {word} (exact paired test {p_words(p)}, α = {alpha:g})"
     )
-    flips = {"together": len(both), "either_alone": len(either)}
-    value: dict[str, FactValue] = {name: {"flips": count, "n": len(tested)} for name, count in flips.items()}
+    flips: dict[str, FactValue] = {
+        name: {"flips": len(of), "n": n} for name, of in (("together", both), ("either_alone", either))
+    }
     sources = [f"c:{one.id}" for one in (joint, *alone)]
-    value |= {"each_alone": counts, "p": p, "alpha": alpha, "shown": p <= alpha}
+    value = {**flips, "each_alone": counts, "p": p, "alpha": alpha, "shown": p <= alpha}
     return fact(said, *sources, value=value)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
 RunName = Annotated[str, Field(description="run id, unique prefix, file, or `last`")]
 UNIT_MEANING = "a unit such as m4.1234, n4.1234 or a20.h8"
@@ -31,22 +33,9 @@ DType = Annotated[
 ]
 BaselineName = Literal["zero", "mean", "mean-positional", "mean-donor", "mean-donor-positional", "slot0"]
 BasisName = Literal["attn_head", "mlp_hidden", "mlp_out"]
-RunSection = Literal[
-    "accuracy",
-    "task",
-    "model",
-    "settings",
-    "splitter",
-    "search",
-    "cost",
-    "missed",
-    "layers",
-    "controls",
-    "rules",
-    "limits",
-    "words",
-    "next",
-]
+_WhatItIs = Literal["accuracy", "task", "model", "settings", "splitter", "words", "next"]
+_WhatItRestsOn = Literal["search", "cost", "missed", "layers", "controls", "rules", "limits"]
+RunSection = Literal[_WhatItIs, _WhatItRestsOn]
 """What `show` tells of a run in sentences."""
 ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candidates", "slices"]
 """What `show` prints as a table."""
@@ -69,10 +58,10 @@ class Arguments(BaseModel):
             assert isinstance(written, ast.ClassDef)
             cls.__doc__ = ast.get_docstring(written)
 
-    @property
-    def writes(self) -> bool:
-        """Whether the run keeps something of the call even where nothing is ablated, such as a look that is counted."""
-        return False
+    @classmethod
+    def meaning(cls) -> str:
+        """What it does, in a line."""
+        return " ".join((cls.__doc__ or "").split())
 
     @classmethod
     def about(cls, run: str, given: Mapping[str, object]) -> dict[str, object]:
@@ -202,11 +191,6 @@ class ColumnArguments(Arguments):
     labels: str | None = Field(None, description='JSON {"record id": label}, or a file of it')
     by: str = Field("a person", description="who made it")
 
-    @property
-    def writes(self) -> bool:
-        """It is kept in the run."""
-        return True
-
 
 class TabulateArguments(PricedArguments):
     """count a unit's flips where a condition holds and where not, by a column, or beside another unit's"""
@@ -224,11 +208,6 @@ class TabulateArguments(PricedArguments):
     )
     paired: bool = Field(False, description="the units on the same records, with an exact paired test")
     regime: RegimeLabel = None
-
-    @property
-    def writes(self) -> bool:
-        """A look at held-out records is counted."""
-        return self.records == "held-out"
 
 
 class RecordsArguments(PricedArguments, TableArguments):
@@ -253,11 +232,6 @@ class RegisterArguments(DirectedArguments):
         0.1, gt=0, le=1, description="least difference of the two flip rates that supports it"
     )
 
-    @property
-    def writes(self) -> bool:
-        """The ledger is written."""
-        return True
-
 
 class PairsArguments(PricedArguments, DirectedArguments):
     """ablate a unit on new pairs of prompts, one edit apart; a condition holds on one of each pair"""
@@ -274,11 +248,6 @@ class DecideArguments(PricedArguments):
     positional: ClassVar[tuple[str, ...]] = ("run", "claims")
     run: RunName
     claims: str = Field(description="ids of claims with commas, as `register` printed them")
-
-    @property
-    def writes(self) -> bool:
-        """The ledger is written."""
-        return True
 
 
 class ExtractArguments(TargetArguments, TableArguments):
@@ -387,3 +356,56 @@ class CompareArguments(PricedArguments):
     )
     regime: RegimeLabel = None
     limit: int = Field(20, ge=1, description="units shared by two runs to list")
+
+
+Option = tuple[tuple[str, ...], dict[str, Any]]
+"""The flags, or the name of a positional argument, and the keywords of `add_argument`."""
+_SHORT = {"model": ("-m",), "n": ("-n",)}
+
+
+def options_of(arguments: type[Arguments]) -> Iterator[Option]:
+    """The positional arguments in order, then a flag for every other field."""
+    fields = arguments.model_fields
+    for name in arguments.positional:
+        value = _value(fields[name])
+        several = value.pop("action", None) == "append"
+        optional = {} if fields[name].is_required() else {"nargs": "*" if several else "?"}
+        yield (name,), {**value, **optional}
+    for name, field in fields.items():
+        if name in arguments.positional:
+            continue
+        required = {"required": True} if field.is_required() else {}
+        yield (
+            (*_SHORT.get(name, ()), f"--{(field.alias or name).replace('_', '-')}"),
+            {**_value(field), **required},
+        )
+
+
+def _value(field: FieldInfo) -> dict[str, Any]:
+    """How one value is read; the type itself is checked by the model, so text passes.
+
+    A function beside the type reads the text instead; a title is the name of the value in the help.
+    """
+    option: dict[str, Any] = {"help": (field.description or "").replace("%", "%%")}
+    if field.annotation is bool:
+        return {**option, "action": "store_true", "default": None}
+    beside = list(field.metadata)
+    for member in _members(field.annotation):
+        kind, *more = get_args(member) if get_origin(member) is Annotated else (member,)
+        beside += more
+        if get_origin(kind) is Literal:
+            option["choices"] = get_args(kind)
+        elif get_origin(kind) is list:
+            option["action"] = "append"
+        elif kind in (int, float):
+            option["type"] = kind
+            option |= {"metavar": "N"} if kind is int else {}
+    read = next(filter(inspect.isfunction, beside), None)
+    return option | ({"type": read} if read else {}) | ({"metavar": field.title} if field.title else {})
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    """The types of a union other than None, or the type itself."""
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(kind for kind in get_args(annotation) if kind is not NoneType)
+    return (annotation,)

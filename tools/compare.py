@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
+from typing import Any
 
 from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.facts.flips import both_slices
-from mecharule_ops.findings.counts import UnitStrength
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.mcnemar import mcnemar_p
@@ -30,9 +29,9 @@ from mecharule_ops.run.opening import (
     short_name,
 )
 from mecharule_ops.types import FlipEstimate, Neuron, Regime
-from tools._accounts import flips_fact, flips_of
+from tools._counts import flips_fact, flips_of
 from tools.arguments import CompareArguments
-from tools.result import Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, of_facts
 
 SHOWN = 10
 """Prompts that both units flip, listed."""
@@ -81,39 +80,33 @@ def _of_units(run: Run, regime: Regime, units: Units) -> Iterator[Fact]:
     certificates = [
         find_certificate(run, (unit,), regime) or keep(run, certify(run, (unit,), regime)) for unit in units
     ]
-    left, right, n = flips_of(*certificates)
+    (left, right), n = flips_of(*certificates)
     both, first, second = len(left & right), len(left - right), len(right - left)
     p, alpha = mcnemar_p(first, second), run.findings.alpha
-    sources = (*(f"c:{one.id}" for one in certificates), f"run:{run.id}")
-    key = f"pair.{units[0]}.{units[1]}"
+    of, proofs = (
+        About(f"pair.{units[0]}.{units[1]}", f"run:{run.id}"),
+        [f"c:{one.id}" for one in certificates],
+    )
     more, fewer = units if first > second else units[::-1]
     said = f"These examples do not tell which of {units[0]} and {units[1]} flips more"
     said = f"{more} flips more of them than {fewer}" if p <= alpha else said
     said = f"{said} (exact paired test p = {p:.3g}, α = {alpha:g})"
-    yield fact(said, *sources, key=f"{key}.stronger", value=str(more) if p <= alpha else None)
+    yield of("stronger", said, str(more) if p <= alpha else None, *proofs, of.source)
     said = (
         f"Of {n} examples that both were tested on, both flip {both}, {units[0]} alone flips {first} and {units[1]} "
         f"alone {second}"
     )
-    value: FactValue = {
-        "n": n,
-        "both": both,
-        "first_only": first,
-        "second_only": second,
-        "p": p,
-        "alpha": alpha,
-    }
-    yield fact(said, *sources, key=f"{key}.paired", value=value)
+    counts = {"n": n, "both": both, "first_only": first, "second_only": second}
+    yield of("paired", said, {**counts, "p": p, "alpha": alpha}, *proofs, of.source)
     for unit, one in zip(units, certificates, strict=True):
         yield flips_fact(one, f"unit.{unit}")
         if run.findings.unit(unit, regime) is None:
             said = f"The search did not find {unit} ({regime.arrow}): its counts are of this ablation alone"
-            yield fact(said, f"run:{run.id}", unit=unit, key=f"unit.{unit}.found", value=False)
+            yield About(f"unit.{unit}", of.source, unit)("found", said, False)
     rows = shown_rows(certificates[0], False)  # None of a task that conceals its prompts.
     prompts = list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in left & right))
     if prompts := prompts[:SHOWN]:
-        said = f"Flipped by both: {' · '.join(prompts)}"
-        yield fact(said, sources[0], key=f"{key}.flipped_by_both", value=prompts)
+        yield of("flipped_by_both", f"Flipped by both: {' · '.join(prompts)}", prompts, proofs[0])
 
 
 def _layer(text: str | None) -> int | None:
@@ -124,11 +117,11 @@ def _layer(text: str | None) -> int | None:
 
 def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
     """A layer as a whole beside another, beside a unit of it, or beside its strongest shown unit."""
-    number, other, asked = _layer(given.first), _layer(given.second), _unit(given.second)
+    number, other, unit = _layer(given.first), _layer(given.second), _unit(given.second)
     assert number is not None
-    if given.second is not None and other is None and (asked is None or asked.layer != number):
+    if given.second is not None and other is None and (unit is None or unit.layer != number):
         raise UsageError(f"expected another layer or a unit of layer {number}, got {given.second!r}")
-    outcome, source = _outcome(findings, given, asked), f"run:{findings.run}"
+    outcome, source = _outcome(findings, given, unit), f"run:{findings.run}"
     sides: list[tuple[str, FlipEstimate]] = []
     for layer in [number] if other is None else [number, other]:
         whole = _whole(findings, outcome, layer)
@@ -137,24 +130,22 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
             f"Layer {layer} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
             f"{both_slices(whole)}"
         )
-        yield fact(said, source, key=f"layer.{layer}.whole", value=_counts(whole))
+        value = {**encode(whole), "strength": whole.strength}
+        yield fact(said, source, key=f"layer.{layer}.whole", value=value)
     if other is None:
-        unit = _best(findings, outcome, number, asked)
-        if unit is None:
-            missing = f"{asked} was not tested alone" if asked else f"No unit of layer {number} is shown"
+        best = _alone(findings, outcome, number, unit)
+        if best is None:
+            missing = f"{unit} was not tested alone" if unit else f"No unit of layer {number} is shown"
             said = f"{missing}, so nothing is compared with it"
-            yield fact(said, source, key=f"layer.{number}.compared", value=None)
+            yield fact(said, source, key=f"layer.{number}.compared")
             return
-        role = f"{unit.neuron} alone" if asked else f"Its strongest unit, {unit.neuron}, alone"
-        said = f"{role} flips {both_slices(unit.estimate, findings.tau, outcome.bounded)}"
-        sides.append((str(unit.neuron), unit.estimate))
-        key = f"unit.{unit.neuron}.flips"
-        yield fact(said, source, unit=unit.neuron, key=key, value=_counts(unit.estimate))
+        neuron, estimate = best
+        sides.append((str(neuron), estimate))
+        said = f"{neuron} alone" if unit else f"Its strongest unit, {neuron}, alone"
+        said = f"{said} flips {both_slices(estimate, findings.tau, outcome.bounded)}"
+        value = {**encode(estimate), "strength": estimate.strength}
+        yield About(f"unit.{neuron}", source, neuron)("flips", said, value)
     yield _apart(findings, outcome, sides)
-
-
-def _counts(estimate: FlipEstimate) -> FactValue:
-    return {**encode(estimate), "strength": estimate.strength}
 
 
 def _apart(findings: Findings, outcome: SearchOutcome, sides: list[tuple[str, FlipEstimate]]) -> Fact:
@@ -175,52 +166,41 @@ def _apart(findings: Findings, outcome: SearchOutcome, sides: list[tuple[str, Fl
         f"and above over all units searched, in {shown}; {judged}"
     )
     key = f"pair.{first.replace(' ', '.')}.{second.replace(' ', '.')}.strength"
-    value: FactValue = {"apart": apart, "lower": low, "upper": high}
-    return fact(said, f"run:{findings.run}", key=key, value=value)
+    return fact(said, f"run:{findings.run}", key=key, value={"apart": apart, "lower": low, "upper": high})
 
 
 def _whole(findings: Findings, outcome: SearchOutcome, number: int) -> FlipEstimate:
     """What a layer flips as a whole. Raises `ClaimNotSupported` where it was never ablated so."""
-    found = next((one.estimate for one in outcome.whole_layers if one.layer == number), None)
-    if found is None:
-        layers = ", ".join(str(one.layer) for one in outcome.whole_layers) or "none"
+    found = {one.layer: one.estimate for one in outcome.whole_layers}
+    if number not in found:
         raise ClaimNotSupported(
             f"layer {number} was not ablated as a whole in run {findings.run} ({short_name(outcome)}); "
-            f"those that were: {layers}"
+            f"those that were: {', '.join(map(str, found)) or 'none'}"
         )
-    return found
+    return found[number]
 
 
 def _outcome(findings: Findings, given: CompareArguments, unit: Neuron | None) -> SearchOutcome:
     """The search of the basis and direction asked for, else the first. Raises `UsageError`."""
-    basis = given.basis or (None if unit is None else unit.basis.value)
-    regime = regime_of(given.regime)
-    fitting = [
-        search
-        for search in findings.searches
-        if basis in (None, search.intervention.basis.value) and regime in (None, search.regime)
-    ]
-    if not fitting:
-        searched = ", ".join(map(short_name, findings.searches)) or "none"
-        raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {basis}")
-    return fitting[0]
+    basis, regime = given.basis or (unit and unit.basis.value), regime_of(given.regime)
+    for search in findings.searches:
+        if basis in (None, search.intervention.basis.value) and regime in (None, search.regime):
+            return search
+    searched = ", ".join(map(short_name, findings.searches)) or "none"
+    raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {basis}")
 
 
-def _best(
+def _alone(
     findings: Findings, outcome: SearchOutcome, number: int, unit: Neuron | None
-) -> UnitStrength | None:
+) -> tuple[Neuron, FlipEstimate] | None:
     """The strongest shown unit of the layer, or the named one where it was tested alone; None without, or if hidden."""
     if outcome.suppressed:
         return None
-    if unit is None:
-        shown = (each for each in findings.shown_of(outcome) if each.neuron.layer == number)
-        return next((UnitStrength(neuron=each.neuron, estimate=each.estimate) for each in shown), None)
-    tested = chain(
-        (UnitStrength(neuron=one.neuron, estimate=one.estimate) for one in outcome.agonists),
-        outcome.exhaustive.units if outcome.exhaustive else (),
-        [outcome.strongest] if outcome.strongest else (),
-    )
-    return next((one for one in tested if one.neuron == unit), None)
+    shown = [one for one in findings.shown_of(outcome) if one.neuron.layer == number]
+    others = outcome.exhaustive.units if outcome.exhaustive else ()
+    tested: list[Any] = [*outcome.agonists, *others, *filter(None, [outcome.strongest])]
+    fitting = [one for one in tested if one.neuron == unit] if unit else shown
+    return (fitting[0].neuron, fitting[0].estimate) if fitting else None
 
 
 def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
@@ -276,10 +256,13 @@ def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
 def _differences(first: Findings, second: Findings) -> dict[str, tuple[str, str]]:
     """Settings that differ: a comparison across them is not one of the units alone."""
     names = ("model", "model_hash", "task", "task_settings", "tau", "epsilon", "alpha", "proposer", "seed")
-    pairs = {name: (str(getattr(first, name)), str(getattr(second, name))) for name in names}
-    how = [
-        ", ".join(sorted({f"{s.intervention.basis} {s.intervention.baseline}" for s in findings.searches}))
+    one, other = (
+        {
+            **{name: str(getattr(findings, name)) for name in names},
+            "interventions": ", ".join(
+                sorted({f"{s.intervention.basis} {s.intervention.baseline}" for s in findings.searches})
+            ),
+        }
         for findings in (first, second)
-    ]
-    pairs["interventions"] = how[0], how[1]
-    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    )
+    return {name: (one[name], other[name]) for name in one if one[name] != other[name]}

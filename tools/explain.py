@@ -23,13 +23,14 @@ from mecharule_ops.pages.drawing import standalone
 from mecharule_ops.pages.unit_account import account_figures
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, findings_of, keep
+from mecharule_ops.run.opening import findings_of, keep
 from mecharule_ops.store import keys
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
-from tools._accounts import controls_facts, unit_and_regime
+from tools._asked import unit_and_regime, units_of
+from tools._counts import controls_facts
 from tools.arguments import ExplainArguments, Explained
-from tools.result import Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, of_facts
 
 DRIVE, CHAIN, CONTROLS = get_args(Explained)
 CERTIFIED = 4
@@ -98,13 +99,9 @@ def _parts(given: ExplainArguments) -> tuple[str, ...]:
 
 def _held(run: Run, given: ExplainArguments, unit: Neuron) -> tuple[Neuron, ...] | None:
     """The units that are to be held; None where none is named."""
-    if given.hold is None:
-        return None
-    held = tuple(dict.fromkeys(map(Neuron.parse, given.hold.split(","))))
-    for one in held:
-        check_unit(run, one)
-        if one == unit:
-            raise UsageError(f"expected other units than {unit} to hold, got it itself")
+    held = None if given.hold is None else units_of(run, given.hold)
+    if held and unit in held:
+        raise UsageError(f"expected other units than {unit} to hold, got it itself")
     return held
 
 
@@ -118,14 +115,14 @@ def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
     """What the run's report says of units beside it, or the same made now, corrected for no other unit."""
     from mecharule_ops.run.localise import slice_estimates
 
-    key, source, tau = f"unit.{unit}.controls", f"run:{run.id}", run.config.tau
+    of = About(f"unit.{unit}", f"run:{run.id}", unit)
     controls = run.controls(unit, regime)
     if controls is None:
         controls, certificate = _beside(run, unit, regime)
-        said = f"Certified: the first {len(certificate.units)} random units"
-        yield fact(said, f"c:{certificate.id}", unit=unit, key=f"{key}.certificate", value=certificate.id)
+        said, proof = f"Certified: the first {len(certificate.units)} random units", f"c:{certificate.id}"
+        yield of("controls.certificate", said, certificate.id, proof)
     (main,) = slice_estimates(run, run.slices(regime), run.intervention(unit.basis), [(unit,)])
-    yield from controls_facts(controls, main, tau, source, unit)
+    yield from controls_facts(controls, main, run.config.tau, of)
 
 
 def _beside(run: Run, unit: Neuron, regime: Regime) -> tuple[AgonistControls, Certificate]:

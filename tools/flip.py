@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, shown_rows
+from mecharule_ops.certificates.certificate import Completion, ExampleRow, shown_rows
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.chain_facts import quoted
-from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.facts.rules import short
-from mecharule_ops.facts.unit_rules import UnitRule, told_rule
+from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.mechanism.first_order import effects
+from mecharule_ops.mechanism.token_sources import token_name
 from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified, rows_from
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, findings_of, keep, outcome_for
+from mecharule_ops.run.opening import findings_of, keep, outcome_for
 from mecharule_ops.run.tabulating import rule_fires
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text import OWN, TextTask
 from mecharule_ops.types import BehaviourRecord, Example, Intervention, Neuron, Regime
-from tools._accounts import change_words, example_data
+from tools._asked import unit_of
+from tools._counts import change_words, example_data
 from tools.arguments import FlipArguments
-from tools.result import Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, of_facts
 
 TYPED, EDITED = "typed", "edited"
 
@@ -39,119 +40,108 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     A prompt that no table has gets its two completions alone, since nothing says which is right. Cost: two completions
     for the prompt and each of at most as many edits as are asked for, and a backward a generated token and competitor.
     """
-    unit, findings = Neuron.parse(given.neuron), findings_of(run)
-    check_unit(run, unit)
+    unit, findings = unit_of(run, given.neuron), findings_of(run)
     example = typed_example(run.task, given.prompt)
     yield 1 + given.edits * (example.id != OWN)
-    (record,) = behaviour_on(run.task, run.subject, [example]).records
+    of, task, how = About(f"unit.{unit}.flip", f"run:{run.id}", unit), run.task, run.intervention(unit.basis)
+    (record,) = behaviour_on(task, run.subject, [example]).records
     if example.id == OWN:
-        return of_facts([_unlabelled(run, unit, record)])
+        (row,) = ablated_rows(run, how, (unit,), [record], [TYPED])
+        return of_facts([_unlabelled(run, of, row)])
     regime = Regime(int(record.label))
     outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
     known = findings.unit(unit, outcome.regime)
     rule = told_rule(run.account(unit, outcome.regime), known.rule if known else None)
-    if rule and not (rule.shown and rule.learned and rule.held_out):
-        rule = None
-    fires = bool(rule_fires(rule.learned, run.task, [record])[0]) if rule and rule.learned else None
-    asked = [one for one in run.regimes if findings.unit(unit, one)] or run.regimes
-    told = given.edits and regime in asked and rule and rule.prompt_only
-    edits = list(run.task.edits(example)) if told else []
-    if edits and rule and rule.learned:
-        switched = rule_fires(rule.learned, run.task, [unobserved(one, run.task) for one in edits]) != fires
-        edits = [edits[int(place)] for place in np.flatnonzero(switched)[: given.edits]]
-    certificate = _certified(run, unit, record, behaviour_on(run.task, run.subject, edits).records)
-    rows = shown_rows(certificate, given.show_text)
-    if regime not in asked:
-        return of_facts([_unasked(run, unit, certificate, rows[0], asked[0])])
-    first_order = first_order_of_prompt(run, unit, record)
-    return of_facts(list(_facts(run, unit, certificate, rows, rule, fires, first_order)))
+    learned = rule.learned if rule and rule.shown and rule.held_out else None
+    fires = bool(rule_fires(learned, task, [record])[0]) if learned else None
+    turns = [one for one in run.regimes if findings.unit(unit, one)] or run.regimes
+    edits: list[Example] = []
+    if given.edits and regime in turns and rule and learned and rule.prompt_only:
+        near = list(task.edits(example))
+        switched = rule_fires(learned, task, [unobserved(one, task) for one in near]) != fires
+        edits = [near[int(place)] for place in np.flatnonzero(switched)[: given.edits]]
+    others = [
+        other for other in behaviour_on(task, run.subject, edits).records if other.label == record.label
+    ]
+    made = ablated_rows(run, how, (unit,), [record, *others], [TYPED, *[EDITED] * len(others)])
+    verb = "flips" if made[0].flipped else "does not flip"
+    typed = "a typed prompt" if task.concealed else repr(last_line(record.example.prompt))
+    claim = f"ablating {unit} {verb} {typed} ({regime.arrow})"
+    certificate = keep(run, certified(run, how, (unit,), made, regime=regime, kind="flip", claim=claim))
+    proof, (row, *rows) = f"c:{certificate.id}", shown_rows(certificate, given.show_text)
+    if regime not in turns:
+        words, label = task.words, bool(turns[0].value)
+        said = (
+            f"The question does not arise: unablated {run.config.model} already answers "
+            f"{last_line(row.prompt)} {_side(run, row.before)}, and {unit} turns {words.of(label)} answers "
+            f"{words.of(not label)}; with it switched off the answer is {_side(run, row.after)}"
+        )
+        return of_facts([of("does_not_arise", said, example_data(row), proof, of.source)])
+    change = f"{last_line(row.prompt)} {_side(run, row.before)} → {_side(run, row.after)}"
+    said = f"{'It flips' if row.flipped else 'It does not flip'}: with {unit} switched off, {change}"
+    facts = [of("typed", said, example_data(row), proof)]
+    if rule is None or learned is None or rule.held_out is None:
+        facts.append(of("rule", "The run shows no rule of this unit's flips"))
+    else:
+        agrees = fires == row.flipped
+        said = (
+            f"Its rule {'holds' if fires else 'does not hold'} on this prompt; {_verdict(agrees)}: "
+            f"{rule_in_words(str(learned), task)} (MCC {short(rule.held_out.mcc)})"
+        )
+        value: FactValue = {
+            "text": str(learned),
+            "held_out_mcc": rule.held_out.mcc,
+            "fires": fires,
+            "agrees": agrees,
+        }
+        facts.append(of("rule", said, value))
+    facts.append(_first_order(run, unit, record, row, of))
+    for number, each in enumerate(rows, 1):
+        does = "flips" if each.flipped else "does not flip"
+        said = f"The edit {last_line(each.prompt)!r}, on which the rule answers differently, {does}"
+        facts.append(of(f"edits.{number}", f"{said} ({change_words(each)})", example_data(each), proof))
+    return of_facts(facts)
 
 
-def _unlabelled(run: Run, unit: Neuron, record: BehaviourRecord) -> Fact:
+def _unlabelled(run: Run, of: About, row: ExampleRow) -> Fact:
     """The completions of a prompt of one's own, which no certificate holds."""
-    (row,) = ablated_rows(run, run.intervention(unit.basis), (unit,), [record], [TYPED])
     changed = row.before.text != row.after.text
     said = (
         f"{last_line(row.prompt)!r} is none of the prompts of {run.task.name}, so nothing says what is right: "
-        f"{run.config.model} writes {row.before.text!r}, with {unit} switched off "
+        f"{run.config.model} writes {row.before.text!r}, with {of.unit} switched off "
         f"{repr(row.after.text) if changed else 'the same'}"
     )
-    value = {**example_data(row), "example": None, "flipped": None, "changed": changed}
-    return fact(said, f"run:{run.id}", unit=unit, key=f"unit.{unit}.flip.unlabelled", value=value)
+    value: FactValue = {**example_data(row), "example": None, "flipped": None, "changed": changed}
+    return of("unlabelled", said, value)
 
 
-def _certified(
-    run: Run, unit: Neuron, record: BehaviourRecord, others: Sequence[BehaviourRecord]
-) -> Certificate:
-    """A certificate of the typed prompt and of the edits that start from the same outcome."""
-    records = [record, *(other for other in others if other.label == record.label)]
-    intervention, regime = run.intervention(unit.basis), Regime(int(record.label))
-    rows = ablated_rows(run, intervention, (unit,), records, [TYPED, *[EDITED] * (len(records) - 1)])
-    verb = "flips" if rows[0].flipped else "does not flip"
-    asked = "a typed prompt" if run.task.concealed else repr(last_line(record.example.prompt))
-    claim = f"ablating {unit} {verb} {asked} ({regime.arrow})"
-    return keep(run, certified(run, intervention, (unit,), rows, regime=regime, kind="flip", claim=claim))
+def _first_order(run: Run, unit: Neuron, record: BehaviourRecord, row: ExampleRow, of: About) -> Fact:
+    """Whether a success is lost, and of a failure whether its text changes at all, as first order says beforehand.
 
-
-def _facts(
-    run: Run,
-    unit: Neuron,
-    certificate: Certificate,
-    rows: Sequence[ExampleRow],
-    rule: UnitRule | None,
-    fires: bool | None,
-    first_order: FirstOrderOfPrompt | None,
-) -> Iterator[Fact]:
-    """What happened, what was predicted beforehand, and what edits do."""
-    key, proof, source = f"unit.{unit}.flip", f"c:{certificate.id}", f"run:{run.id}"
-    typed, *others = rows
-    change = f"{last_line(typed.prompt)} {_side(run, typed.before)} → {_side(run, typed.after)}"
-    said = f"{'It flips' if typed.flipped else 'It does not flip'}: with {unit} switched off, {change}"
-    yield fact(said, proof, unit=unit, key=f"{key}.typed", value=example_data(typed))
-    if rule is None or rule.held_out is None:
-        yield fact("The run shows no rule of this unit's flips", source, unit=unit, key=f"{key}.rule")
-    else:
-        agrees = fires == typed.flipped
-        said = (
-            f"Its rule {'holds' if fires else 'does not hold'} on this prompt; {_verdict(agrees)}: "
-            f"{rule_in_words(str(rule.learned), run.task)} (MCC {short(rule.held_out.mcc)})"
-        )
-        value: dict[str, FactValue] = {"text": str(rule.learned), "held_out_mcc": rule.held_out.mcc}
-        value |= {"fires": fires, "agrees": agrees}
-        yield fact(said, source, unit=unit, key=f"{key}.rule", value=value)
-    yield _first_order(first_order, typed, source, f"{key}.first_order")
-    for number, row in enumerate(others, 1):
-        does = "flips" if row.flipped else "does not flip"
-        edit = f"The edit {last_line(row.prompt)!r}, on which the rule answers differently, {does}"
-        said = f"{edit} ({change_words(row)})"
-        yield fact(said, proof, unit=unit, key=f"{key}.edits.{number}", value=example_data(row))
-
-
-def _unasked(run: Run, unit: Neuron, certificate: Certificate, typed: ExampleRow, asked: Regime) -> Fact:
-    """That an answer which is wrong already cannot turn wrong, and what the ablation does to it."""
-    words, label = run.task.words, bool(asked.value)
+    Where most is left of drop − lead. Cost: a clean pass, and a backward a generated token and competitor.
+    """
+    answer = until_settled(run.subject, run.task, [record])
+    found = effects(run.subject, answer, run.replacement(run.intervention(unit.basis)), [unit])
+    leads, lead, drop = found.leads, found.leads.lead[0], found.effect[0, :, :, 0]
+    beyond = np.nan_to_num(drop - lead, nan=-np.inf)
+    if not np.isfinite(beyond).any():
+        return of("first_order", "First order: no generated token is in reach of the ablation")
+    at, competitor = np.unravel_index(int(beyond.argmax()), beyond.shape)
+    tokens = leads.generated[0, at], leads.token[0, at, competitor]
+    written, other = (token_name(run.subject, int(token)) for token in tokens)
+    lead, drop, what = lead[at, competitor], drop[at, competitor], "answer" if row.before.label else "text"
+    changes = bool(drop > lead)  # L_j(x): whether first order says that the answer changes.
+    agrees = changes == (row.flipped if row.before.label else row.before.text != row.after.text)
     said = (
-        f"The question does not arise: unablated {run.config.model} already answers "
-        f"{last_line(typed.prompt)} {_side(run, typed.before)}, and {unit} turns {words.of(label)} answers "
-        f"{words.of(not label)}; with it switched off the answer is {_side(run, typed.after)}"
+        f"First order: at token {at + 1} {quoted(written)} leads {quoted(other)}, which "
+        f"the drop helps most, by {lead:.2f} logits, and the first-order drop of that is {drop:.2f}: the "
+        f"{what} {'changes' if changes else 'stays'}; {_verdict(agrees)}"
     )
-    key = f"unit.{unit}.flip.does_not_arise"
-    return fact(said, f"c:{certificate.id}", f"run:{run.id}", unit=unit, key=key, value=example_data(typed))
-
-
-def _first_order(found: FirstOrderOfPrompt | None, typed: ExampleRow, source: str, key: str) -> Fact:
-    """Whether a success is lost, and of a failure whether its text changes at all, as first order says beforehand."""
-    if found is None:
-        return fact("First order: no generated token is in reach of the ablation", source, key=key)
-    changed = typed.flipped if typed.before.label else typed.before.text != typed.after.text
-    agrees = found.changes == changed
-    what = "answer" if typed.before.label else "text"
-    said = (
-        f"First order: at token {found.position} {quoted(found.generated)} leads {quoted(found.competitor)}, which "
-        f"the drop helps most, by {found.lead:.2f} logits, and the first-order drop of that is {found.drop:.2f}: the "
-        f"{what} {'changes' if found.changes else 'stays'}; {_verdict(agrees)}"
-    )
-    return fact(said, source, key=key, value={**asdict(found), "changes": found.changes, "agrees": agrees})
+    value: FactValue = {
+        **{"position": int(at) + 1, "generated": written, "competitor": other},
+        **{"lead": float(lead), "drop": float(drop), "changes": changes, "agrees": agrees},
+    }
+    return of("first_order", said, value)
 
 
 def _verdict(agrees: bool) -> str:
@@ -163,24 +153,18 @@ def _side(run: Run, completion: Completion) -> str:
 
 
 def ablated_rows(
-    run: Run,
-    intervention: Intervention,
-    units: Group,
-    records: Sequence[BehaviourRecord],
-    slices: Sequence[str],
+    run: Run, how: Intervention, units: Group, records: Sequence[BehaviourRecord], slices: Sequence[str]
 ) -> tuple[ExampleRow, ...]:
     """Each record before and after the ablation, in the slice named for it."""
-    engine = run.completer(intervention, records=records)
     placed = [(name, place) for place, name in enumerate(slices)]
-    after = engine.completions([units], range(len(records)))
+    after = run.completer(how, records=records).completions([units], range(len(records)))
     return rows_from(after, 0, run.subject.decode, records, placed)
 
 
 def unobserved(example: Example, task: Task) -> BehaviourRecord:
     """A record without a completion: enough for a rule over prompt columns."""
-    return BehaviourRecord(
-        example=example, tokens=(), completion="", parsed=task.parse(example, ""), label=False
-    )
+    parsed = task.parse(example, "")
+    return BehaviourRecord(example=example, tokens=(), completion="", parsed=parsed, label=False)
 
 
 def typed_example(task: Task, text: str) -> Example:
@@ -194,37 +178,3 @@ def typed_example(task: Task, text: str) -> Example:
         if not isinstance(task, TextTask) or task.concealed:
             raise
         return task.holding(text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstOrderOfPrompt:
-    """Lead and first-order drop where most is left of drop − lead."""
-
-    position: int
-    """Generated token, counted from 1."""
-    generated: str
-    competitor: str
-    """The token that would take its place."""
-    lead: float
-    """In logits."""
-    drop: float
-
-    @property
-    def changes(self) -> bool:
-        """L_j(x): whether first order says that the answer changes."""
-        return self.drop > self.lead
-
-
-def first_order_of_prompt(run: Run, unit: Neuron, record: BehaviourRecord) -> FirstOrderOfPrompt | None:
-    """None without a token in reach. Cost: a clean pass, and a backward a generated token and competitor."""
-    answer = until_settled(run.subject, run.task, [record])
-    found = effects(run.subject, answer, run.replacement(run.intervention(unit.basis)), [unit])
-    leads, lead, drop = found.leads, found.leads.lead[0], found.effect[0, :, :, 0]
-    beyond = np.nan_to_num(drop - lead, nan=-np.inf)
-    if not np.isfinite(beyond).any():
-        return None
-    at, competitor = np.unravel_index(int(beyond.argmax()), beyond.shape)
-    tokens = leads.generated[0, at], leads.token[0, at, competitor]
-    written, other = (run.subject.decode((int(token),)) for token in tokens)
-    of = {"lead": float(lead[at, competitor]), "drop": float(drop[at, competitor])}
-    return FirstOrderOfPrompt(position=int(at) + 1, generated=written, competitor=other, **of)

@@ -7,11 +7,10 @@ from itertools import chain
 
 import numpy as np
 
-from mecharule_ops.certificates.certificate import ExampleRow, shown_rows
+from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.control_facts import p_words
-from mecharule_ops.facts.fact import FactValue, fact
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.rules.algebra import Rule
@@ -21,11 +20,11 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import keep
 from mecharule_ops.run.tabulating import rule_fires
 from mecharule_ops.types import Example
-from tools._accounts import Asked, change_words, example_data
-from tools._conditions import condition_of
+from tools._asked import Asked, condition_of
+from tools._counts import change_words, example_data
 from tools.arguments import PairsArguments
 from tools.flip import ablated_rows, unobserved
-from tools.result import Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, of_facts
 
 HOLDS, FAILS = "holds", "fails"
 TRIED = 2
@@ -58,51 +57,43 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     starting = [pair for pair in both if all(one.label == bool(regime.value) for one in pair)][: given.n]
     if not starting:
         raise ClaimNotSupported(f"of {len(drawn)} pairs none starts from the outcome that {unit} flips")
-    records, intervention = list(chain.from_iterable(starting)), run.intervention(unit.basis)
-    rows = ablated_rows(run, intervention, (unit,), records, [HOLDS, FAILS] * len(starting))
+    records, how = list(chain.from_iterable(starting)), run.intervention(unit.basis)
+    rows = ablated_rows(run, how, (unit,), records, [HOLDS, FAILS] * len(starting))
     counts = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
-    only_holds, only_fails, n = counts[True, False], counts[False, True], len(starting)
-    p = mcnemar_p(only_holds, only_fails)
+    names = ("both", "only_holds", "only_fails", "neither")
+    places = ((True, True), (True, False), (False, True), (False, False))
+    value = {name: counts[place] for name, place in zip(names, places, strict=True)}
+    n, p = len(starting), mcnemar_p(value["only_holds"], value["only_fails"])
     claim = (
         f"of {n} pairs of prompts one edit apart, ablating {unit} flips ({regime.arrow}) only the one where "
-        f"{condition} in {only_holds}, only the other in {only_fails}"
+        f"{condition} in {value['only_holds']}, only the other in {value['only_fails']}"
     )
-    made = certified(run, intervention, (unit,), rows, regime=regime, kind="flip", claim=claim)
+    made = certified(run, how, (unit,), rows, regime=regime, kind="flip", claim=claim)
     source = f"c:{keep(run, made).id}" if given.keep else f"run:{run.id}"
-    key = f"unit.{unit}.pairs.{condition}"
-    both_flip, neither = counts[True, True], counts[False, False]
+    of = About(f"unit.{unit}.pairs", source, unit)
     said = (
         f"Of {n} pairs of prompts one edit apart, ablating {unit} flips only the one where "
-        f"{rule_in_words(condition, run.task)} in {only_holds}, only the other in {only_fails}, both in {both_flip}, "
-        f"neither in {neither}"
+        f"{rule_in_words(condition, run.task)} in {value['only_holds']}, only the other in {value['only_fails']}, both "
+        f"in {value['both']}, neither in {value['neither']}"
     )
-    value: dict[str, FactValue] = {
-        "both": both_flip,
-        "only_holds": only_holds,
-        "only_fails": only_fails,
-        "neither": neither,
-    }
-    value |= {"n": n, "p": p, "tried": len(drawn)}
-    facts = [fact(said, source, unit=unit, key=key, value=value)]
-    goes_with = None if p > made.alpha else HOLDS if only_holds > only_fails else FAILS
+    facts = [of(condition, said, {**value, "n": n, "p": p, "tried": len(drawn)})]
+    goes_with = None if p > made.alpha else HOLDS if value["only_holds"] > value["only_fails"] else FAILS
     side = f"Flips go with the side where it {'holds' if goes_with == HOLDS else 'does not hold'}"
     said = (
         f"{side if goes_with else 'No difference between the two sides is shown'} (McNemar, exact and two-sided: "
         f"{p_words(p)}); an edit may change more than this condition, so these pairs say what flips go with and not why"
     )
-    facts.append(fact(said, source, unit=unit, key=f"{key}.flips_go_with", value=goes_with))
+    facts.append(of(f"{condition}.flips_go_with", said, goes_with))
     shown = shown_rows(made, given.show_text)
     parted = [two for two in zip(shown[::2], shown[1::2], strict=True) if two[0].flipped != two[1].flipped]
     if parted:
         more = f"; {len(parted) - SHOWN} more" if len(parted) > SHOWN else ""
-        said = f"Parted: {'; '.join(map(_pair_words, parted[:SHOWN]))}{more}"
+        told = [
+            " beside ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in pair) for pair in parted
+        ]
         examples = [list(map(example_data, pair)) for pair in parted]
-        facts.append(fact(said, source, unit=unit, key=f"{key}.parted", value=examples))
+        facts.append(of(f"{condition}.parted", f"Parted: {'; '.join(told[:SHOWN])}{more}", examples))
     return of_facts(facts)
-
-
-def _pair_words(pair: tuple[ExampleRow, ExampleRow]) -> str:
-    return " beside ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in pair)
 
 
 def matched(run: Run, condition: str, most: int) -> list[PromptPair]:

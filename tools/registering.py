@@ -18,35 +18,27 @@ from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, l
 from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState, Ledger
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Neuron, Regime
-from tools._accounts import Asked
-from tools._conditions import condition_of
+from tools._asked import Asked, condition_of
 from tools.arguments import DecideArguments, RegisterArguments
-from tools.result import Priced, Tell, ToolResult, of_facts
+from tools.result import About, Priced, Tell, of_facts
 
 BY = "decide"
 
 
-def register(run: Run, given: RegisterArguments, tell: Tell) -> ToolResult:
+def register(run: Run, given: RegisterArguments, tell: Tell) -> Priced:
     """The ledger's entry of a claim; what was decided before is read back. Cost: no model call, no flip is read."""
     asked = Asked.of(run, given)
     unit, condition = str(asked.neuron), condition_of(run, given.where)
     claim = Claim(unit=unit, regime=asked.regime, rule=condition, threshold=given.threshold, by="register")
     sentence = claim.sentence(rule_in_words(condition, run.task))
+    yield 0
     entry = entered(_ledger(run), claim, sentence)
-    key, source = f"claim.{entry.id}", f"run:{run.id}"
-    said = f"by a difference of {entry.prediction.threshold:.2f} at least"
-    facts = [
-        fact(
-            f"Claim {entry.id}: {sentence.removesuffix('.')}, {said}",
-            source,
-            unit=unit,
-            key=f"{key}.registered",
-            value={"claim": entry.id, "state": entry.state, **encode(entry.prediction)},
-        )
-    ]
-    looked = [
-        look["by"] for look in looks_at(run, unit, asked.regime) if touches(look["condition"], condition)
-    ]
+    of, prediction = About(f"claim.{entry.id}", f"run:{run.id}", unit), entry.prediction
+    said = f"by a difference of {prediction.threshold:.2f} at least"
+    value = {"claim": entry.id, "state": entry.state, **encode(prediction)}
+    facts = [of("registered", f"Claim {entry.id}: {sentence.removesuffix('.')}, {said}", value)]
+    looks = looks_at(run, unit, asked.regime)
+    looked = [look["by"] for look in looks if touches(look["condition"], condition)]
     if entry.outcome is not None:
         facts.append(_verdict(run, entry))
     elif looked:
@@ -54,11 +46,11 @@ def register(run: Run, given: RegisterArguments, tell: Tell) -> ToolResult:
             f"Held-out flips were read for this condition before it was registered ({', '.join(looked)}), so what is "
             "decided on them is no prediction"
         )
-        facts.append(fact(said, source, unit=unit, key=f"{key}.looked_at_before_by", value=looked))
+        facts.append(of("looked_at_before_by", said, looked))
     facts.append(_looks(run, unit, asked.regime))
     if entry.outcome is None:
         offer = f"mecharule decide {run.id} {entry.id}"
-        facts.append(fact(f"`{offer}` decides it, once", source, unit=unit))
+        facts.append(fact(f"`{offer}` decides it, once", of.source, unit=unit))
     return of_facts(facts)
 
 
@@ -116,16 +108,11 @@ def _verdict(run: Run, entry: Hypothesis) -> Fact:
         "difference", outcome.value, outcome.low, outcome.high, claim.threshold, outcome.p
     )
     more = outcome.p is not None and outcome.p <= ALPHA and outcome.value > 0
-    told = (
-        f"{entry.state} ({MORE_OFTEN})" if more and entry.state == HypothesisState.UNDECIDED else entry.state
-    )
-    return fact(
-        f"{counts[:1].upper()}{counts[1:]}: {told}, {figures} [h:{entry.id}]",
-        f"run:{run.id}",
-        unit=claim.unit,
-        key=f"claim.{entry.id}.verdict",
-        value={"claim": entry.id, "state": entry.state, **encode(claim), "outcome": encode(outcome)},
-    )
+    undecided = more and entry.state == HypothesisState.UNDECIDED
+    told = f"{entry.state} ({MORE_OFTEN})" if undecided else entry.state
+    said = f"{counts[:1].upper()}{counts[1:]}: {told}, {figures} [h:{entry.id}]"
+    value = {"claim": entry.id, "state": entry.state, **encode(claim), "outcome": encode(outcome)}
+    return About(f"claim.{entry.id}", f"run:{run.id}", claim.unit)("verdict", said, value)
 
 
 def _looks(run: Run, unit: str, regime: Regime) -> Fact:

@@ -1,11 +1,14 @@
 """The one table of tools and the one way to call them: the run opened once, the price said, the person asked.
 
-A tool's module is imported when it is called.
+A tool is a function over an open run, `NAME(run, given, tell)`. One that may ablate or keep something is a generator:
+it yields first the ablated completions that it takes, 0 where all is stored, and works once it is asked to go on. Its
+module is imported when it is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,151 +18,135 @@ from pydantic import ValidationError
 from mecharule_ops.errors import UsageError
 from tools import arguments
 from tools.arguments import Arguments
-from tools.result import Priced
+from tools.result import Priced, Quoted, accepted, price_words
 from tools.result import Tell as Tell
 from tools.result import ToolResult as ToolResult
 from tools.result import of_facts as of_facts
 
 if TYPE_CHECKING:
-    from tools._ablations import Quoted
+    from mecharule_ops.run.live_run import Run
 
 _Arguments = TypeVar("_Arguments", bound=Arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its name, what it may be told, and whether it may run the model or change a file.
-
-    One that is `over` an open run is a function `NAME(run, given, tell)` of its module; where it may ablate it yields
-    first the ablated completions that it takes, 0 where all is stored, and works once it is asked to go on. The
-    registry opens the run, says the price, asks, and opens it for writing only where something is to be kept.
-    """
+    """A tool: its name, what it may be told, when it keeps something even where nothing is ablated."""
 
     name: str
     arguments: type[Arguments]
-    works: bool = False
-    """False for tools that only read what is stored."""
     home: str = ""
     """The module that holds it among others; empty for one of its own name."""
-    over: bool = False
+    keeps: Callable[[Any], bool] | None = None
+    """Such as a look that is counted; None for never."""
+    alone: bool = False
+    """Whether it is about no one run: a function `NAME(given, tell)`."""
 
     @property
     def help(self) -> str:
         """The line that describes it."""
-        return " ".join((self.arguments.__doc__ or "").split())
+        return self.arguments.meaning()
 
     @property
-    def function(self) -> str:
-        """The name of its function."""
-        return self.name.replace("-", "_")
-
-    @property
-    def module(self) -> Any:
-        """The module that holds it, imported now."""
-        return import_module(f"tools.{self.home or self.function}")
-
-    @property
-    def has_price(self) -> bool:
-        """Whether a call may cost ablations."""
-        return "estimate" in self.arguments.model_fields
-
-    def price(self, given: Any, tell: Tell = lambda line: None) -> Quoted | None:
-        """What a call costs; None of one that ablates nothing. Raises what the tool raises."""
-        from mecharule_ops.run.opening import opened
-        from tools._ablations import Quoted, price_words
-
-        if not self.has_price:
-            return None
-        if self.over:
-            with opened(given.run, tell=tell) as run:
-                return price_words(run, next(getattr(self.module, self.function)(run, given, tell)))
-        told = self.call(given.model_copy(update={"estimate": True}), lambda line: None)
-        price: Any = told.as_json["price"]
-        words = told.text.removeprefix("price: ")
-        return Quoted(example_forwards=price["example_forwards"], seconds=price["seconds"], said=words)
-
-    def call(self, given: Any, tell: Tell, priced: Quoted | None = None) -> ToolResult:
-        """Its result, by the function of its name; `priced` where its price was just asked."""
-        function = getattr(self.module, self.function)
-        if not self.over:
-            return function(given, tell)
-        from mecharule_ops.run.opening import kept_open, opened
-        from tools._ablations import accepted
-
-        with kept_open():
-            quoted = priced or self.price(given, tell)
-            if quoted is not None and given.estimate:
-                with opened(given.run) as run:
-                    return quoted.stated(run.id)
-            costs = quoted is not None and bool(quoted.example_forwards)
-            if quoted is not None and costs:
-                accepted(quoted, given.yes, tell)
-            with opened(given.run, write=costs or given.writes, tell=tell) as run:
-                return _finished(function(run, given, tell))
+    def works(self) -> bool:
+        """Whether it may run the model or change a file."""
+        return self.keeps is not None or "estimate" in self.arguments.model_fields
 
 
-def _finished(work: ToolResult | Priced) -> ToolResult:
-    """What a tool comes to, whose price was accepted."""
-    if isinstance(work, ToolResult):
-        return work
-    next(work)
-    try:
-        next(work)
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("a tool yields its price alone")
+@dataclass(slots=True)
+class Begun:
+    """A call up to its price: what was read before is not read again when it goes on."""
+
+    tool: Tool
+    run: Run | None
+    work: Priced | ToolResult
+    price: Quoted | None = None
+    """None of one that ablates nothing."""
+
+
+def always(given: Any) -> bool:
+    """For a tool that keeps something at every call."""
+    return True
 
 
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
-        Tool("why", arguments.WhyArguments, over=True),
-        Tool("why-not", arguments.WhyNotArguments, works=True, over=True),
-        Tool("flip", arguments.FlipArguments, works=True, over=True),
-        Tool("ablate", arguments.AblateArguments, works=True, over=True),
-        Tool("verify", arguments.VerifyArguments, works=True),
-        Tool("score", arguments.ScoreArguments, works=True, home="scoring", over=True),
-        Tool("column", arguments.ColumnArguments, works=True, over=True),
-        Tool("tabulate", arguments.TabulateArguments, works=True, over=True),
-        Tool("records", arguments.RecordsArguments, works=True, over=True),
-        Tool("register", arguments.RegisterArguments, works=True, home="registering", over=True),
-        Tool("decide", arguments.DecideArguments, works=True, home="registering", over=True),
-        Tool("pairs", arguments.PairsArguments, works=True, over=True),
-        Tool("extract", arguments.ExtractArguments, works=True, home="scoring", over=True),
-        Tool("slices", arguments.SlicesArguments, home="run_slices", over=True),
-        Tool("candidates", arguments.CandidatesArguments, home="listing", over=True),
-        Tool("run", arguments.RunArguments, works=True, home="runs", over=True),
-        Tool("anchor", arguments.AnchorArguments, works=True, over=True),
-        Tool("explain", arguments.ExplainArguments, works=True, over=True),
-        Tool("gates", arguments.GatesArguments, works=True, over=True),
-        Tool("runs", arguments.RunsArguments, works=True),
-        Tool("show", arguments.ShowArguments, over=True),
-        Tool("compare", arguments.CompareArguments, works=True, over=True),
+        Tool("why", arguments.WhyArguments),
+        Tool("why-not", arguments.WhyNotArguments),
+        Tool("flip", arguments.FlipArguments),
+        Tool("ablate", arguments.AblateArguments),
+        Tool("verify", arguments.VerifyArguments, alone=True),
+        Tool("score", arguments.ScoreArguments, "scoring"),
+        Tool("column", arguments.ColumnArguments, keeps=always),
+        Tool("tabulate", arguments.TabulateArguments, keeps=lambda given: given.records == "held-out"),
+        Tool("records", arguments.RecordsArguments, "tabulate"),
+        Tool("register", arguments.RegisterArguments, "registering", keeps=always),
+        Tool("decide", arguments.DecideArguments, "registering", keeps=always),
+        Tool("pairs", arguments.PairsArguments),
+        Tool("extract", arguments.ExtractArguments, "scoring"),
+        Tool("slices", arguments.SlicesArguments, "show"),
+        Tool("candidates", arguments.CandidatesArguments, "show"),
+        Tool("run", arguments.RunArguments, "runs"),
+        Tool("anchor", arguments.AnchorArguments, "scoring"),
+        Tool("explain", arguments.ExplainArguments),
+        Tool("gates", arguments.GatesArguments),
+        Tool("runs", arguments.RunsArguments, keeps=always, alone=True),
+        Tool("show", arguments.ShowArguments),
+        Tool("compare", arguments.CompareArguments),
     )
 }
 
 
-def call(
-    name: str, given: Mapping[str, object], tell: Tell = lambda line: None, priced: Quoted | None = None
-) -> ToolResult:
-    """The result of a tool on untyped arguments; `priced` where `price_of` just gave its price.
+def begin(name: str, given: Mapping[str, object], tell: Tell = lambda line: None) -> Begun:
+    """A tool on untyped arguments up to its price.
 
     Raises `UsageError` for an unknown tool or arguments that do not fit, and what the tool raises.
     """
-    tool = _tool(name)
-    return tool.call(typed(tool.name, tool.arguments, given), tell, priced)
-
-
-def price_of(name: str, given: Mapping[str, object]) -> Quoted | None:
-    """What a call costs; None of one that ablates nothing. Raises as `call`."""
-    tool = _tool(name)
-    return tool.price(typed(tool.name, tool.arguments, given))
-
-
-def _tool(name: str) -> Tool:
     if name not in TOOLS:
         raise UsageError(f"expected a tool of: {', '.join(TOOLS)}; got {name!r}")
-    return TOOLS[name]
+    tool, function = TOOLS[name], name.replace("-", "_")
+    told: Any = typed(name, tool.arguments, given)
+    work = getattr(import_module(f"tools.{tool.home or function}"), function)
+    where: Any = nullcontext()
+    if not tool.alone:
+        from mecharule_ops.run.opening import opened
+
+        where = opened(told.run, tell=tell)
+    with where as run:
+        begun = Begun(tool, run, work(told, tell) if tool.alone else work(run, told, tell))
+        if isinstance(begun.work, Generator):
+            price = next(begun.work)
+            begun.price = price if isinstance(price, Quoted) else price_words(run, price)
+        return begun
+
+
+def call(
+    name: str, given: Mapping[str, object], tell: Tell = lambda line: None, begun: Begun | None = None
+) -> ToolResult:
+    """The result of a tool on untyped arguments, of the call `begun` where that can go on. Raises as `begin`."""
+    alone = name in TOOLS and TOOLS[name].alone
+    if not alone:  # So that listing the runs loads no numerical package.
+        from mecharule_ops.run.opening import is_kept, kept_open, written_to
+    with nullcontext() if alone else kept_open():
+        if begun is None or alone or not is_kept(begun.run):
+            begun = begin(name, given, tell)
+        run, price, tool = begun.run, begun.price, begun.tool
+        if isinstance(begun.work, ToolResult):
+            return begun.work
+        assert price is not None
+        told: Any = typed(name, tool.arguments, given)
+        if getattr(told, "estimate", False):
+            return price.stated(*([f"run:{run.id}"] if run else []))
+        if price.example_forwards and "yes" in tool.arguments.model_fields:
+            accepted(price, told.yes, tell)
+        keeps = price.example_forwards or (tool.keeps and tool.keeps(told))
+        with written_to(run) if run and keeps else nullcontext():
+            try:
+                next(begun.work)
+            except StopIteration as end:
+                return end.value
+    raise AssertionError("a tool yields its price alone")
 
 
 def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -> _Arguments:

@@ -1,4 +1,4 @@
-"""Predicates scored against success or a unit's flips on train records, and rules learned from them (paper, §4.2)."""
+"""Predicates scored on train records, rules learned from them (paper, §4.2), the one anchored to a unit (§4.5)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,28 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.fact import fact
+from mecharule_ops.facts.fact import FactValue, fact
+from mecharule_ops.facts.rules import anchored_words, predicts
+from mecharule_ops.findings.shown import anchored_beside
+from mecharule_ops.numbers import of_n
 from mecharule_ops.pages.document import Table, column, row_of
 from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
+from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import check_direction
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
-from mecharule_ops.run.unit_flips import refined_texts
-from tools._accounts import unit_and_regime
-from tools._conditions import condition_of
+from mecharule_ops.run.unit_flips import anchored_rule, refined_texts
+from mecharule_ops.store import keys
+from mecharule_ops.types import FlipCount
+from tools._asked import Asked, condition_of, unit_and_regime
 from tools._tables import shown
-from tools.arguments import ExtractArguments, ScoreArguments, TargetArguments
-from tools.result import Priced, Tell, of_facts
+from tools.arguments import AnchorArguments, ExtractArguments, ScoreArguments, TargetArguments
+from tools.result import About, Priced, Tell, of_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +82,8 @@ def score(run: Run, given: ScoreArguments, tell: Tell) -> Priced:
                 raise UsageError("expected a condition that holds on some train records and not on others")
         except UsageError as error:
             refused = True
-            facts.append(
-                fact(f"{text} is refused: {error}", f"run:{run.id}", key=key, value={"refused": str(error)})
-            )
+            value = {"refused": str(error)}
+            facts.append(fact(f"{text} is refused: {error}", f"run:{run.id}", key=key, value=value))
             continue
         (one,) = score_predicates(holds[:, None], target.holds)
         hits, n = int((holds & target.holds).sum()), int(holds.sum())
@@ -120,10 +126,57 @@ def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
     rule = learned.status.value if learned.rule is None else str(learned.rule)
     train = None if learned.train is None else learned.train.mcc
     said = f"rule of {target.words} in run {run.id}: {rule}{'' if train is None else f' (train MCC {train:.2f})'}"
-    best = Table.of_rows(
-        ClauseRow, [row_of(ClauseRow, ranked, clause=str(ranked.clause)) for ranked in learned.clauses]
-    )
-    result = shown(said, best, given, key=f"{target.key}.clauses", run=run.id)
+    clauses = [row_of(ClauseRow, ranked, clause=str(ranked.clause)) for ranked in learned.clauses]
+    result = shown(said, Table.of_rows(ClauseRow, clauses), given, key=f"{target.key}.clauses", run=run.id)
     value = {"rule": None if learned.rule is None else rule, "train_mcc": train, "records": len(positions)}
     first = fact(f"The {said}", f"run:{run.id}", unit=given.unit, key=f"{target.key}.extracted", value=value)
     return replace(result, facts=(first, *result.facts))
+
+
+def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
+    """How often the unit flips, when by that rule, whether it is of high quality; and what is told of it in its place.
+
+    A rule made now is corrected together with those that the run has, learned on train records, scored on the others.
+    Cost: an ablation of every record of the unit's direction; nothing where the rule is kept.
+    """
+    asked = Asked.of(run, given)
+    unit, regime, findings, rule = asked.neuron, asked.regime, asked.findings, asked.rule
+    check_direction(run.id, regime, hidden=run.config.suppress_only)
+    eligible = run.eligible(regime)
+    yield 0 if rule else len(eligible)
+    if rule is None:
+        made = anchored_rule(run, unit, regime, eligible, run.flips([(unit,)], eligible, regime)[0])
+        rule = anchored_beside(made, run.rule_ps(), findings.alpha)
+        run.keep_of_unit(keys.anchored(unit, regime), rule)
+    count = FlipCount(flips=rule.flips, n=rule.eligible)
+    of, start = About(f"unit.{unit}.anchored", f"run:{run.id}", unit), findings.words.of(bool(regime.value))
+    often = f"Switching {unit} off flips {of_n(count)} of the records that start {start}"
+    when = f"When it flips, by the rule that the paper anchors: {anchored_words(rule, run.id)}"
+    facts = [of("flips", often, encode(count)), of("rule", when, _rule_data(rule))]
+    if predicts(rule) is not None:
+        floors = f"MCC {findings.mcc_floor:g} and coverage {findings.coverage_floor:g} held out"
+        reaches = findings.is_hq_t(rule)
+        verb = "reaches" if reaches else "does not reach"
+        said = f"It {verb} the paper's floors of a rule of high quality ({floors})"
+        value = {"reaches": reaches, "mcc": findings.mcc_floor, "coverage": findings.coverage_floor}
+        facts.append(of("high_quality", said, value))
+    if asked.account is not None:
+        said = f"Elsewhere the rule over the prompt alone is told of {unit}: {asked.told_words}"
+        learned = str(asked.told.learned) if asked.told and asked.told.learned else None
+        facts.append(fact(said, of.source, unit=unit, key=f"unit.{unit}.rule", value=learned))
+    return of_facts(facts)
+
+
+def _rule_data(rule: AnchoredRule) -> dict[str, FactValue] | None:
+    """A rule that held-out records bear out, with its score; None when there is none."""
+    interval = predicts(rule)
+    if rule.held_out is None or interval is None:
+        return None
+    named = {"mcc": "mcc", "lower": "low", "upper": "high", "n": "n", "positives": "positives"}
+    return {
+        **{"text": str(rule.rule), "prompt_only": rule.prompt_only},
+        **{f"held_out_{name}": getattr(interval, field) for name, field in named.items()},
+        "held_out_coverage": rule.held_out.coverage,
+        "p": rule.chance and rule.chance.p,
+        "adjusted_p": rule.chance and rule.chance.adjusted,
+    }

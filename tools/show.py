@@ -1,20 +1,49 @@
-"""What a run found: the report on one screen or whole, a table of it."""
+"""What a run found: on one screen or whole, a table of it, or a section of what it is and rests on, in keyed facts."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts import run_behaviour, run_evidence, run_setting
+from mecharule_ops.facts.fact import Fact, FactValue, Stated, fact
+from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
+from mecharule_ops.facts.unit_rules import shown_of_all
 from mecharule_ops.findings.as_json import to_json
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.plain_text import write_file
+from mecharule_ops.numbers import percent
+from mecharule_ops.pages.document import Table
+from mecharule_ops.pages.rows import KINDS, RULE, WORDS, CandidateRow, TreeRow, candidate_rows, tree_rows
+from mecharule_ops.plain_text import last_line, write_file
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, findings_of
-from tools._accounts import example_fact
-from tools.arguments import ShowArguments
-from tools.listing import listed
-from tools.registry import Tell, ToolResult
-from tools.sections import section
+from mecharule_ops.run.opening import find_certificate, findings_of, regime_of
+from mecharule_ops.types import Regime
+from tools._asked import condition_of, direction
+from tools._counts import example_fact, finite
+from tools._tables import shown
+from tools.arguments import CandidatesArguments, RunSection, ShowArguments, ShownTable, SlicesArguments
+from tools.result import About, Tell, ToolResult, of_facts
+
+SECTIONS: Mapping[RunSection, Callable[[Run, Findings], Iterator[Stated]]] = {
+    "accuracy": run_behaviour.accuracy,
+    "task": run_setting.task,
+    "model": run_setting.model,
+    "settings": run_setting.settings,
+    "splitter": run_setting.splitter,
+    "search": run_evidence.search,
+    "cost": run_evidence.cost,
+    "missed": run_evidence.missed,
+    "layers": run_evidence.layers,
+    "controls": run_evidence.controls,
+    "rules": run_evidence.rules,
+    "limits": run_evidence.limits_of_run,
+    "next": run_evidence.next_steps,
+}
+"""Who tells each section but that of words."""
+SHOWN = 5
+"""Prompts of a slice."""
 
 
 def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
@@ -27,24 +56,16 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
     if given.table is not None and given.section is not None:
         raise UsageError("expected --table or --section, got both; leave one out")
     if given.table is not None:
-        return listed(run, given.table, given)
+        return _table(run, given.table, given)
     if given.section is not None or given.term is not None:
-        return section(run, given)
+        return _section(run, given)
     findings = findings_of(run)
-    if given.html is None:
-        return ToolResult(data=json.loads(to_json(findings)), text=_text(findings, given, example_of(run)))
-    write_file(given.html, pages.render_html(findings))
-    return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
-
-
-def _text(findings: Findings, given: ShowArguments, example: str) -> str:
-    from mecharule_ops import pages
-
-    if given.md:
-        return pages.render_markdown(findings)
-    if not given.full:
-        return pages.render_screen(findings, example=example)
-    return pages.render_text(findings)
+    if given.html is not None:
+        write_file(given.html, pages.render_html(findings))
+        return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
+    whole = pages.render_markdown if given.md else pages.render_text if given.full else None
+    text = whole(findings) if whole else pages.render_screen(findings, example=example_of(run))
+    return ToolResult(data=json.loads(to_json(findings)), text=text)
 
 
 def example_of(run: Run) -> str:
@@ -52,7 +73,104 @@ def example_of(run: Run) -> str:
     unit = run.findings.strongest()
     if unit is None or run.task.concealed:
         return ""
-    certificate = find_certificate(run, (unit.neuron,), unit.search.regime)
-    return (
-        "" if certificate is None else f"Without {unit.neuron}: {example_fact(certificate, False).sentence}."
-    )
+    made = find_certificate(run, (unit.neuron,), unit.search.regime)
+    return "" if made is None else f"Without {unit.neuron}: {example_fact(made, False).sentence}."
+
+
+def _table(run: Run, table: ShownTable, given: ShowArguments) -> ToolResult:
+    """A row a thing; of tree and candidates one layer alone where one is named."""
+    if table == "candidates":
+        return _candidates(run, given, candidate_rows(run))
+    kind, rows_of = KINDS[table]
+    rows = tree_rows(run, given.search) if kind is TreeRow else rows_of(run)
+    kept = [row for row in rows if kind is not TreeRow or given.layer in (None, row.layer)]
+    titles = {"units": "localized units of", "claims": "claims registered in", "tree": "search trees of"}
+    title = f"{titles.get(table, f'{table} of')} run {run.id}"
+    if table == "rules" and (said := shown_of_all(findings_of(run))):
+        title += f": {said}"
+    return shown(title, Table.of_rows(kind, kept), given, under=(WORDS, RULE), key=table, run=run.id)
+
+
+def candidates(run: Run, given: CandidatesArguments, tell: Tell) -> ToolResult:
+    """A row a unit: rank by |EAP-IG|, signed score, and whether the search localized it.
+
+    Without scores, where nothing read them, in the order of channels and without ranks.
+    """
+    regime = regime_of(given.regime) and direction(run, given.regime)
+    return _candidates(run, given, candidate_rows(run, regime))
+
+
+def _candidates(
+    run: Run, given: ShowArguments | CandidatesArguments, every: Iterable[CandidateRow]
+) -> ToolResult:
+    rows = [*every]
+    by = "in the order of channels: EAP-IG was not asked (--set attribution=always asks it)"
+    by = "by EAP-IG" if any(row.score is not None for row in rows) else by
+    table = Table.of_rows(CandidateRow, [row for row in rows if given.layer in (None, row.layer)])
+    return shown(f"candidates of run {run.id} {by}", table, given, key="candidates", run=run.id)
+
+
+def slices(run: Run, given: SlicesArguments, tell: Tell) -> ToolResult:
+    """For each regime asked: splitter, sizes before and after compaction, pairs, power, a few prompts (paper, §4.2).
+
+    Made anew by spectral compression nothing of the run changes.
+    """
+    regimes = run.regimes if given.regime is None else (direction(run, given.regime),)
+    return of_facts([one for regime in regimes for one in _slices(run, regime, given)])
+
+
+def _slices(run: Run, regime: Regime, given: SlicesArguments) -> Iterator[Fact]:
+    anew = " anew" if given.again or given.size else ""
+    made = run.compacted(regime, given.size) if anew else run.slices(regime)
+    of = About(f"slices.{regime.value}", f"run:{run.id}")
+    said = f"{regime.arrow}: split{anew} by {made.rule or 'spectral clusters, without a rule'}"
+    yield of("rule", said, made.rule)
+    for name, side, positions, size, radius in (
+        ("associated", "D+", made.associated, made.associated_size, made.associated_radius),
+        ("unrelated", "D-", made.unrelated, made.unrelated_size, made.unrelated_radius),
+    ):
+        places = () if run.task.concealed else positions[:SHOWN].tolist()
+        prompts = [last_line(run.records[place].example.prompt) for place in places]
+        such = f", such as {'; '.join(prompts)}" if prompts else ""
+        said = f"{side} ({regime.arrow}): {len(positions)} of {size} train records{such}"
+        value = {"n": len(positions), "of": size, "radius": finite(radius), "prompts": [*prompts]}
+        yield of(name, said, value)
+    counted: FactValue = {"pairs": len(made.pairs), "required": made.required, "status": made.sentence}
+    said = f"{regime.arrow}: {len(made.pairs)} matched pairs; {made.sentence.removesuffix('.')}"
+    yield of("pairs", said, counted)
+
+
+def _section(run: Run, given: ShowArguments) -> ToolResult:
+    """The facts of a section. Raises `UsageError` for a condition that does not read or that narrows nothing."""
+    findings = findings_of(run)
+    if given.section == "words" or given.section is None:
+        told = _words(run, findings, given.term)
+    elif given.where is not None:
+        if given.section != "accuracy":
+            raise UsageError(
+                f"expected --where of --section accuracy alone, got it of {given.section}; leave it out"
+            )
+        told = run_behaviour.accuracy(run, findings, condition_of(run, given.where))
+    else:
+        told = SECTIONS[given.section](run, findings)
+    facts = [fact(said, f"run:{run.id}", key=key, value=value) for key, value, said in told]
+    return of_facts(facts or [fact("This run holds nothing about that", f"run:{run.id}")])
+
+
+def _words(run: Run, findings: Findings, term: str | None) -> Iterator[Stated]:
+    """What a word means, with the run's own settings in it; all words without one. Raises `UsageError`."""
+    filled = {
+        **{name: f"{getattr(findings, name):g}" for name in ("epsilon", "alpha", "mcc_floor")},
+        "tau": f"{findings.tau:g} ({percent(findings.tau)})",
+        "baseline": f"{run.config.baseline.value}: {run_setting.BASELINES[run.config.baseline]}",
+        "basis": " and ".join(run_setting.BASES[basis] for basis in run.config.bases),
+        "splitter": next((one.splitter for one in findings.searches if one.splitter), "none in this run"),
+    }
+    named = None if term is None else SPELLINGS.get(written(term))
+    if term is not None and named is None:
+        near = ", ".join(SPELLINGS[one] for one in get_close_matches(written(term), SPELLINGS, 3))
+        known = f" (near: {near})" if near else f"; `mecharule show {run.id} --section words` lists them"
+        raise UsageError(f"expected a word of this program, got {term!r}{known}")
+    for name in [named] if named else TERMS:
+        means = TERMS[name].means.format(**filled)
+        yield f"word.{name}", means, means if term else f"{name}: {means}"

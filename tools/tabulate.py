@@ -1,4 +1,4 @@
-"""Cross tables of flips: units by a condition, by the values of a column, among some records, two units paired.
+"""Flips counted: units by a condition, by the values of a column, among some records, two units paired; and records.
 
 Each cell is k of n with an exact interval. Train records are free to look at; a look at held-out ones is counted, since
 whoever reads a verdict on them should know how often they were read.
@@ -7,6 +7,7 @@ whoever reads a verdict on them should know how often they were read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -19,15 +20,18 @@ from mecharule_ops.facts.looks import looks_words
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import percent
+from mecharule_ops.pages.document import Table, column
+from mecharule_ops.plain_text import last_line, plain
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, regime_for
+from mecharule_ops.run.opening import find_certificate, regime_for
 from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, fires, forwards_missing
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipCount, Neuron
-from tools._conditions import condition_of, records_among
-from tools.arguments import TabulateArguments
-from tools.result import Priced, Tell, of_facts
+from tools._asked import condition_of, records_among, unit_and_regime, units_of
+from tools._tables import shown
+from tools.arguments import RecordsArguments, TabulateArguments
+from tools.result import About, Priced, Tell, of_facts
 
 MOST_VALUES = 12
 """Distinct values of a column that are told apart; a column of more numbers is cut at its quartiles."""
@@ -38,9 +42,7 @@ def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> Priced:
 
     Cost: flips that are not stored yet.
     """
-    units = tuple(dict.fromkeys(map(Neuron.parse, given.units.split(","))))
-    for unit in units:
-        check_unit(run, unit)
+    units = units_of(run, given.units)
     part, regime = Part(given.records), regime_for(run, units[0], given.regime)
     positions = records_among(run, regime, part, given.among)
     yield sum(forwards_missing(run, (unit,), positions) for unit in units)
@@ -103,7 +105,7 @@ def _of_unit(
     where: str | None,
 ) -> Iterator[Fact]:
     """A fact a cell, and for a condition the difference of its two sides and what it is worth as a rule."""
-    key, source = f"unit.{unit}.{part}", f"run:{run.id}"
+    of = About(f"unit.{unit}.{part}", f"run:{run.id}", unit)
     counts = {
         name: FlipCount(flips=int(flips[inside].sum()), n=int(inside.sum())) for name, inside in cells.items()
     }
@@ -115,7 +117,7 @@ def _of_unit(
             rates = f"{percent(count.flip_rate)}, {percent(low)} to {percent(high)}"
             said = f"{unit} flips {count.flips} of the {count.n} {part} records{at} ({rates})"
         value = {"flips": count.flips, "n": count.n, "low": low, "high": high}
-        yield fact(said, source, unit=unit, key=f"{key}.{name}", value=value)
+        yield of(name, said, value)
     if where is None:
         return
     held, other = list(counts.values())[:2]
@@ -124,11 +126,11 @@ def _of_unit(
         points = 100 * (held.flip_rate - other.flip_rate)
         said = f"That is {points:+.0f} points where {where} ({100 * low:+.0f} to {100 * high:+.0f})"
         value = {"points": points, "low": 100 * low, "high": 100 * high}
-        yield fact(said, source, unit=unit, key=f"{key}.{where}.difference", value=value)
+        yield of(f"{where}.difference", said, value)
     if (interval := mcc_interval(cells[where], flips)) is not None:
         value = {"mcc": interval.mcc, "low": interval.low, "high": interval.high}
         said = f"As a rule of when {unit} flips, {where} has MCC {interval} on them"
-        yield fact(said, source, unit=unit, key=f"{key}.{where}.mcc", value=value)
+        yield of(f"{where}.mcc", said, value)
 
 
 def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " record"]]) -> Iterator[Fact]:
@@ -146,3 +148,44 @@ def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " reco
         )
         value = {"n": n, "both": both, "first_only": one, "second_only": other, "p": p}
         yield fact(said, f"run:{run.id}", key=f"units.{first}.{second}.{part}.paired", value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRow:
+    """One record and what ablating the unit does to it."""
+
+    record: str = column("record", side="r")
+    prompt: str = column("prompt")
+    answer: str = column("answer")
+    without: str | None = column("without the unit")
+    """Its answer then; None where no certificate holds it."""
+    flips: bool = column("flips")
+    lead: float = column("lead")
+    """The least of its tokens, in logits."""
+
+
+def records(run: Run, given: RecordsArguments, tell: Tell) -> Priced:
+    """A row a train record of the unit's direction: id, prompt, answer, answer without the unit, whether it flips.
+
+    The answer without the unit stands where a certificate holds it; the lead is the least of its tokens. Texts of a
+    task that conceals them are left out. Raises `UsageError` for a condition that does not read. Cost: flips that are
+    not stored yet of the records that are looked at.
+    """
+    unit, regime = unit_and_regime(run, given.unit, given.regime)
+    positions = records_among(run, regime, Part.TRAIN, given.where)
+    yield forwards_missing(run, (unit,), positions)
+    flips = run.flips([(unit,)], positions, regime)[0].tolist()
+    certificate = find_certificate(run, (unit,), regime)
+    after = {row.example: plain(row.after.text) for row in certificate.rows} if certificate else {}
+    rows = []
+    for position, flipped in zip(positions.tolist(), flips, strict=True):
+        record = run.observed.records[position]
+        example = record.example
+        texts = last_line(example.prompt), plain(record.completion), after.get(example.id)
+        said = ("(concealed)",) * 3 if run.task.concealed else texts
+        if given.flips in ("any", "yes" if flipped else "no"):
+            rows.append(RecordRow(str(example.id), *said, flips=flipped, lead=record.margin))
+    title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) of run {run.id}"
+    if any(row.without is None for row in rows):
+        title += f"; –: no certificate holds the answer without {unit} (`mecharule ablate {run.id} {unit}` writes one)"
+    return shown(title, Table.of_rows(RecordRow, rows), given, run=run.id)

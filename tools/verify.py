@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 from mecharule_ops.certificates.bundles import read_bundle
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.certificates.verification import Verification, VerificationStatus
+from mecharule_ops.certificates.verification import VerificationStatus as Status
 from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.codec import encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
@@ -27,108 +26,64 @@ from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory, written_last_first
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Intervention
-from tools._ablations import price_words
 from tools.arguments import VerifyArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import About, Priced, Quoted, Tell, of_facts, price_words
 
 CERTIFICATES, TABLES, CONFIG = "certificates", "replacement", "config.json"
 """Names inside an exported folder."""
-EXIT_CODES = {VerificationStatus.MATCH: 0, VerificationStatus.CANNOT: 3, VerificationStatus.DIFFERS: 4}
+EXIT_CODES = {Status.MATCH: 0, Status.CANNOT: 3, Status.DIFFERS: 4}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Docket:
-    """What is to be verified, and on what."""
-
-    where: str
-    certificates: tuple[Certificate, ...]
-    make_bench: Callable[[], Bench]
-    """Loads the model."""
-    run: Run | None = None
-    """None for certificates of a folder."""
+Docket = tuple[tuple[Certificate, ...], Callable[[], Bench], Run | None]
+"""What is to be verified, what loads the model that it is verified on, and their run; None for those of a folder."""
 
 
-def verify(given: VerifyArguments, tell: Tell) -> ToolResult:
-    """How each certificate came out; or only the price. Exit code 4 when any differs, else 3 when any cannot be run.
+def verify(given: VerifyArguments, tell: Tell) -> Priced:
+    """How each certificate came out. Exit code 4 when any differs, else 3 when any cannot be run.
 
     Cost: two completions an example and certificate, one group at a time on TransformerLens.
     """
-    with _docket(given, tell) as docket:
-        if given.estimate:
-            return _price(docket)
-        bench, verifications = docket.make_bench(), []
-        for index, certificate in enumerate(docket.certificates):
-            tell(
-                f"certificate {certificate.id} ({index + 1} of {len(docket.certificates)}): "
-                f"{len(certificate.example_ids)} examples again on the reference path"
-            )
-            verifications.append(
-                verification_of(certificate, lambda one: rerun(bench, one), numbers=bench.numbers)
-            )
-    return _result(docket, verifications)
-
-
-def _price(docket: Docket) -> ToolResult:
-    """How many completions, and what they would take on the run's own path, since no run timed the reference path."""
-    count = sum(2 * len(certificate.example_ids) for certificate in docket.certificates)
-    of = plural(len(docket.certificates), "certificate")
-    seconds = None if docket.run is None else price_words(docket.run, count).seconds
-    took = "" if seconds is None else f"; the run's own path would take ~{seconds:.0f} s"
-    said = f"price: {plural(count, 'completion')} on the reference path, with and without the units of {of}{took}"
-    value = {"example_forwards": count, "certificates": len(docket.certificates), "seconds": seconds}
-    return ToolResult(text=said, facts=(fact(said, key="price", value=value),))
-
-
-def _result(docket: Docket, verifications: Sequence[Verification]) -> ToolResult:
-    pairs = list(zip(docket.certificates, verifications, strict=True))
-    facts = [
-        fact(
-            f"{verification.sentence.rstrip('.')}: {certificate.claim}",
-            f"c:{certificate.id}",
-            unit=certificate.units[0] if len(certificate.units) == 1 else None,
-            key=f"certificate.{certificate.id}.verified",
-            value=encode(verification),
-        )
-        for certificate, verification in pairs
-    ]
-    matched = sum(verification.status is VerificationStatus.MATCH for verification in verifications)
-    said = f"{matched} of {len(pairs)} certificates match"
-    said = (
-        said
-        if pairs
-        else f"{docket.where}: there is no certificate, so nothing was claimed and nothing verified"
-    )
-    if len(pairs) != 1:
-        facts.append(fact(said, key="certificates.match", value={"matched": matched, "of": len(pairs)}))
-    worst = max((EXIT_CODES[verification.status] for verification in verifications), default=0)
+    with _docket(given, tell) as (certificates, make_bench, run):
+        yield _price(certificates, run)
+        bench, facts, worst, matched = make_bench(), [], 0, 0
+        for index, one in enumerate(certificates, 1):
+            examples = f"{len(one.example_ids)} examples again on the reference path"
+            tell(f"certificate {one.id} ({index} of {len(certificates)}): {examples}")
+            came = verification_of(one, lambda certificate: rerun(bench, certificate), numbers=bench.numbers)
+            of = About(f"certificate.{one.id}", f"c:{one.id}", one.units[0] if len(one.units) == 1 else None)
+            facts.append(of("verified", f"{came.sentence.rstrip('.')}: {one.claim}", encode(came)))
+            worst, matched = max(worst, EXIT_CODES[came.status]), matched + (came.status is Status.MATCH)
+        where, n = f"run {run.id}" if run else given.what, len(certificates)
+    said = f"{matched} of {n} certificates match"
+    said = said if n else f"{where}: there is no certificate, so nothing was claimed and nothing verified"
+    if n != 1:
+        facts.append(fact(said, key="certificates.match", value={"matched": matched, "of": n}))
     return of_facts(facts, exit_code=worst)
+
+
+def _price(certificates: Sequence[Certificate], run: Run | None) -> Quoted:
+    """How many completions, and what they would take on the run's own path, since no run timed the reference path."""
+    count, n = sum(2 * len(one.example_ids) for one in certificates), len(certificates)
+    seconds = None if run is None else price_words(run, count).seconds
+    took = "" if seconds is None else f"; the run's own path would take ~{seconds:.0f} s"
+    of = f"on the reference path, with and without the units of {plural(n, 'certificate')}{took}"
+    said = f"{plural(count, 'completion')} {of}"
+    return Quoted(example_forwards=count, seconds=seconds, said=said, more={"certificates": n})
 
 
 @contextmanager
 def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
     """The certificates asked for: of a folder, a file, the last answer, a whole run, or one by its id."""
     path = Path(given.what)
-    if path.is_dir():
-        folder = path.parent if path.name == CERTIFICATES else path
-        bundle = read_bundle(folder / CERTIFICATES)
-        bench = partial(bench_of_folder, folder, bundle, given, tell)
-        yield Docket(where=str(folder), certificates=bundle, make_bench=bench)
+    one = Certificate.from_json(_read(path)) if path.is_file() and path.suffix == ".json" else None
+    if path.is_dir() or (one and path.parent.name == CERTIFICATES and given.run is None):
+        folder = path.parent.parent if one else path.parent if path.name == CERTIFICATES else path
+        several = (one,) if one else read_bundle(folder / CERTIFICATES)
+        yield several, partial(bench_of_folder, folder, several, given, tell), None
         return
-    if path.is_file() and path.suffix == ".json":
-        certificate = Certificate.from_json(_read(path))
-        home = path.parent.parent
-        if path.parent.name == CERTIFICATES and given.run is None:
-            bench = partial(bench_of_folder, home, (certificate,), given, tell)
-            yield Docket(where=str(path), certificates=(certificate,), make_bench=bench)
-            return
-        with opened(given.run or "last") as run:
-            bench = partial(bench_as_asked, run, given, tell)
-            yield Docket(where=str(path), certificates=(certificate,), make_bench=bench)
-        return
-    with opened(given.run or _run_with(given)) as run:
-        chosen = _of_run(run, given)
-        bench = partial(bench_as_asked, run, given, tell)
-        yield Docket(where=f"run {run.id}", certificates=chosen, make_bench=bench, run=run)
+    with opened(given.run or ("last" if one else _run_with(given))) as run:
+        several = (one,) if one else _of_run(run, given)
+        yield several, partial(bench_as_asked, run, given, tell), run
 
 
 def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
@@ -144,19 +99,17 @@ def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
 def _run_with(given: VerifyArguments) -> str:
     """The newest run that holds the certificate asked for; for `last` the one with the last answer."""
     if given.what == "last" and not given.all:
-        return _asked_last()
+        # The run written to last of those that hold an answer; the one that finished last where none does.
+        return str(next(filter(_has_answer, written_last_first(runs_directory())), "last"))
     if given.what == "last" or given.all:
         return given.what
-    for summary in list_runs(runs_directory()):
-        if summary.when is None:
-            continue
-        with opened(str(summary.path)) as run:
-            try:
+    every = list_runs(runs_directory())
+    for summary in every:
+        if summary.when is not None:
+            with suppress(ClaimNotSupported), opened(str(summary.path)) as run:
                 run.store.certificate(_bare(given.what))
-            except ClaimNotSupported:
-                continue
-            return str(summary.path)
-    if any(summary.id == given.what for summary in list_runs(runs_directory())):
+                return str(summary.path)
+    if any(summary.id == given.what for summary in every):
         raise UsageError(
             f"expected a certificate, {given.what} is a run; `mecharule verify {given.what} --all` runs them all"
         )
@@ -166,17 +119,10 @@ def _run_with(given: VerifyArguments) -> str:
     )
 
 
-def _asked_last() -> str:
-    """The run written to last of those that hold an answer; the one that finished last where none does."""
-    return str(next(filter(_has_answer, written_last_first(runs_directory())), "last"))
-
-
 def _has_answer(path: Path) -> bool:
-    try:
-        with RunStore.open(path, read_only=True, whole=False) as store:
-            return store.has(LAST_ANSWER)
-    except StoreError:
-        return False
+    with suppress(StoreError), RunStore.open(path, read_only=True, whole=False) as store:
+        return store.has(LAST_ANSWER)
+    return False
 
 
 def _bare(identifier: str) -> str:
@@ -228,6 +174,5 @@ def model_named(folder: Path) -> str:
     except OSError as error:
         raise StoreError(f"expected an exported folder with {CONFIG}, {folder} has none") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ClaimNotSupported(
-            f"expected settings in {folder / CONFIG}, they do not read: {error}"
-        ) from error
+        told = f"expected settings in {folder / CONFIG}, they do not read: {error}"
+        raise ClaimNotSupported(told) from error

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, hidden
 from mecharule_ops.codec import encode
-from mecharule_ops.confidence import flips_needed, lower_bound, searched_alpha, upper_bound
+from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts.account_facts import (
     READS,
@@ -42,18 +41,10 @@ from mecharule_ops.run.tabulating import rule_fires
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import FlipCount, Share
-from tools._ablations import price_words
-from tools._accounts import (
-    Asked,
-    controls_facts,
-    example_fact,
-    finite,
-    flipped_fact,
-    flips_of,
-    instead_fact,
-)
+from tools._asked import Asked
+from tools._counts import controls_facts, example_fact, finite, flipped_fact, flips_of, instead_fact
 from tools.arguments import WhyArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import About, Tell, ToolResult, of_facts, price_words
 
 MOST_CLAIMS = 2
 """Registered predictions that were shown, in the order of registration, which the short answer tells."""
@@ -67,7 +58,6 @@ BRIEF = {
 }
 """What the short answer tells; of a head also what it reads, of a channel or neuron what it writes, and of a shown unit
 the bound of what it flips of answers kept aside alone."""
-_WHERE = {"associated": "where the splitter rule holds", "unrelated": "where it does not"}
 
 
 def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
@@ -81,14 +71,15 @@ def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
             f"{asked.neuron} was not localized in run {run.id} ({search_name(asked.search)}), so there is nothing to "
             f"explain; ask `mecharule why-not {run.id} {asked.neuron}`"
         )
-    told = _Told(run, asked, asked.findings, asked.unit, given.show_text)
-    facts = list(told.facts())
+    key = f"unit.{asked.neuron}"
+    of = About(key, f"run:{run.id}", asked.neuron)
+    facts = list(_Told(run, asked, asked.findings, asked.unit, given.show_text, of).facts())
     if not given.full:
         heads = asked.unit.chain is None or bool(asked.unit.chain.reads.heads)
         bounds = () if asked.unit.is_tau_agonist else ("interval", "observed")
         brief = {*BRIEF, READS if heads else WRITES, *bounds} - ({"least"} if asked.unit.is_shown else set())
         shown = [one.key for one in facts if one.value == "supported"][:MOST_CLAIMS]
-        facts = [one for one in facts if one.key in shown or one.key.removeprefix(f"{told.key}.") in brief]
+        facts = [one for one in facts if one.key in shown or one.key.removeprefix(f"{key}.") in brief]
     return of_facts(facts)
 
 
@@ -101,24 +92,21 @@ class _Told:
     findings: Findings
     known: Unit
     show_text: bool
+    of: About
 
-    @property
-    def key(self) -> str:
-        return f"unit.{self.known.neuron}"
-
-    @property
+    @cached_property
     def slices(self) -> dict[str, FlipCount]:
         """The counts of the halves that there are, by name."""
         both = {"associated": self.known.estimate.associated, "unrelated": self.known.estimate.unrelated}
         return {name: count for name, count in both.items() if count.n}
 
-    @property
+    @cached_property
     def lower_bounds(self) -> dict[str, float]:
         """Of each slice, over all units searched."""
         level = searched_alpha(self.findings.alpha, self.known.search.cost.candidates) / 2
         return {name: lower_bound(count.flips, count.n, level) for name, count in self.slices.items()}
 
-    @property
+    @cached_property
     def certificate(self) -> Certificate | None:
         """Of those of the unit alone the one whose counts are those of the search."""
         wanted = {name: (count.flips, count.n) for name, count in self.slices.items()}
@@ -128,29 +116,22 @@ class _Told:
                 return one
         return None
 
-    def of(self, name: str, value: FactValue, said: str, part: str = "", *sources: str) -> Fact:
-        """A fact of the unit, of the run where no certificate proves it."""
-        cited = sources or (f"run:{self.run.id}",)
-        return fact(said, *cited, unit=self.known.neuron, part=part, key=f"{self.key}.{name}", value=value)
-
     def facts(self) -> Iterator[Fact]:
-        """What it does, when, how, how sure that is, what would refute it, and who is like it."""
-        certificate = self.certificate
+        """What it does, when, how, how sure that is, and who is like it."""
         if self.known.is_tau_agonist and not self.known.is_shown:
             yield self._evidence()
-        yield from self._flips(certificate)
+        yield from self._flips(self.certificate)
         yield from self._counts()
         yield from self._explanation()
         yield from self._sure()
-        yield from self._refutations(certificate)
         yield from self._rules()
         yield from self._covers()
-        if certificate is not None:
-            yield from self._shared(certificate)
+        if self.certificate is not None:
+            yield from self._shared(self.certificate)
 
     def _evidence(self, part: str = "") -> Fact:
         value: Any = evidence_data(self.findings, self.known)
-        return self.of("evidence", value, evidence_words(self.findings, self.known), part)
+        return self.of("evidence", evidence_words(self.findings, self.known), value, part=part)
 
     def _flips(self, certificate: Certificate | None) -> Iterator[Fact]:
         """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`, with examples."""
@@ -163,7 +144,7 @@ class _Told:
             f"({beside_random(known.controls)})"
         )
         proof = () if certificate is None else (f"c:{certificate.id}",)
-        yield self.of("flips", encode(whole), said, "", *proof, f"run:{self.run.id}")
+        yield self.of("flips", said, encode(whole), *proof, self.of.source)
         if certificate is None:
             other = "" if self.asked.regime is self.run.regimes[0] else f" --regime {self.asked.regime.value}"
             price = price_words(self.run, len(self.run.slices(self.asked.regime).positions))
@@ -171,25 +152,25 @@ class _Told:
                 "The counts are the search's; no answers before and after are stored, and no certificate: "
                 f"`mecharule ablate {self.run.id} {known.neuron}{other}` makes one ({price.words})"
             )
-            yield self.of("certificate", None, said)
+            yield self.of("certificate", said)
             return
         example, flipped = (make(certificate, self.show_text) for make in (example_fact, flipped_fact))
-        yield self.of("certificate", certificate.id, example.sentence, "", *proof)
+        yield self.of("certificate", example.sentence, certificate.id, *proof)
         if (instead := instead_fact(certificate)) is not None:
-            yield self.of("instead", instead.value, instead.sentence, "", *proof)
+            yield self.of("instead", instead.sentence, instead.value, *proof)
         value = {"rows": flipped.value, "unharmed": example.value}
-        yield self.of("flipped", value, flipped.sentence, "", *proof)
+        yield self.of("flipped", flipped.sentence, value, *proof)
 
     def _counts(self) -> Iterator[Fact]:
         """Its counts on the two halves, its strength between bounds, and its flips of every record observed."""
         known, findings = self.known, self.findings
-        agonist, bounds, least = known.agonist, self.lower_bounds, findings.alpha / 2
+        agonist, least = known.agonist, findings.alpha / 2
         slices = {
-            name: {**encode(one), "lower": bounds[name], "upper": upper_bound(one.flips, one.n, least)}
-            for name, one in self.slices.items()
+            name: {**encode(one), "lower": lower, "upper": upper_bound(one.flips, one.n, least)}
+            for (name, one), lower in zip(self.slices.items(), self.lower_bounds.values(), strict=True)
         }
         counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
-        yield self.of("slices", slices, f"Ablating {known.neuron} alone flips {counted}")
+        yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", slices)
         strength, selectivity = known.estimate.strength, known.estimate.signed_selectivity
         grade = HELD_OUT if known.rule is not None and findings.is_hq_t(known.rule) else SINGLETON
         said = (
@@ -198,7 +179,7 @@ class _Told:
             f"({leaning(selectivity, agonist.epsilon)}) · grade {grade}"
         )
         value = {"strength": strength, "tau": agonist.tau, "selectivity": finite(selectivity), "grade": grade}
-        yield self.of("strength", value, said)
+        yield self.of("strength", said, value)
         searched = known.search.cost.candidates
         said = (
             f"Its strength {told_apart(strength, agonist.tau)} on a half of the answers "
@@ -206,14 +187,14 @@ class _Told:
             f"{told_apart(known.lower, agonist.tau)} (over all {searched:,} units) to "
             f"{told_apart(agonist.ucb, agonist.tau)}"
         )
-        yield self.of("interval", {"lower": known.lower, "upper": agonist.ucb, "searched": searched}, said)
+        yield self.of("interval", said, {"lower": known.lower, "upper": agonist.ucb, "searched": searched})
         if known.account is not None:
             every = FlipCount(flips=known.account.flips, n=known.account.records)
             said = (
                 "Of every record observed in this direction, those of the slices and further ones drawn for its "
                 f"account with them, it flips {of_n(every)}"
             )
-            yield self.of("observed", encode(every), said)
+            yield self.of("observed", said, encode(every))
 
     def _explanation(self) -> Iterator[Fact]:
         """When, what breaks, how; what was registered and shown of when it flips stands behind what was learned."""
@@ -221,14 +202,14 @@ class _Told:
         parts = explained(known.neuron, known.account, known.chain, self.run.id)
         if known.account is None and known.rule is not None:
             said = when_told(None, known.rule, self.run.id)
-            parts[WHEN] = fact(said, f"run:{self.run.id}", unit=known.neuron, part=SAID_WHEN)
+            parts[WHEN] = fact(said, self.of.source, unit=known.neuron, part=SAID_WHEN)
         names = {each: name for name, each in reversed(parts.items())}
         for each in explanation(parts):
-            yield replace(each, key=f"{self.key}.{names[each]}", value=each.sentence)
+            yield replace(each, key=f"{self.of.key}.{names[each]}", value=each.sentence)
             if names[each] == WHEN:
                 yield from self._claims()
         if (rule := self.asked.told) is not None:
-            yield self.of("rule", _rule_data(rule), f"The rule of {known.neuron}: {self.asked.told_words}")
+            yield self.of("rule", f"The rule of {known.neuron}: {self.asked.told_words}", _rule_data(rule))
 
     def _claims(self) -> Iterator[Fact]:
         """Registered predictions of when it flips, and what became of them."""
@@ -241,18 +222,15 @@ class _Told:
                 p = "" if outcome.p is None else f", corrected p {outcome.p:.2g}"
                 shown = "shown" if entry.state == HypothesisState.SUPPORTED else entry.state
                 said = f"{counted[:1].upper()}{counted[1:]} (a registered prediction, {shown}{p})"
-            value = str(entry.state)
-            yield fact(
-                said, f"run:{self.run.id}", unit=claim.unit, key=f"claim.{entry.id}.state", value=value
-            )
+            key, value = f"claim.{entry.id}.state", str(entry.state)
+            yield fact(said, self.of.source, unit=claim.unit, key=key, value=value)
         if borne := sum(entry.state == HypothesisState.SUPPORTED for _, entry in claims):
             open_ = sum(entry.state == HypothesisState.OPEN for _, entry in claims)
             others = {"not decided": open_, "not shown": len(claims) - borne - open_}
             rest = "".join(f", {number:,} {how}" for how, number in others.items() if number)
-            said = (
-                f"Of {plural(len(claims), 'registered prediction')} of when it flips: {borne:,} shown{rest}"
-            )
-            yield self.of("claims", {"registered": len(claims), "shown": borne, **others}, said)
+            of = plural(len(claims), "registered prediction")
+            counts = {"registered": len(claims), "shown": borne, **others}
+            yield self.of("claims", f"Of {of} of when it flips: {borne:,} shown{rest}", counts)
 
     def _sure(self) -> Iterator[Fact]:
         """How sure the flips are: the rank, whether they follow the split, the bounds, what was registered."""
@@ -261,60 +239,22 @@ class _Told:
             yield self._evidence(SAID_SURE)
         if controls is not None and controls.basis is not None:
             drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}
-            yield self.of("rank", drawn, f"It stands {rank_words(known)} units", SAID_SURE)
+            yield self.of("rank", f"It stands {rank_words(known)} units", drawn, part=SAID_SURE)
         if controls is not None and controls.selective is Selective.SELECTIVE:
-            yield self.of("selective", True, split_words(controls), SAID_SURE)
-        bounds = self.lower_bounds
-        sure = f"{100 * (1 - findings.alpha):g} % confidence"
-        if known.search.bounded:
-            most = max(bounds.values())
-            least = (
-                f"As one of {searched_words(known.search)} it flips at least {percent(most, findings.tau)} of one half "
-                f"of all such answers ({sure}); {percent(findings.tau)} of those tried was looked for"
+            yield self.of("selective", split_words(controls), True, part=SAID_SURE)
+        least = max(self.lower_bounds.values()) if known.search.bounded else None
+        said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
+        if least is not None:
+            said = (
+                f"As one of {searched_words(known.search)} it flips at least {percent(least, findings.tau)} of one half of all "
+                f"such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} of those tried was "
+                "looked for"
             )
-            each = " and ".join(f"{percent(lower)} {_WHERE[name]}" for name, lower in bounds.items())
-            yield self.of("least", most, least, SAID_SURE)
-            yield self.of("bounds", {**bounds}, f"Of each half it flips at least {each}", SAID_SURE)
-        else:
-            said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
-            yield self.of("least", None, said, SAID_SURE)
+        yield self.of("least", said, least, part=SAID_SURE)
         registered = explained(known.neuron, known.account, None, self.run.id).get(REGISTERED)
         if registered is not None:
-            yield replace(registered, key=f"{self.key}.{REGISTERED}", value=registered.sentence)
-        source = f"run:{self.run.id}"
-        yield from controls_facts(controls, known.estimate, known.agonist.tau, source, known.neuron)
-
-    def _refutations(self, certificate: Certificate | None) -> Iterator[Fact]:
-        """What would refute the claim about a unit, with the thresholds in its own counts."""
-        known, findings = self.known, self.findings
-        name, count = known.estimate.stronger
-        needed, seen = flips_needed(count.n, findings.tau, findings.alpha), f"these {count.n} of {name}"
-        open_still = needed is not None and count.flips < needed
-        again = "in a second run, for which it is named beforehand"
-        one_of = f"it was {count.flips} of {seen}, as one of all units searched"
-        if needed is None:
-            told = f"nothing on {seen}, since even all of them flipping would not bound it above τ"
-        elif open_still:
-            told = f"{again}, {needed} flips on the slice of {name} would show it, fewer would not"
-            told += f"; {one_of}, which does not"
-        else:
-            told = f"fewer than {needed} flips on the slice of {name} {again}"
-            told += f": {needed} would put its lower bound at τ or above; {one_of}"
-        said = f"{'That it reaches τ is not shown' if open_still else 'Any of these would refute it'}: {told}"
-        sources = (*([f"c:{certificate.id}"] if certificate else []), f"run:{self.run.id}")
-        yield self.of("refuted.strength", {"slice": name, "needed": needed}, said, "", *sources)
-        against = "Against it would speak" if open_still else "So would"
-        said = f"{against} random units that flip as many held-out records as it does"
-        yield self.of("refuted.random", None, said, "", *sources)
-        if known.controls is not None and known.controls.selective is Selective.SELECTIVE:
-            said = "Held-out records on which its flips do not follow the split would refute that it is selective"
-            yield self.of("refuted.selective", None, said, "", *sources)
-        rule = self.asked.told
-        if rule is not None and rule.shown and rule.held_out is not None:
-            mark = f"a held-out MCC below {findings.mcc_floor:.2f}"
-            below = rule.held_out.mcc < findings.mcc_floor
-            said = f"Its rule already has {mark}" if below else f"For its rule: {mark}"
-            yield self.of("refuted.rule", {"floor": findings.mcc_floor, "below": below}, said, "", *sources)
+            yield replace(registered, key=f"{self.of.key}.{REGISTERED}", value=registered.sentence)
+        yield from controls_facts(controls, known.estimate, known.agonist.tau, self.of)
 
     def _rules(self) -> Iterator[Fact]:
         """Each rule that was learned for it, the shown ones first."""
@@ -326,7 +266,7 @@ class _Told:
             trees = f"; free-form trees reach {short(rule.trees.mcc)}" if rule.trees else ""
             text = clipped(briefly(rule.learned, rule.words), self.run.id)
             said = f"{kind}: {score}{trees}; shown: {shown_words(rule)}; it holds where {text}"
-            yield self.of(f"rules.{rule.family.replace(' ', '_')}", _rule_data(rule), said)
+            yield self.of(f"rules.{rule.family.replace(' ', '_')}", said, _rule_data(rule))
 
     def _covers(self) -> Iterator[Fact]:
         """What else its rule covers, units with the same rule, and whether it is the splitter rule in disguise."""
@@ -343,34 +283,31 @@ class _Told:
             f"The rule of {unit} holds on {count['fires']} of {count['eligible']} records that start from the same "
             f"outcome, {count['held_out_fires']} of the {count['held_out']} held out"
         )
-        yield self.of("rule.covers", count, said)
+        yield self.of("rule.covers", said, count)
         places = some_places(run.records, eligible[fires], EXAMPLES, of="shown", seed=run.config.seed)
         asked = [run.records[int(place)].example.prompt for place in places]
         hides = run.task.concealed and not self.show_text
         prompts = [hidden(prompt) if hides else last_line(prompt) for prompt in asked]
-        yield self.of("rule.examples", [*prompts], f"It holds on: {'; '.join(prompts) or 'none'}")
+        yield self.of("rule.examples", f"It holds on: {'; '.join(prompts) or 'none'}", [*prompts])
         others = (each for each in self.findings.units_of(self.known.search) if each.neuron != unit)
         rules = ((each.neuron, told_rule(each.account, each.rule)) for each in others)
         same: list[FactValue] = [str(each) for each, rule in rules if rule and rule.learned == told.learned]
         alike = f"The same rule is told of {', '.join(map(str, same))}"
-        yield self.of("rule.same", same, alike if same else "No other unit has the same rule")
-        if (split := run.splitter.rule) is not None and held_out.any():
-            by_split = split.fires(run.fires)[eligible[held_out]]
-            yield self._disguise(told, fires[held_out], by_split, str(split))
-
-    def _disguise(self, told: UnitRule, by_rule: np.ndarray, by_split: np.ndarray, split: str) -> Fact:
+        yield self.of("rule.same", alike if same else "No other unit has the same rule", same)
+        if (split := run.splitter.rule) is None or not held_out.any():
+            return
+        by_rule, by_split = fires[held_out], split.fires(run.fires)[eligible[held_out]]
         agree = Share(count=int((by_rule == by_split).sum()), n=len(by_rule))
-        rates = float(by_rule.mean()), float(by_split.mean())
-        chance = rates[0] * rates[1] + (1 - rates[0]) * (1 - rates[1])
+        ours, theirs = float(by_rule.mean()), float(by_split.mean())
+        chance = ours * theirs + (1 - ours) * (1 - theirs)
         score = finite(float(mcc(by_rule, by_split)))
         near = agree.count == agree.n or (score is not None and score >= self.findings.mcc_floor)
         said = (
             f"It is {'' if near else 'not '}the splitter rule in disguise ({split}): on held-out records the two agree "
             f"on {of_n(agree)}, two unrelated rules that hold as often would agree on {percent(chance)}"
         )
-        own = str(told.learned)
-        value = {**encode(agree), "by_chance": chance, "mcc": score, "splitter": split, "rule": own}
-        return self.of("rule.disguise", value, said)
+        value = {"by_chance": chance, "mcc": score, "splitter": str(split), "rule": str(told.learned)}
+        yield self.of("rule.disguise", said, {**encode(agree), **value})
 
     def _shared(self, own: Certificate) -> Iterator[Fact]:
         """For every other certified unit the examples that both flip, of those that either flips, most alike first."""
@@ -382,18 +319,16 @@ class _Told:
         }
         rows = []
         for unit, other in others.items():
-            left, right, _ = flips_of(own, other)
+            (left, right), _ = flips_of(own, other)
             rows.append((len(left & right), len(left | right), unit, other.id))
         for both, either, unit, certificate in sorted(rows, key=lambda row: -row[0] / max(1, row[1])):
             if both:
-                said = (
-                    f"On the slices {unit} and {self.known.neuron} both flip {both} of the {either} examples that "
-                    "either flips"
-                )
+                said = f"On the slices {unit} and {self.known.neuron} both flip {both} of the {either} examples that"
                 value = {"both": both, "either": either}
-                yield self.of(f"shared.{unit}", value, said, "", f"c:{own.id}", f"c:{certificate}")
+                proof = f"c:{own.id}", f"c:{certificate}"
+                yield self.of(f"shared.{unit}", f"{said} either flips", value, *proof)
         said = f"Units with a certificate that were compared with it: {len(others)}"
-        yield self.of("shared", len(others), said)
+        yield self.of("shared", said, len(others))
 
 
 def _rule_data(rule: UnitRule) -> dict[str, FactValue]:

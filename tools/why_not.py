@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.codec import encode
-from mecharule_ops.facts.fact import FactValue, fact
+from mecharule_ops.facts.fact import FactValue
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.findings.records import Unit
-from mecharule_ops.numbers import percent, told_apart
+from mecharule_ops.numbers import percent, told_apart, two_decimals
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, keep
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.types import LayerCandidates, Neuron, Regime, SearchStatus
-from tools._accounts import Asked, slices_data, slices_words
+from tools._asked import Asked
+from tools._counts import slices_data, slices_words
 from tools.arguments import WhyNotArguments
-from tools.result import Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, of_facts
 
 Reason = tuple[str, str]
 """Where a unit fell out: in a word, and in a sentence."""
@@ -32,58 +31,56 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
     Cost: both slices, with `test` and without a certificate of the unit alone.
     """
     asked = Asked.of(run, given)
-    neuron, regime, key, source = asked.neuron, asked.regime, f"unit.{asked.neuron}.why_not", f"run:{run.id}"
+    neuron, regime = asked.neuron, asked.regime
     made = find_certificate(run, (neuron,), regime) if given.test else None
     yield len(run.slices(regime).positions) if given.test and made is None else 0
-    scores = run.attribution(neuron.basis, regime)
+    of = About(f"unit.{neuron}.why_not", f"run:{run.id}", neuron)
+    scores, path = run.attribution(neuron.basis, regime), settled_by(run, neuron, regime)
     rank = None if scores is None else attribution_rank(neuron, scores)
-    path = settled_by(run, neuron, regime)
-    node = path[-1] if path else None
-    word, sentence = _reason(asked, node, rank)
-    facts = [
-        fact(f"{neuron} ({regime.arrow}): {sentence}", source, unit=neuron, key=f"{key}.reason", value=word)
-    ]
-    if rank is not None:
+    word, sentence = _reason(asked, path[-1] if path else None, rank)
+    facts = [of("reason", f"{neuron} ({regime.arrow}): {sentence}", word)]
+    if rank is not None and scores is not None:
         said = (
-            f"Attribution ranked {neuron} {rank.rank:,} of {rank.units:,}; that chose the order of tests and is no "
+            f"Attribution ranked {neuron} {rank:,} of {scores.size:,}; that chose the order of tests and is no "
             "evidence of causation"
         )
-        facts.append(fact(said, source, unit=neuron, key=f"{key}.attribution", value=encode(rank)))
+        score = float(scores[neuron.layer, neuron.channel])
+        facts.append(of("attribution", said, {"rank": rank, "units": scores.size, "score": score}))
     layers = run.candidates(neuron.basis, regime).layers
     if (predicted := promise(neuron, layers, run.predictions(neuron.basis, regime))) is not None:
+        rates = percent(predicted["associated"]), percent(predicted["unrelated"])
         said = (
-            f"First order, before any ablation: flips {percent(predicted.associated)} of D+ and "
-            f"{percent(predicted.unrelated)} of D-, rank {predicted.rank:,} of {predicted.units:,}"
+            f"First order, before any ablation: flips {rates[0]} of D+ and {rates[1]} of D-, "
+            f"rank {predicted['rank']:,} of {predicted['units']:,}"
         )
-        facts.append(fact(said, source, unit=neuron, key=f"{key}.predicted", value=encode(predicted)))
+        facts.append(of("predicted", said, predicted))
     if path:
-        said, nodes = (
-            ". ".join(_node_words(each, run.config.tau) for each in path),
-            list(map(_node_data, path)),
+        facts.append(
+            of("tests", ". ".join(map(_node_words, path)), list(map(_node_data, path)), part="Tests")
         )
-        facts.append(fact(said, source, unit=neuron, part="Tests", key=f"{key}.tests", value=nodes))
     if given.test:
         from mecharule_ops.run.certify import certify
 
         made = made or keep(run, certify(run, (neuron,), regime))
-        said, key = f"Tested alone now it flips {slices_words(made)}", f"unit.{neuron}.flips"
-        facts.append(fact(said, f"c:{made.id}", unit=neuron, key=key, value=slices_data(made)))
-    elif node is None or node.size > 1:
+        said = f"Tested alone now it flips {slices_words(made)}"
+        facts.append(About(f"unit.{neuron}", f"c:{made.id}", neuron)("flips", said, slices_data(made)))
+    elif not path or path[-1].size > 1:
         offer = f"mecharule why-not {run.id} {neuron} --test"
-        said = f"`{offer}` tests it alone now, by one ablation"
-        facts.append(fact(said, source, unit=neuron, key=f"{key}.next", value=offer))
+        facts.append(of("next", f"`{offer}` tests it alone now, by one ablation", offer))
     return of_facts(facts)
 
 
-def _reason(asked: Asked, node: NodeView | None, rank: AttributionRank | None) -> Reason:
+def _reason(asked: Asked, node: NodeView | None, rank: int | None) -> Reason:
     """The first hurdle that the unit did not pass, in the order of the method."""
     findings, candidates = asked.findings, asked.search.cost.candidates
     if asked.unit is not None:
         return _after_localization(asked, asked.unit)
     if node is None:
-        if rank is not None and rank.rank > candidates:
-            beyond = f"its attribution rank {rank.rank:,} lies beyond the {candidates:,} candidates searched"
-            return "not a candidate", beyond
+        if rank is not None and rank > candidates:
+            return (
+                "not a candidate",
+                f"its attribution rank {rank:,} lies beyond the {candidates:,} candidates searched",
+            )
         if SearchStatus.LEFT.value in asked.search.status:
             left = "first order did not promise it, so the search did not ask it; the audit alone bounds such units"
             return "not promised", left
@@ -121,74 +118,49 @@ def _after_localization(asked: Asked, known: Unit) -> Reason:
 
 def _node_data(node: NodeView) -> dict[str, FactValue]:
     return {
-        "node": node.node,
-        "units": node.units,
-        "size": node.size,
+        **{"node": node.node, "units": node.units, "size": node.size},
         "associated": {"flips": node.associated_flips, "n": node.associated_n},
         "unrelated": {"flips": node.unrelated_flips, "n": node.unrelated_n},
-        "upper_bound": node.ucb,
-        "verdict": node.verdict,
+        **{"upper_bound": node.ucb, "verdict": node.verdict},
     }
 
 
-def _node_words(node: NodeView, tau: float) -> str:
+def _node_words(node: NodeView) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
     return (
         f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
-        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (upper bound {told_apart(node.ucb or 0, tau)}): "
+        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (upper bound {two_decimals(node.ucb)}): "
         f"{node.verdict}"
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttributionRank:
-    """Where attribution put a unit among all units of its basis. It chose what was tested and proves nothing."""
-
-    rank: int
-    """1 is the largest |score|; units with equal |score| share the best of their ranks."""
-    units: int
-    score: float
-
-
-def attribution_rank(neuron: Neuron, scores: Float[np.ndarray, "layer channel"]) -> AttributionRank:
-    """The rank of a unit by |score|."""
-    score = float(scores[neuron.layer, neuron.channel])
-    above = int((np.abs(scores) > abs(score)).sum())
-    return AttributionRank(rank=above + 1, units=scores.size, score=score)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
-    """What was predicted of a unit, among all units of its basis. It chose what was tested and proves nothing."""
-
-    rank: int
-    """1 is the most promising; ties share the best of their ranks."""
-    units: int
-    associated: float
-    """Share of D̃⁺ predicted to flip."""
-    unrelated: float
+def attribution_rank(neuron: Neuron, scores: Float[np.ndarray, "layer channel"]) -> int:
+    """The rank of a unit by |score| among all of its basis; units with equal |score| share the best of their ranks."""
+    return 1 + int((np.abs(scores) > abs(scores[neuron.layer, neuron.channel])).sum())
 
 
 def promise(
     unit: Neuron, candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]
-) -> Promise | None:
-    """The rank of a candidate by predicted strength and then by score; None of a unit that was not predicted."""
-    pairs = list(zip(candidates, predictions, strict=True)) if predictions else []
-    own = next((pair for pair in pairs if pair[0].layer == unit.layer), None)
-    if own is None or unit.channel not in own[0].channels:
+) -> dict[str, float] | None:
+    """What was predicted of a candidate, and its rank by predicted strength and then by score, ties at the best rank.
+
+    It chose what was tested and proves nothing. None of a unit that was not predicted.
+    """
+    named = [(each.layer, int(channel)) for each in candidates for channel in each.channels]
+    if not predictions or (unit.layer, unit.channel) not in named:
         return None
-    place, predicted = int(np.searchsorted(own[0].channels, unit.channel)), own[1]
-    strength, score = predicted.strength[place], predicted.scores[place]
-    above = sum(
-        int(((each.strength > strength) | ((each.strength == strength) & (each.scores > score))).sum())
-        for _, each in pairs
+    place, names = named.index((unit.layer, unit.channel)), ("strength", "scores", "associated", "unrelated")
+    strength, scores, *rates = (
+        np.concatenate([getattr(each, name) for each in predictions]) for name in names
     )
-    return Promise(
-        rank=above + 1,
-        units=sum(len(each.channels) for each, _ in pairs),
-        associated=float(predicted.associated[place]),
-        unrelated=float(predicted.unrelated[place]),
-    )
+    above = (strength > strength[place]) | ((strength == strength[place]) & (scores > scores[place]))
+    associated, unrelated = (float(each[place]) for each in rates)
+    return {
+        "rank": int(above.sum()) + 1,
+        "units": len(named),
+        "associated": associated,
+        "unrelated": unrelated,
+    }
 
 
 def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:

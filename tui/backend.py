@@ -195,8 +195,8 @@ class _Parser(ArgumentParser):
 
 def _given(name: str, words: Sequence[str], run: str | None) -> Mapping[str, object]:
     """The tool's arguments; the open run stands for `run` where the line names none."""
+    from tools.arguments import options_of
     from tools.registry import TOOLS
-    from tools.schemas import options_of
 
     arguments = TOOLS[name].arguments
     parser = _Parser(prog=f"/{name}", add_help=False, exit_on_error=False)

@@ -17,9 +17,8 @@ from typing import Any, NoReturn, TextIO
 from agent.verbs.options import HIDDEN, READING, VERBS, WITHOUT_EVENTS, RunOptions
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import StoreError, UsageError, did_you_mean
-from tools.arguments import UNIT_MEANING, Arguments
+from tools.arguments import UNIT_MEANING, Arguments, options_of
 from tools.registry import TOOLS, Tell, ToolResult
-from tools.schemas import options_of
 
 ABOUT = "Find the units of a language model that control a behaviour, attach a rule to each, prove it."
 EXIT_CODES: Mapping[int, str] = {
@@ -160,7 +159,7 @@ def parser() -> argparse.ArgumentParser:
         settings_too = arguments is RunOptions
         verb = verbs.add_parser(
             name,
-            description=_does(arguments),
+            description=arguments.meaning(),
             add_help=not settings_too,
             epilog=_MORE if settings_too else None,
         )
@@ -214,7 +213,7 @@ def spec() -> ToolResult:
     verbs = [
         {
             "name": name,
-            "description": _does(arguments),
+            "description": arguments.meaning(),
             "runs_the_model": TOOLS[name].works if name in TOOLS else name not in READING,
             "input_schema": arguments.model_json_schema(),
             "positional": list(arguments.positional),
@@ -236,14 +235,10 @@ def _add_display(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--output", choices=["jsonl"], help="print every event as one JSON line instead")
 
 
-def _does(arguments: type[Arguments]) -> str:
-    return " ".join((arguments.__doc__ or "").split())
-
-
 def _listed(every: Mapping[str, type[Arguments]]) -> Iterable[str]:
     """A block a group: its verbs with what each does."""
     for title, names in GROUPS.items():
-        lines = [_entry(_does(every[name]), f"  {name:{_NAME}}", _NAME + 2) for name in names]
+        lines = [_entry(every[name].meaning(), f"  {name:{_NAME}}", _NAME + 2) for name in names]
         yield "\n".join([f"{title}:", *lines])
 
 

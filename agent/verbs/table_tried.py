@@ -18,8 +18,7 @@ from mecharule_ops.tasks.prompt_table import FOIL, TARGET, PromptTable
 from mecharule_ops.tasks.table_check import FEW, SHOWN, too_few
 from mecharule_ops.tasks.text import Row
 from mecharule_ops.types import BehaviourRecord, Example, Regime, Share
-from tools._ablations import A_MINUTE
-from tools.registry import Tell
+from tools.result import A_MINUTE, Tell
 
 TRIED = 50
 """Rows that the model answers."""

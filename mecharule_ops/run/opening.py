@@ -92,6 +92,24 @@ def opened(
         yield found
 
 
+def is_kept(run: Run | None) -> bool:
+    """Whether it is the run that is opened once, and nothing was written to it since."""
+    kept = _KEPT.get()
+    return run is not None and kept is not None and kept.run is run
+
+
+@contextmanager
+def written_to(run: Run) -> Iterator[None]:
+    """Within it an open run may be written; it is closed then, and whoever opens it next reads it anew."""
+    run.store.hold()
+    try:
+        yield
+    finally:
+        run.store.close()
+        if (kept := _KEPT.get()) is not None:
+            kept.run = None
+
+
 def begun(config: RunConfig, *, agreed: bool = False, earlier: RunStore | None = None) -> RunStore:
     """The file of a new run in the runs directory, held for writing.
 

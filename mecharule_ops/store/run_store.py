@@ -99,6 +99,14 @@ class RunStore(RunLog):
         """Whether this process may write it."""
         return self._lock is not None
 
+    def hold(self) -> None:
+        """From here on this process may write it. Raises `StoreError` where another one holds it."""
+        if self._lock is None:
+            self._lock = RunLock(self.path)
+            self._connection.close()
+            self._connection = connect_existing(self.path, read_only=False, whole=False)
+            self._outcomes = OutcomeTable(self._connection)
+
     def close(self) -> None:
         """Ends the use of the file and lets another process write; closing twice is harmless."""
         with self._guard:

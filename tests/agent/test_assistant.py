@@ -26,7 +26,7 @@ from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.run_directory import checkpoints_of
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron
-from tools import _ablations
+from tools import registry
 from tools.registry import TOOLS
 
 SWITCHED = "\\[(?P<id>f\\d+)\\] Switch"
@@ -313,7 +313,7 @@ def test_a_question_of_one_tool_opens_the_run_once_and_prices_it_once(
 ) -> None:
     opened_for: list[str] = []
     priced: list[str] = []
-    opening, price = RunStore.open, _ablations.price_words
+    opening, price = RunStore.open, registry.price_words
 
     def counted(path: Path, *, read_only: bool = False, **more: Any) -> RunStore:
         opened_for.append("read" if read_only else "write")
@@ -324,7 +324,7 @@ def test_a_question_of_one_tool_opens_the_run_once_and_prices_it_once(
         return price(*asked)
 
     monkeypatch.setattr(RunStore, "open", counted)
-    monkeypatch.setattr(_ablations, "price_words", counted_price)
+    monkeypatch.setattr(registry, "price_words", counted_price)
     with opened(str(copied_run)) as run:
         unit = str(findings_of(run).units()[0].neuron)
     opened_for.clear()

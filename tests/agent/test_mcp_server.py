@@ -22,9 +22,8 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Neuron
-from tools._ablations import Quoted
 from tools.registry import TOOLS
-from tools.result import of_facts
+from tools.result import Quoted, of_facts
 
 APP = Path(__file__).parents[2] / "app.py"
 OWN = {"run", "runs", "check_prose"}
@@ -64,7 +63,7 @@ def test_the_list_is_the_toolbox_in_few_tokens_and_says_what_only_reads() -> Non
     for name in tools.keys() - OWN:
         properties = tools[name]["inputSchema"]["properties"]
         assert ("annotations" in tools[name]) is not TOOLS[name].works
-        assert ("seconds" in properties) is TOOLS[name].has_price
+        assert ("seconds" in properties) is ("estimate" in TOOLS[name].arguments.model_fields)
         assert ("run" in properties) is ("run" in TOOLS[name].arguments.model_fields)
         assert not {"yes", "device", "show_text"} & properties.keys()
 

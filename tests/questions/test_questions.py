@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mecharule_ops.confidence import flips_needed
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.task_names import PRESETS, make_task, settings_for, task_from
@@ -97,13 +96,6 @@ def test_edited_questions_stay_within_the_task() -> None:
     assert all(0 <= int(example.fields[side]) <= 120 for example in found for side in ("a", "b"))
     assert {str(example.fields["op"]) for example in found} == {"+", "-"}
     assert len(found) == len({example.id for example in found})
-
-
-def test_flips_needed_is_the_first_count_whose_lower_bound_reaches_tau() -> None:
-    """By hand: at α/2 = .025 the lower bound of 3/3 is .025^(1/3) = .292; of 2/2 it is .158."""
-    assert flips_needed(3, 0.2, 0.05) == 3
-    assert flips_needed(2, 0.2, 0.05) is None
-    assert flips_needed(64, 0.2, 0.05) == 20
 
 
 def test_prompts_of_another_task_are_not_read() -> None:

@@ -28,10 +28,9 @@ def test_rank_counts_larger_scores_of_the_whole_basis() -> None:
     scores = np.array([[1.0, -2.0, 0.0], [2.0, -3.0, 0.5]])
 
     def rank(layer: int, channel: int) -> int:
-        return attribution_rank(Neuron(Basis.MLP_OUT, layer, channel), scores).rank
+        return attribution_rank(Neuron(Basis.MLP_OUT, layer, channel), scores)
 
     assert [rank(1, 1), rank(0, 1), rank(1, 0), rank(0, 0), rank(0, 2)] == [1, 2, 2, 4, 6]
-    assert attribution_rank(Neuron(Basis.MLP_OUT, 1, 1), scores).score == -3.0
 
 
 def test_promise_counts_the_units_of_all_layers() -> None:
@@ -50,10 +49,10 @@ def test_promise_counts_the_units_of_all_layers() -> None:
         promise(Neuron(Basis.MLP_OUT, *place), layers, predictions)
         for place in ((4, 2), (4, 0), (1, 3), (1, 5), (4, 9), (2, 0), (1, 4))
     ]
-    assert [one and one.rank for one in found] == [1, 2, 3, 4, 4, None, None]
+    assert [one and one["rank"] for one in found] == [1, 2, 3, 4, 4, None, None]
     own = found[1]
     assert own is not None
-    assert (own.units, own.associated, own.unrelated) == (5, 0.1, 0.2)
+    assert (own["units"], own["associated"], own["unrelated"]) == (5, 0.1, 0.2)
 
 
 @dataclass(frozen=True)

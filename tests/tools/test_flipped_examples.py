@@ -10,7 +10,7 @@ from bundled_run import opened
 
 from mecharule_ops.certificates.certificate import Certificate, Completion
 from mecharule_ops.plain_text import what_differs
-from tools._accounts import flipped_fact, instead_fact
+from tools._counts import flipped_fact, instead_fact
 
 
 @pytest.fixture

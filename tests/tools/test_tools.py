@@ -20,9 +20,9 @@ from mecharule_ops.events import NodeTested
 from mecharule_ops.loading import wiring
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_store import RunStore
-from tools._ablations import Quoted, accepted
 from tools.arguments import Arguments
 from tools.registry import TOOLS, call
+from tools.result import Quoted, accepted
 
 Tool = Callable[..., Result]
 

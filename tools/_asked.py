@@ -1,0 +1,129 @@
+"""What a tool is asked about: a unit, a direction of flips, a condition as a person writes it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Int
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.properties import PROPERTIES
+from mecharule_ops.facts.unit_rules import UnitRule, told_rule, told_words
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.in_words import rule_from_words
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import (
+    check_direction,
+    check_unit,
+    findings_of,
+    outcome_for,
+    regime_for,
+    regime_of,
+)
+from mecharule_ops.run.tabulating import Part, drawn, few_valued, fires
+from mecharule_ops.types import Neuron, Regime
+from tools.arguments import DirectedArguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The unit that a tool is asked about, and the search that speaks about it."""
+
+    findings: Findings
+    neuron: Neuron
+    search: SearchOutcome
+    """Of the unit's basis, in the regime asked, else where it is strongest."""
+    unit: Unit | None
+    """None where no search localized it in that regime."""
+    account: Account | None
+    """When it flips, made by the run or asked for later."""
+
+    @classmethod
+    def of(cls, run: Run, given: DirectedArguments) -> Asked:
+        """Raises `UsageError` for a unit that there is not or was not searched, `StoreError` for an unfinished run."""
+        neuron, findings = unit_of(run, given.neuron), findings_of(run)
+        search = outcome_for(findings, neuron, regime_of(given.regime))
+        found, account = findings.unit(neuron, search.regime), run.account(neuron, search.regime)
+        return cls(findings=findings, neuron=neuron, search=search, unit=found, account=account)
+
+    @property
+    def regime(self) -> Regime:
+        """The direction of its flips."""
+        return self.search.regime
+
+    @property
+    def rule(self) -> AnchoredRule | None:
+        """The rule that is anchored to it, by the run or since."""
+        return next((rule for rule in self.search.anchored if rule.neuron == self.neuron), None)
+
+    @property
+    def told(self) -> UnitRule | None:
+        """The one rule that is told of it."""
+        return told_rule(self.account, self.rule)
+
+    @property
+    def told_words(self) -> str:
+        """That rule in a sentence, or why there is none."""
+        return told_words(self.account, self.rule, self.findings.run)
+
+
+def unit_of(run: Run, name: str) -> Neuron:
+    """A unit that there is. Raises `UsageError`."""
+    unit = Neuron.parse(name)
+    check_unit(run, unit)
+    return unit
+
+
+def units_of(run: Run, names: str) -> tuple[Neuron, ...]:
+    """Units with commas, each once. Raises `UsageError`."""
+    return tuple(dict.fromkeys(unit_of(run, name) for name in names.split(",")))
+
+
+def unit_and_regime(run: Run, name: str, asked: str | None) -> tuple[Neuron, Regime]:
+    """A unit that there is, and the regime asked for, else the one in which it was found. Raises `UsageError`."""
+    unit = unit_of(run, name)
+    return unit, regime_for(run, unit, asked)
+
+
+def direction(run: Run, asked: str | None) -> Regime:
+    """The regime asked for, else the run's first. Raises `UsageError` where the run hides who flips that way."""
+    regime = regime_of(asked) or run.regimes[0]
+    check_direction(run.id, regime, hidden=run.config.suppress_only)
+    return regime
+
+
+def condition_of(run: Run, text: str) -> str:
+    """The rule that it stands for, as rules print: a predicate, a word such as carry, or the words of a rule.
+
+    A column of one's own table goes before a word. Raises `UsageError`.
+    """
+    for tried in (text, *(known.predicate for known in [PROPERTIES.get(text)] if known)):
+        with suppress(UsageError):
+            fires(run, tried)
+            return str(Rule.parse(tried))
+    text = rule_from_words(text, _worded(run), run.task) or text
+    fires(run, text)
+    return str(Rule.parse(text))
+
+
+def records_among(run: Run, regime: Regime, part: Part, where: str | None) -> Int[np.ndarray, " record"]:
+    """The records of a part that start from the regime's outcome, those where a condition holds if one is given."""
+    positions = drawn(run, regime, part)
+    return positions if where is None else positions[fires(run, condition_of(run, where))[positions]]
+
+
+def _worded(run: Run) -> list[str]:
+    """Predicates that are known by their words: the task's own, single values, equal columns, the prompt's length."""
+    few = few_valued(run)
+    return [
+        *run.task.account_predicates(),
+        *(f"{name} == {value!r}" for name, values in few.items() for value in values),
+        *(f"{x} == {y}" for x, y in combinations(few, 2) if type(few[x][0]) is type(few[y][0])),
+        *(["length(prompt) >= 2"] if "prompt" in run.columns else []),
+    ]

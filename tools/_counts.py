@@ -1,0 +1,161 @@
+"""What several tools say of a unit, as short JSON and as facts: flips, examples, rule, controls."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow, is_concealed, shown_rows
+from mecharule_ops.codec import encode
+from mecharule_ops.facts.control_facts import claims_words, control_parts
+from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.flips import of_these
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
+from mecharule_ops.tasks.text import first_word
+from mecharule_ops.types import FlipCount, FlipEstimate, Share
+from tools.result import About
+
+_MOST, _ROOM = 40, 600
+"""Flipped examples listed, and their characters."""
+_EXAMPLES = 2
+_FEW = 2
+"""Flips of which it is worth saying what is written instead."""
+_WORDS = re.compile(r"\w+")
+
+
+def slices_data(certificate: Certificate) -> dict[str, dict[str, FactValue]]:
+    """Flips of each slice with one-sided bounds at α/2, of a unit named beforehand and a random draw of examples."""
+    names = ("flips", "n", "lower", "upper")
+    return {total.slice: {name: getattr(total, name) for name in names} for total in certificate.totals}
+
+
+def slices_words(certificate: Certificate) -> str:
+    """`28 of these 64 of D+ (44 %) and 3 of these 64 of D- (5 %)`; any other set of records by its name."""
+    names = {"associated": "D+", "unrelated": "D-"}
+    return " and ".join(
+        of_these(FlipCount(flips=total.flips, n=total.n), names.get(total.slice, f"the {total.slice}"))
+        for total in certificate.totals
+    )
+
+
+def example_data(row: ExampleRow) -> dict[str, FactValue]:
+    """One example before and after."""
+    before, after = plain(row.before.text), plain(row.after.text)
+    texts = {"prompt": last_line(row.prompt), "before": before, "after": after}
+    return {"example": row.example, **texts, "flipped": row.flipped}
+
+
+def controls_facts(
+    controls: AgonistControls | None, main: FlipEstimate, tau: float, of: About
+) -> Iterator[Fact]:
+    """The two claims that controls decide, then what each control counted; that none ran."""
+    if controls is None:
+        yield of("controls.claims", "No control was run beside it, so the claim stands alone")
+        return
+    claims, parts = claims_words(controls), control_parts(controls, main, tau)
+    yield of("controls.claims", f"Beside controls: {claims}", claims)
+    ranked = {"p": controls.effect_p, "corrected_over": controls.effect_family}
+    value: dict[str, Any] = {
+        "flips": controls.flips and encode(controls.flips),
+        "random_units": controls.basis and {**_below(controls.basis), **ranked},
+        "random_units_of_layer": controls.layer and _below(controls.layer),
+        "standing": controls.standing and encode(controls.standing),
+        "selective": controls.selective.value,
+        "selective_p": controls.selective_p,
+        "split": _counts(controls.split),
+        "second_baseline": controls.second_baseline and str(controls.second_baseline.value),
+        "second": _counts(controls.second),
+        "depends_on_baseline": controls.depends_on_baseline(main, tau),
+        "out_of_range": controls.out_of_range and finite(controls.out_of_range.rate),
+    }
+    yield of("controls.counts", f"Controls: {'; '.join(parts)}", value)
+
+
+def _counts(estimate: FlipEstimate | None) -> dict[str, FactValue] | None:
+    parts = encode(estimate) if estimate else {}
+    return {f"{side}_{name}": n for side, part in parts.items() for name, n in part.items()} or None
+
+
+def _below(share: Share) -> dict[str, FactValue]:
+    """Of the random units those that flip fewer records."""
+    return {"count": share.n - share.count, "n": share.n}
+
+
+def finite(value: float) -> float | None:
+    """None for NaN, which JSON has not."""
+    return value if value == value else None
+
+
+def flips_fact(certificate: Certificate, key: str) -> Fact:
+    """What the certified units flip."""
+    names, alone = " and ".join(certificate.units), len(certificate.units) == 1
+    said = f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate)}"
+    unit, value = names if alone else None, slices_data(certificate)
+    return fact(said, f"c:{certificate.id}", unit=unit, key=f"{key}.flips", value=value)
+
+
+def flipped_fact(certificate: Certificate, show_text: bool) -> Fact:
+    """The first few flipped examples, and how many more there are; texts of a task that conceals them only if asked."""
+    flipped = [(asked, row) for asked, row in asked_of(certificate, show_text) if row.flipped]
+    said = [f"{asked} {change_words(row)}" for asked, row in flipped]
+    count = max(1, min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM)))
+    more = f" … {len(said) - count} more" if len(said) > count else ""
+    told = f"Flipped: {' · '.join(said[:count]) or 'none'}{more}"
+    return fact(told, f"c:{certificate.id}", value=[example_data(row) for _, row in flipped])
+
+
+def instead_fact(certificate: Certificate) -> Fact | None:
+    """How many flipped answers begin with a word of their prompt, or with one word, more than before; None for few."""
+    rows = [] if is_concealed(certificate.task) else asked_of(certificate, True)
+    flipped = [(asked, row) for asked, row in rows if row.flipped]
+    before, first = ([first_word(getattr(row, at).text) for _, row in flipped] for at in ("before", "after"))
+    held, copied = (
+        sum(
+            word in _WORDS.findall(asked.lower())
+            for word, (asked, _) in zip(words, flipped, strict=True)
+            if word
+        )
+        for words in (before, first)
+    )
+    ((word, often),) = Counter(filter(None, first)).most_common(1) or [("", 0)]
+    least, n = max(_FEW, len(flipped) / 4), len(flipped)
+    own = f"in {copied} of the {n} flips what it writes begins with a word of the prompt itself (before in {held})"
+    said = [own] * (copied - held >= least)
+    said += [f"most often with {word!r} ({often}×)"] * (often - before.count(word) >= least)
+    value: FactValue = {"copied": copied, "copied_before": held, "word": word, "often": often, "flips": n}
+    return fact(f"Instead, {', '.join(said)}", f"c:{certificate.id}", value=value) if said else None
+
+
+def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, ExampleRow]]:
+    """Each row after its question as it stands before its answer, what all have in common left out."""
+    rows = shown_rows(certificate, show_text)
+    return list(zip(what_differs([row.prompt for row in rows]), rows, strict=True))
+
+
+def example_fact(certificate: Certificate, show_text: bool) -> Fact:
+    """Two flipped answers before and after, and one that the ablation leaves alone, which is its value."""
+    rows = asked_of(certificate, show_text)
+    flipped = [f"{asked} {change_words(row)}" for asked, row in rows if row.flipped][:_EXAMPLES]
+    spared = next((one for one in rows if one[1].before.text == one[1].after.text), None)
+    said = " · ".join(flipped) or "No answer flips"
+    said += f" (unharmed: {spared[0]} {beginning(spared[1].before.text)})" if spared else ""
+    return fact(said, f"c:{certificate.id}", value=spared and example_data(spared[1]))
+
+
+def change_words(row: ExampleRow) -> str:
+    """`214 → 241`, each to its first full stop where that tells them apart."""
+    before, after = beginning(row.before.text), beginning(row.after.text)
+    if before == after:
+        before, after = plain(row.before.text), plain(row.after.text)
+    return f"{before} → {after}"
+
+
+def flips_of(*certificates: Certificate) -> tuple[list[set[int]], int]:
+    """(examples that each flips, of those that all were tested on; how many these are)."""
+    tested = set.intersection(*(set(one.example_ids) for one in certificates))
+    return [{row.example for row in one.rows if row.flipped} & tested for one in certificates], len(tested)
