@@ -129,18 +129,10 @@ def _run(asked: verbs.RunOptions, options: argparse.Namespace) -> int:
 def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
+    approve = runner.approval(asked.yes, sys.stdin.isatty())
     wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
-    return _work(
-        options,
-        lambda show: runner.resume(
-            asked.run,
-            show,
-            runner.approval(asked.yes, sys.stdin.isatty()),
-            llm_budget=asked.llm_budget,
-            device=asked.device,
-            wanted=wanted,
-        ),
-    )
+    more: Any = {"llm_budget": asked.llm_budget, "wanted": wanted, "device": asked.device}
+    return _work(options, lambda show: runner.resume(asked.run, show, approve, **more))
 
 
 def _demo(asked: verbs.DemoOptions, options: argparse.Namespace) -> int:
@@ -153,16 +145,11 @@ def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -
     from agent.hypotheses import investigated
     from mecharule_ops.events import Notice
 
-    return _work(
-        options,
-        lambda show: investigated(
-            asked.run,
-            asked.question,
-            lambda line: show(Notice(text=line)),
-            llm=asked.llm,
-            seconds=asked.seconds,
-        ),
-    )
+    def work(show: Callable[[Event], None]) -> Any:
+        more: Any = {"llm": asked.llm, "seconds": asked.seconds}
+        return investigated(asked.run, asked.question, lambda line: show(Notice(text=line)), **more)
+
+    return _work(options, work)
 
 
 def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
@@ -198,18 +185,12 @@ def _mcp(asked: verbs.McpOptions, options: argparse.Namespace) -> int:
     return 0
 
 
-def _work(
-    options: argparse.Namespace,
-    work: Callable[[Callable[[Any], None]], Any],
-    unseen: tuple[type, ...] = (),
-) -> int:
-    """Show a run's events while it works but those `unseen`, then print its report (or all events, one JSON a line)."""
+def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], Any]) -> int:
+    """Show a run's events while it works, then print its report; or all events, one JSON a line."""
     from agent.verbs.interrupts import interrupts
     from tui.display import make_display
 
-    display = make_display(options.display)
-    lines = options.output == "jsonl"
-
+    display, lines = make_display(options.display), options.output == "jsonl"
     try:
         with interrupts() as check:
 
@@ -219,22 +200,18 @@ def _work(
                     from mecharule_ops.store.event_json import event_to_json
 
                     write(event_to_json(event))
-                if not isinstance(event, unseen):
-                    with _narrating():
-                        display.show(event)
+                with _narrating():
+                    display.show(event)
 
             result = work(show)
     finally:
         display.close()
-    if lines:
-        return result.exit_code
-    return _print(options, result)
+    return result.exit_code if lines else _print(options, result)
 
 
 def _print(options: argparse.Namespace, result: Any) -> int:
-    write(
-        json.dumps(result.as_json, indent=1, ensure_ascii=False) if options.json else _coloured(result.text)
-    )
+    json_too = options.json and json.dumps(result.as_json, indent=1, ensure_ascii=False)
+    write(json_too or _coloured(result.text))
     return result.exit_code
 
 

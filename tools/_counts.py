@@ -59,10 +59,9 @@ def controls_facts(
         return
     claims, parts = claims_words(controls), control_parts(controls, main, tau)
     yield of("controls.claims", f"Beside controls: {claims}", claims)
-    ranked = {"p": controls.effect_p, "corrected_over": controls.effect_family}
     value: dict[str, Any] = {
         "flips": controls.flips and encode(controls.flips),
-        "random_units": controls.basis and {**_below(controls.basis), **ranked},
+        "random_units": controls.basis and _below(controls.basis),
         "random_units_of_layer": controls.layer and _below(controls.layer),
         "standing": controls.standing and encode(controls.standing),
         "selective": controls.selective.value,

@@ -1,7 +1,8 @@
 """Arguments of each tool: one frozen model a tool, for the command line, the agent and the screens alike.
 
-A model's docstring is the tool's help, its fields are its options; `positional` names those that a shell gives
-without a flag. Nothing here computes, so listing every tool loads no numerical package.
+A model's docstring is the tool's help, its fields are its options, under their aliases where they have one, and a
+field's docstring is the option's help; `positional` names those that a shell gives without a flag. Nothing here
+computes, so listing every tool loads no numerical package.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 class Arguments(BaseModel):
     """Root of the arguments; unknown names are refused. A validator is built when it is first asked."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, use_attribute_docstrings=True)
     positional: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -93,32 +94,37 @@ class DirectedArguments(OfUnitArguments):
 class PricedArguments(Arguments):
     """Something that costs ablated completions."""
 
-    estimate: bool = Field(False, description="say the price and stop")
+    estimate: bool = False
+    """say the price and stop"""
     yes: Accepted = False
 
 
 class TableArguments(OfRunArguments):
     """A table of one run."""
 
-    limit: int = Field(default=40, ge=1, description="rows shown; what is left out is always said")
-    csv: bool = Field(default=False, description="comma-separated values")
-    md: bool = Field(default=False, description="a Markdown table")
-    tex: bool = Field(default=False, description="a LaTeX tabular")
+    limit: int = Field(40, ge=1)
+    """rows shown; what is left out is always said"""
+    csv: bool = False
+    """comma-separated values"""
+    md: bool = False
+    """a Markdown table"""
+    tex: bool = False
+    """a LaTeX tabular"""
 
 
 class WhyArguments(DirectedArguments):
     """explain a unit: what breaks, when, how and how sure, with examples and the proof"""
 
     show_text: ShowText = False
-    full: bool = Field(
-        False, description="all that is stored: bounds, controls, rules, who flips the same examples"
-    )
+    full: bool = False
+    """all that is stored: bounds, controls, rules, who flips the same examples"""
 
 
 class WhyNotArguments(PricedArguments, DirectedArguments):
     """say why a unit is not among the results, from the recorded search; --test ablates it exactly now"""
 
-    test: bool = Field(False, description="ablate it alone on both slices now")
+    test: bool = False
+    """ablate it alone on both slices now"""
 
 
 class FlipArguments(PricedArguments, OfUnitArguments):
@@ -128,7 +134,8 @@ class FlipArguments(PricedArguments, OfUnitArguments):
         description="a question of the task, such as 120-7=; of a table one of its prompts, words of one alone, or one "
         "of your own, which has no label"
     )
-    edits: int = Field(3, ge=0, le=10, description="edited prompts to try")
+    edits: int = Field(3, ge=0, le=10)
+    """edited prompts to try"""
     show_text: ShowText = False
 
 
@@ -137,11 +144,12 @@ class AblateArguments(PricedArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
     run: RunName
-    units: str = Field(description="units of one basis with commas, ablated together")
-    where: str | None = Field(
-        None, description="a condition: on the train records where it holds, in place of the slices"
-    )
-    baseline: BaselineName | None = Field(None, description="what a unit is set to (default: as in the run)")
+    units: str
+    """units of one basis with commas, ablated together"""
+    where: str | None = None
+    """a condition: on the train records where it holds, in place of the slices"""
+    baseline: BaselineName | None = None
+    """what a unit is set to (default: as in the run)"""
     regime: RegimeLabel = None
     show_text: ShowText = False
 
@@ -150,14 +158,17 @@ class VerifyArguments(Arguments):
     """run certified ablations again on the reference path: match, k examples differ, or cannot"""
 
     positional: ClassVar[tuple[str, ...]] = ("what", "more")
-    what: str = Field(
-        "last", description="certificate id, certificate file, exported folder, or `last` for the last answer"
-    )
-    more: list[str] = Field([], description="ids of further certificates of the same run")
+    what: str = "last"
+    """certificate id, certificate file, exported folder, or `last` for the last answer"""
+    more: list[str] = []
+    """ids of further certificates of the same run"""
     run: RunName | None = None
-    all: bool = Field(False, description="every certificate of the run")
-    estimate: bool = Field(False, description="say how many completions it takes and stop")
-    model: str | None = Field(None, description="where the model lies, if not under its recorded name")
+    all: bool = False
+    """every certificate of the run"""
+    estimate: bool = False
+    """say how many completions it takes and stop"""
+    model: str | None = None
+    """where the model lies, if not under its recorded name"""
     device: Device = None
     dtype: DType = None
 
@@ -165,7 +176,8 @@ class VerifyArguments(Arguments):
 class TargetArguments(PricedArguments):
     """About success, or a unit's flips, on train records."""
 
-    unit: str | None = Field(None, description="the flips of this unit in place of success")
+    unit: str | None = None
+    """the flips of this unit in place of success"""
     regime: RegimeLabel = None
 
 
@@ -174,9 +186,8 @@ class ScoreArguments(TargetArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "predicates")
     run: RunName
-    predicates: str = Field(
-        description="predicates or rules with ; between them, such as 'a > b; carry(a, b)'"
-    )
+    predicates: str
+    """predicates or rules with ; between them, such as 'a > b; carry(a, b)'"""
 
 
 class ColumnArguments(Arguments):
@@ -184,12 +195,14 @@ class ColumnArguments(Arguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "name")
     run: RunName
-    name: str = Field(description="in small letters, such as long_sum")
-    expression: str | None = Field(
-        None, description="a condition or arithmetic, such as a + b or carry(a, b)"
-    )
-    labels: str | None = Field(None, description='JSON {"record id": label}, or a file of it')
-    by: str = Field("a person", description="who made it")
+    name: str
+    """in small letters, such as long_sum"""
+    expression: str | None = None
+    """a condition or arithmetic, such as a + b or carry(a, b)"""
+    labels: str | None = None
+    """JSON {"record id": label}, or a file of it"""
+    by: str = "a person"
+    """who made it"""
 
 
 class TabulateArguments(PricedArguments):
@@ -197,16 +210,18 @@ class TabulateArguments(PricedArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
     run: RunName
-    units: str = Field(description="a unit, or several with commas")
-    where: str | None = Field(
-        None, description="a condition such as carry(a, b) or op == '-': counts where it holds and where not"
-    )
-    by: str | None = Field(None, description="a column: counts for each value, numbers by quartile")
-    among: str | None = Field(None, description="a condition: only such records")
-    records: Literal["train", "held-out"] = Field(
-        "train", description="train is free to look at; looks at held-out records are counted"
-    )
-    paired: bool = Field(False, description="the units on the same records, with an exact paired test")
+    units: str
+    """a unit, or several with commas"""
+    where: str | None = None
+    """a condition such as carry(a, b) or op == '-': counts where it holds and where not"""
+    by: str | None = None
+    """a column: counts for each value, numbers by quartile"""
+    among: str | None = None
+    """a condition: only such records"""
+    records: Literal["train", "held-out"] = "train"
+    """train is free to look at; looks at held-out records are counted"""
+    paired: bool = False
+    """the units on the same records, with an exact paired test"""
     regime: RegimeLabel = None
 
 
@@ -216,29 +231,33 @@ class RecordsArguments(PricedArguments, TableArguments):
     positional: ClassVar[tuple[str, ...]] = ("run", "unit")
     run: RunName
     unit: Unit
-    where: str | None = Field(None, description="a condition: only such records")
-    flips: Literal["yes", "no", "any"] = Field("any", description="only those it flips, or does not")
-    limit: int = Field(default=20, ge=1, description="rows shown; what is left out is always said")
+    where: str | None = None
+    """a condition: only such records"""
+    flips: Literal["yes", "no", "any"] = "any"
+    """only those it flips, or does not"""
+    limit: int = Field(20, ge=1)
+    """rows shown; what is left out is always said"""
     regime: RegimeLabel = None
 
 
 class RegisterArguments(DirectedArguments):
     """enter a claim in the ledger before its test: that a unit flips more often where a condition holds"""
 
-    where: str = Field(
-        description="such as carry(a, b), the word carry, or the words of a rule: the answer's units digit is 1"
-    )
-    threshold: float = Field(
-        0.1, gt=0, le=1, description="least difference of the two flip rates that supports it"
-    )
+    where: str
+    """such as carry(a, b), the word carry, or the words of a rule: the answer's units digit is 1"""
+    threshold: float = Field(0.1, gt=0, le=1)
+    """least difference of the two flip rates that supports it"""
 
 
 class PairsArguments(PricedArguments, DirectedArguments):
     """ablate a unit on new pairs of prompts, one edit apart; a condition holds on one of each pair"""
 
-    where: str = Field(description="over the prompt: carry(a, b), the word carry, or the words of a rule")
-    n: int = Field(64, ge=1, le=1000, description="at most so many pairs")
-    keep: bool = Field(False, description="keep the pairs in the run as a certificate")
+    where: str
+    """over the prompt: carry(a, b), the word carry, or the words of a rule"""
+    n: int = Field(64, ge=1, le=1000)
+    """at most so many pairs"""
+    keep: bool = False
+    """keep the pairs in the run as a certificate"""
     show_text: ShowText = False
 
 
@@ -247,43 +266,54 @@ class DecideArguments(PricedArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "claims")
     run: RunName
-    claims: str = Field(description="ids of claims with commas, as `register` printed them")
+    claims: str
+    """ids of claims with commas, as `register` printed them"""
 
 
 class ExtractArguments(TargetArguments, TableArguments):
     """extract rules of success, or of a unit's flips, by RuleSHAP on train records: clauses, and the rule they make"""
 
-    columns: str | None = Field(None, description="use only predicates over these columns, with commas")
-    among: str | None = Field(None, description="a condition: only such records, as 'not (RULE)'")
+    columns: str | None = None
+    """use only predicates over these columns, with commas"""
+    among: str | None = None
+    """a condition: only such records, as 'not (RULE)'"""
 
 
 class SlicesArguments(OfRunArguments):
     """show the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
 
     regime: RegimeLabel = None
-    again: bool = Field(False, description="make them anew by spectral compression; the run stays as it is")
-    size: int | None = Field(None, ge=1, description="of each slice at most, made anew (default: the run's)")
+    again: bool = False
+    """make them anew by spectral compression; the run stays as it is"""
+    size: int | None = Field(None, ge=1)
+    """of each slice at most, made anew (default: the run's)"""
 
 
 class RunArguments(PricedArguments, OfRunArguments):
     """search the run again with other settings: a job, whose id comes at once; no ablation is repeated"""
 
-    task: str | None = Field(None, description="another task's name, or a table of prompts and answers")
-    basis: str | None = Field(None, description="bases with commas")
-    regime: Literal["1", "0", "both"] | None = Field(None, description="1 for 1→0 flips, 0 for 0→1")
-    baseline: BaselineName | None = Field(None, description="what a unit is set to")
-    tau: float | None = Field(None, gt=0, lt=1, description="strength threshold")
-    layer: int | None = Field(None, ge=0, description="one layer alone")
-    search: Literal["guided", "cha", "exhaustive"] | None = Field(
-        None, description="what first order predicts first, groups opened by halves, or each unit"
-    )
+    task: str | None = None
+    """another task's name, or a table of prompts and answers"""
+    basis: str | None = None
+    """bases with commas"""
+    regime: Literal["1", "0", "both"] | None = None
+    """1 for 1→0 flips, 0 for 0→1"""
+    baseline: BaselineName | None = None
+    """what a unit is set to"""
+    tau: float | None = Field(None, gt=0, lt=1)
+    """strength threshold"""
+    layer: int | None = Field(None, ge=0)
+    """one layer alone"""
+    search: Literal["guided", "cha", "exhaustive"] | None = None
+    """what first order predicts first, groups opened by halves, or each unit"""
 
 
 class CandidatesArguments(TableArguments):
     """list the units as attribution ranks them, which orders the search and proves nothing"""
 
     regime: RegimeLabel = None
-    layer: int | None = Field(None, ge=0, description="one layer only")
+    layer: int | None = Field(None, ge=0)
+    """one layer only"""
 
 
 class AnchorArguments(PricedArguments, DirectedArguments):
@@ -293,53 +323,60 @@ class AnchorArguments(PricedArguments, DirectedArguments):
 class ExplainArguments(PricedArguments, DirectedArguments):
     """measure what is missing of when and how a unit flips and its controls; read what is stored"""
 
-    parts: str | None = Field(None, description="of drive, chain, controls, with commas (default: all)")
-    hold: str | None = Field(
-        None, description="units to hold at unablated values, with commas (default: found ones above it)"
-    )
-    svg: str | None = Field(None, description="write the figures to this folder")
+    parts: str | None = None
+    """of drive, chain, controls, with commas (default: all)"""
+    hold: str | None = None
+    """units to hold at unablated values, with commas (default: found ones above it)"""
+    svg: str | None = None
+    """write the figures to this folder"""
 
 
 class GatesArguments(PricedArguments, OfRunArguments):
     """learn when to switch units off so that more answers become right; test it once beside three controls"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "neuron")
-    neuron: str | None = Field(
-        None, description="one unit (default: those that the run found, strongest first)"
-    )
-    regime: Literal["1", "0"] | None = Field(
-        None, description="0 mends what was 0, 1 what was 1 (default: 0, or 1 where success is harm)"
-    )
-    basis: BasisName | None = Field(None, description="one of the run's bases (default: its first)")
-    records: int = Field(9000, ge=180, le=1_000_000, description="fresh records, a third to each split")
-    export: str | None = Field(
-        None, title="DIR", description="write the gates there, for a plain transformers model"
-    )
-    again: bool = Field(False, description="make them again even where the run has them")
+    neuron: str | None = None
+    """one unit (default: those that the run found, strongest first)"""
+    regime: Literal["1", "0"] | None = None
+    """0 mends what was 0, 1 what was 1 (default: 0, or 1 where success is harm)"""
+    basis: BasisName | None = None
+    """one of the run's bases (default: its first)"""
+    records: int = Field(9000, ge=180, le=1000000)
+    """fresh records, a third to each split"""
+    export: str | None = Field(None, title="DIR")
+    """write the gates there, for a plain transformers model"""
+    again: bool = False
+    """make them again even where the run has them"""
 
 
 class RunsArguments(Arguments):
     """list the runs, newest first, and how far those under way are; --stop ends one"""
 
-    limit: int = Field(20, ge=1, description="runs shown")
-    stop: str | None = Field(None, title="ID", description="stop this run; what it found is kept")
+    limit: int = Field(20, ge=1)
+    """runs shown"""
+    stop: str | None = Field(None, title="ID")
+    """stop this run; what it found is kept"""
 
 
 class ShowArguments(TableArguments):
     """print what a run found: on one screen, as the whole report, one table or one section of it"""
 
-    table: ShownTable | None = Field(
-        None, description="one table: units, rules, certificates, claims, tree, …"
-    )
-    section: RunSection | None = Field(
-        None, description="one section of what the run is and rests on: accuracy, settings, missed, words, …"
-    )
-    where: str | None = Field(None, description="a condition: --section accuracy of such records")
-    term: str | None = Field(None, description="one word of --section words, such as τ, MCC, localized")
-    layer: int | None = Field(None, ge=0, description="one layer only, of tree and candidates")
-    search: str | None = Field(None, description="one search only of the tree, such as cha:1:m4")
-    full: bool = Field(False, description="the whole report")
-    html: str | None = Field(None, description="write one self-contained page to this file")
+    table: ShownTable | None = None
+    """one table: units, rules, certificates, claims, tree, …"""
+    section: RunSection | None = None
+    """one section of what the run is and rests on: accuracy, settings, missed, words, …"""
+    where: str | None = None
+    """a condition: --section accuracy of such records"""
+    term: str | None = None
+    """one word of --section words, such as τ, MCC, localized"""
+    layer: int | None = Field(None, ge=0)
+    """one layer only, of tree and candidates"""
+    search: str | None = None
+    """one search only of the tree, such as cha:1:m4"""
+    full: bool = False
+    """the whole report"""
+    html: str | None = None
+    """write one self-contained page to this file"""
 
 
 class CompareArguments(PricedArguments):
@@ -347,15 +384,15 @@ class CompareArguments(PricedArguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
     run: RunName
-    first: str = Field(description="a unit, a layer such as 'layer 3', or another run")
-    second: str | None = Field(
-        None, description="the other unit or layer; of a layer default: its strongest unit"
-    )
-    basis: BasisName | None = Field(
-        None, description="of layers: one of the run's bases (default: its first)"
-    )
+    first: str
+    """a unit, a layer such as 'layer 3', or another run"""
+    second: str | None = None
+    """the other unit or layer; of a layer default: its strongest unit"""
+    basis: BasisName | None = None
+    """of layers: one of the run's bases (default: its first)"""
     regime: RegimeLabel = None
-    limit: int = Field(20, ge=1, description="units shared by two runs to list")
+    limit: int = Field(20, ge=1)
+    """units shared by two runs to list"""
 
 
 Option = tuple[tuple[str, ...], dict[str, Any]]

@@ -246,9 +246,9 @@ class _Told:
         said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
         if least is not None:
             said = (
-                f"As one of {searched_words(known.search)} it flips at least {percent(least, findings.tau)} of one half of all "
-                f"such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} of those tried was "
-                "looked for"
+                f"As one of {searched_words(known.search)} it flips at least {percent(least, findings.tau)} of one "
+                f"half of all such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} of "
+                "those tried was looked for"
             )
         yield self.of("least", said, least, part=SAID_SURE)
         registered = explained(known.neuron, known.account, None, self.run.id).get(REGISTERED)

@@ -11,7 +11,7 @@ from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.facts.fact import FactValue
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.findings.records import Unit
-from mecharule_ops.numbers import percent, told_apart, two_decimals
+from mecharule_ops.numbers import percent, told_apart
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, keep
 from mecharule_ops.state.search_view import NodeView
@@ -55,9 +55,8 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
         )
         facts.append(of("predicted", said, predicted))
     if path:
-        facts.append(
-            of("tests", ". ".join(map(_node_words, path)), list(map(_node_data, path)), part="Tests")
-        )
+        said = ". ".join(_node_words(each, run.config.tau) for each in path)
+        facts.append(of("tests", said, list(map(_node_data, path)), part="Tests"))
     if given.test:
         from mecharule_ops.run.certify import certify
 
@@ -125,11 +124,11 @@ def _node_data(node: NodeView) -> dict[str, FactValue]:
     }
 
 
-def _node_words(node: NodeView) -> str:
+def _node_words(node: NodeView, tau: float) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
     return (
         f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
-        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (upper bound {two_decimals(node.ucb)}): "
+        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (upper bound {told_apart(node.ucb or 0, tau)}): "
         f"{node.verdict}"
     )
 

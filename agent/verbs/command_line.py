@@ -8,9 +8,7 @@ import os
 import re
 import sys
 import textwrap
-import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
@@ -51,11 +49,6 @@ _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
 _MISSING = re.compile(r"the following arguments are required: (.+)")
 _WIDTH, _NAME = 80, 16
 _ON_OUTPUT = frozenset({"verb", "json", "display", "output"})
-
-
-def gone() -> dict[str, str]:
-    """Verbs that are gone, and what to use in their place."""
-    return tomllib.loads(Path(__file__).with_name("gone.toml").read_text(encoding="utf-8"))
 
 
 def write(text: str) -> None:
@@ -106,8 +99,6 @@ class Parser(argparse.ArgumentParser):
         }
         if wrong := _INVALID.match(message):
             known = list(named[wrong[1].split("/")[0]].choices or ())
-            if wrong[1] == "VERB" and (instead := gone().get(wrong[2])):
-                raise UsageError(f"`{wrong[2]}` is gone: {instead}")
             what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
             message = f"expected {what}, got {wrong[2]!r}{did_you_mean(wrong[2], known)}"
         elif missing := _MISSING.match(message):

@@ -49,32 +49,20 @@ def export(given: ExportOptions, tell: Tell) -> ToolResult:
         _write_reports(folder, findings, run)
         tables = _write_tables(folder / TABLES, run, certificates)
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    return ToolResult(
-        data={
-            "run": findings.run,
-            "folder": str(folder),
-            "certificates": len(certificates),
-            "replacement_tables": tables,
-            "files": len(files),
-        },
-        text=f"{folder}: {len(certificates)} certificates, {len(files)} files; "
-        f"`mecharule verify {folder}` runs them again",
-    )
+    counts = {"certificates": len(certificates), "replacement_tables": tables, "files": len(files)}
+    said = f"{folder}: {len(certificates)} certificates, {len(files)} files"
+    said = f"{said}; `mecharule verify {folder}` runs them again"
+    return ToolResult(data={"run": findings.run, "folder": str(folder), **counts}, text=said)
 
 
 def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
+    named = ("run", "model", "model_hash", "tokenizer_hash", "task")
     texts = {
         "report.html": pages.render_html(findings),
         "report.md": pages.render_markdown(findings),
         "report.json": pages.render_json(findings),
         CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
-        "README.md": README.format(
-            run=findings.run,
-            model=findings.model,
-            model_hash=findings.model_hash,
-            tokenizer_hash=findings.tokenizer_hash,
-            task=findings.task,
-        ),
+        "README.md": README.format(**{name: getattr(findings, name) for name in named}),
     }
     for name, text in texts.items():
         write_file(folder / name, text)
@@ -82,16 +70,12 @@ def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
 
 def _write_tables(folder: Path, run: Run, certificates: tuple[Certificate, ...]) -> int:
     """One file for each set of replacement values that a certificate names; returns how many."""
-    stated = {
-        certificate.intervention.baseline_hash: certificate.intervention for certificate in certificates
-    }
+    stated = {one.intervention.baseline_hash: one.intervention for one in certificates}
     if stated:
         folder.mkdir(parents=True, exist_ok=True)
     for wanted, how in stated.items():
-        intervention = Intervention(
-            basis=Basis(how.basis), baseline=Baseline(how.baseline), phase=Phase(how.phase)
-        )
-        table = run.replacement(intervention)
+        basis, baseline, phase = Basis(how.basis), Baseline(how.baseline), Phase(how.phase)
+        table = run.replacement(Intervention(basis=basis, baseline=baseline, phase=phase))
         if table.hash != wanted:
             raise StoreError(
                 f"expected replacement values {wanted}, this machine computes {table.hash}; "

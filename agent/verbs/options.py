@@ -1,8 +1,6 @@
 """Options of each verb that is more than a tool: one frozen model a verb, as `tools.arguments` has for tools.
 
-A model's docstring is the verb's help, its fields are its options, under their aliases where they have one, and a
-field's docstring is the option's help; a function beside its type reads what a shell gives. Bases come in the help
-from the last to the first.
+A function beside a field's type reads what a shell gives. Bases come in the help from the last to the first.
 """
 
 from __future__ import annotations
@@ -12,12 +10,12 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from agent.consent import PURSE
 from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
-from tools.arguments import Accepted, Arguments, ShowText
+from tools.arguments import Accepted, Arguments, RunName, ShowText
 from tools.registry import Tell, ToolResult, typed
 
 
@@ -50,7 +48,6 @@ def _count(text: str) -> int:
 Count = Annotated[int, Field(ge=1), _count]
 Regimes = Annotated[tuple[int, ...], _regimes]
 KeyValue = Annotated[list[tuple[str, Any]], key_value]
-RunName = Annotated[str, Field(description="run id, file, or `last`")]
 LlmBudget = Annotated[
     Count | None,
     Field(
@@ -60,18 +57,14 @@ LlmBudget = Annotated[
 ]
 
 
-class _Verb(Arguments):
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-
-class _OnWorkers(_Verb):
+class _OnWorkers(Arguments):
     workers: Count | None = None
     """run the ablations in N processes with a copy of the model each (Ray); results stay the same"""
     ray: str | None = Field(None, title="ADDRESS")
     """join a Ray cluster, such as auto or HOST:6379 (default: start one here)"""
 
 
-class _Settings(_Verb):
+class _Settings(Arguments):
     """Settings by the names that `config_from` takes."""
 
     bases: str | None = Field(None, alias="basis", description=f"{', '.join(Basis)}, or several with commas")
@@ -105,7 +98,7 @@ class _Settings(_Verb):
     """print what would run and what it costs, then stop"""
 
 
-class _Subject(_Verb):
+class _Subject(Arguments):
     task: str | None = None
     """a task's name, such as arithmetic, a table of prompts and answers, such as prompts.jsonl, or FILE.py:CLASS"""
     model: str | None = None
@@ -114,7 +107,7 @@ class _Subject(_Verb):
     """search RUN again with other settings; no stored ablation is repeated"""
 
 
-class _Proposing(_Verb):
+class _Proposing(Arguments):
     budget: int | None = None
     """stop after N group ablations; what was found is kept"""
     proposer: str | None = Field(None, alias="llm")
@@ -127,7 +120,7 @@ class _Proposing(_Verb):
     seed: int | None = Field(None, title="SEED")
 
 
-class _Prompting(_Verb):
+class _Prompting(Arguments):
     few_shot: str | None = Field(None, title="FILE")
     """put the lines of this text file before every prompt"""
     prompt_template: str | None = Field(None, title="TEXT")
@@ -159,7 +152,7 @@ class RunOptions(_Proposing, _OnWorkers, _Prompting, _Settings, _Subject):
         return self.model_dump(exclude={"yes", "dry_run", "llm_budget", "workers", "ray", "source"})
 
 
-class _Resumed(_Verb):
+class _Resumed(Arguments):
     run: RunName = "last"
     llm_budget: LlmBudget = None
     device: str | None = None
@@ -178,7 +171,7 @@ class DemoOptions(Arguments):
     """search the bundled model, explain its strongest unit and verify that; offline, under a minute"""
 
 
-class InvestigateOptions(_Verb):
+class InvestigateOptions(Arguments):
     """turn a question into claims of when a unit flips, and decide them on held-out records"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
@@ -191,7 +184,7 @@ class InvestigateOptions(_Verb):
     """who forms the claims: none (the run's own predicates), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
 
 
-class AskOptions(_Verb):
+class AskOptions(Arguments):
     """answer a question about a finished run, each number with its source"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
@@ -219,7 +212,8 @@ class ExportOptions(Arguments):
 
     positional: ClassVar[tuple[str, ...]] = ("run", "folder")
     run: RunName = "last"
-    folder: str | None = Field(None, description="a new or empty folder; default: ./RUN-export")
+    folder: str | None = None
+    """a new or empty folder; default: ./RUN-export"""
     show_text: ShowText = False
 
 
@@ -227,40 +221,42 @@ class ModelsOptions(Arguments):
     """list the models, or fetch one"""
 
     positional: ClassVar[tuple[str, ...]] = ("action", "name")
-    action: Literal["list", "fetch"] = Field("list", description="list or fetch")
-    name: str | None = Field(None, description="the model to fetch")
+    action: Literal["list", "fetch"] = "list"
+    """list or fetch"""
+    name: str | None = None
+    """the model to fetch"""
 
 
-class TasksOptions(Arguments):
+class TasksOptions(_Prompting):
     """list the tasks; `check FILE` says how a table of yours is understood, `fetch harmbench` fetches requests"""
 
     positional: ClassVar[tuple[str, ...]] = ("action", "table")
-    action: Literal["list", "check", "fetch"] = Field("list", description="list, check or fetch")
-    table: str | None = Field(
-        None,
-        description="a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set",
-    )
-    model: str | None = Field(None, description="try this model on 50 rows")
-    few_shot: str | None = Field(None, description="put the lines of this text file before every prompt")
-    prompt_template: str | None = Field(
-        None, description="the prompt of a row, its columns in braces: 'Q: {question}\\nA:'"
-    )
+    action: Literal["list", "check", "fetch"] = "list"
+    """list, check or fetch"""
+    table: str | None = None
+    """a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set"""
+    model: str | None = None
+    """try this model on 50 rows"""
     yes: Accepted = False
 
 
 class DoctorOptions(Arguments):
     """check versions, device, models and keys; prove on a model that an ablation is exact, and time it"""
 
-    model: str | None = Field(None, description="the model to prove it on (default: the bundled one)")
-    device: str = Field("auto", description="auto, cpu, cuda, cuda:N or mps")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field("auto", description="of the weights")
+    model: str | None = None
+    """the model to prove it on (default: the bundled one)"""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:N or mps"""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """of the weights"""
 
 
 class SelftestOptions(Arguments):
     """run the whole product on six small models of known circuit, and compare every figure"""
 
     positional: ClassVar[tuple[str, ...]] = ("case",)
-    case: str | None = Field(None, description="one of the six alone")
+    case: str | None = None
+    """one of the six alone"""
 
 
 VERBS: Mapping[str, type[Arguments]] = {

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,6 @@ from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import read_shape
-from mecharule_ops.numbers import plural
-from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun, observed_otherwise
 from mecharule_ops.run.outlook import (
@@ -44,7 +42,7 @@ from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Basis
 from mecharule_ops.workers.on_ray import Wanted, hired
-from tools.registry import ToolResult
+from tools.result import ToolResult
 from tools.show import example_of
 
 if TYPE_CHECKING:
@@ -85,8 +83,7 @@ def config_from(
         else:
             chosen[key] = value
     chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
-    if bases is not None:
-        chosen["bases"] = tuple(bases.split(","))
+    chosen |= {} if bases is None else {"bases": tuple(bases.split(","))}
     if "task" in chosen:
         chosen["task"] = findable(str(chosen["task"]))
     if chosen.get("proposer") == "none":
@@ -104,6 +101,9 @@ def _read(file: str) -> Mapping[str, object]:
     return content
 
 
+# --- what a run would do -----------------------------------------------------------------------------------
+
+
 def plan(config: RunConfig) -> ToolResult:
     """What would run and what it costs (`--dry-run`); a weight is loaded for the pace alone. Raises as `outlook`."""
     config = settled(config)
@@ -113,27 +113,39 @@ def plan(config: RunConfig) -> ToolResult:
     of_table = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
     warnings = list(dict.fromkeys([*_too_little(config), *of_table]))
     paces, measured = _paces(config, found)
-    data = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
+    settings = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
+    tried = (
+        f"A group ablation is one try: some units off together, on up to {2 * config.slice_size} prompts (an "
+        "example-forward is one of them). Nothing was searched; a yes begins it (--yes agrees beforehand)."
+    )
     lines = [f"could go wrong: {warning}" for warning in warnings]
     lines += [f"{name:18} {said}" for name, said in _outlook_lines(found, paces)]
-    lines += ["", measured, *_what_it_takes(config), "", "Settings:"]
-    lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
-    planned = {"dry_run": True, "settings": data, "warnings": warnings, **_outlook_data(found)}
-    planned["seconds_a_forward"] = dict(paces)
+    lines += ["", measured, tried, "", "Settings:"]
+    lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+    shape = found.shape
+    planned = {
+        "dry_run": True,
+        "settings": settings,
+        "warnings": warnings,
+        "model": {
+            **{name: getattr(shape, name) for name in ("model_type", "d_model", "parameters", "stored_as")},
+            **{"directory": str(shape.directory), "layers": shape.n_layers},
+            **{"units": {basis.value: shape.units(basis) for basis in Basis}},
+            "longest_prompt": found.longest_prompt,
+        },
+        "memory": {"weights": found.weight_bytes(4), "free": free_memory(), "placed": found.placed},
+        "searches": [encode(search) for search in found.searches],
+        "seconds_a_forward": dict(paces),
+    }
     return ToolResult(data=planned, text="\n".join(lines))
 
 
 def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], str]:
     """Seconds an example-forward of each basis, measured now, and the sentence about it; none where that takes long."""
-    weights = found.weight_bytes(4)
-    if weights > CALIBRATED or _graded_by_model(config):
-        why = (
-            "a language model grades"
-            if _graded_by_model(config)
-            else f"{_gigabytes(weights)} of weights to load"
-        )
+    weights, graded = found.weight_bytes(4), _graded_by_model(config)
+    if weights > CALIBRATED or graded:
+        why = "a language model grades" if graded else f"{_gigabytes(weights)} of weights to load"
         return {}, f"The time is not measured here ({why}); the run measures its pace before it asks."
-
     try:
         paces = measured_pace(config, time.monotonic)
     except MechaRuleError as error:
@@ -150,85 +162,38 @@ def _too_little(config: RunConfig) -> Iterator[str]:
         yield f"a half of {config.slice_size} answers can rule no unit out, which takes --set slice_size={least}"
 
 
-def _what_it_takes(config: RunConfig) -> Iterator[str]:
-    """When the time is known, and what the last run of the model and bases took, in sentences a line each."""
-    yield (
-        f"A group ablation is one try: some units off together, on up to {2 * config.slice_size} prompts (an "
-        "example-forward is one of them). Nothing was searched; a yes begins it (--yes agrees beforehand)."
-    )
-    for earlier in _finished_findings():
-        searched = {search.intervention.basis for search in earlier.searches if not search.nothing_searched}
-        seconds = sum(stage.seconds for stage in earlier.stages)
-        if earlier.model == config.model and searched == set(config.bases) and seconds:
-            yield (
-                f"For comparison, run {earlier.run} of this model and these units took {seconds:,.0f} s "
-                f"({earlier.task}, {plural(earlier.task_score.n, 'record')})."
-            )
-            return
-
-
-def _outlook_lines(outlook: Outlook, paces: Mapping[Basis, float]) -> list[tuple[str, str]]:
+def _outlook_lines(outlook: Outlook, paces: Mapping[Basis, float]) -> Iterator[tuple[str, str]]:
     """(what, how much) line by line; `paces` are seconds an example-forward of the bases for which they are known."""
-    shape, weights = outlook.shape, outlook.weight_bytes(4)
-    n = shape.parameters
+    shape, n = outlook.shape, outlook.shape.parameters
     parameters = f"{n / 1e9:.1f} B" if n >= 1e9 else f"{n / 1e6:.3g} M"
     size = f"{shape.n_layers} layers of width {shape.d_model:,}, {shape.n_heads} heads"
     prompt = "not measured" if outlook.longest_prompt is None else f"at most {outlook.longest_prompt} tokens"
-    units = ", ".join(f"{basis.value} {shape.units(basis):,}" for basis in Basis)
-    return [
-        ("the model", f"{shape.model_type}, {size}, {parameters} parameters"),
-        ("its files", f"{shape.stored_as} in {shape.directory}"),
-        ("units", units),
-        ("prompts", prompt),
-        ("memory", f"{_gigabytes(weights)} of weights in float32; {_gigabytes(free_memory())} free"),
-        ("placed", outlook.placed),
-        *(
-            (f"{search.basis.value} {search.regime.arrow}", _price_of(search, paces))
-            for search in outlook.searches
-        ),
-    ]
-
-
-def _outlook_data(outlook: Outlook) -> dict[str, object]:
-    """The same for a program."""
-    shape = outlook.shape
-    return {
-        "model": {
-            "directory": str(shape.directory),
-            "model_type": shape.model_type,
-            "layers": shape.n_layers,
-            "d_model": shape.d_model,
-            "parameters": shape.parameters,
-            "stored_as": shape.stored_as,
-            "units": {basis.value: shape.units(basis) for basis in Basis},
-            "longest_prompt": outlook.longest_prompt,
-        },
-        "memory": {"weights": outlook.weight_bytes(4), "free": free_memory(), "placed": outlook.placed},
-        "searches": [encode(search) for search in outlook.searches],
-    }
+    weights, free = _gigabytes(outlook.weight_bytes(4)), _gigabytes(free_memory())
+    yield "the model", f"{shape.model_type}, {size}, {parameters} parameters"
+    yield "its files", f"{shape.stored_as} in {shape.directory}"
+    yield "units", ", ".join(f"{basis.value} {shape.units(basis):,}" for basis in Basis)
+    yield "prompts", prompt
+    yield "memory", f"{weights} of weights in float32; {free} free"
+    yield "placed", outlook.placed
+    for search in outlook.searches:
+        yield f"{search.basis.value} {search.regime.arrow}", _price_of(search, paces)
 
 
 def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
-    pace = paces.get(search.basis, math.nan)
+    pace, least, most = paces.get(search.basis, math.nan), search.least_forwards, search.example_forwards
     price = Price(
         evaluations=search.evaluations,
-        example_forwards=search.example_forwards,
-        seconds=search.example_forwards * pace,
+        example_forwards=most,
+        seconds=most * pace,
         least_evaluations=search.least_evaluations,
-        least_seconds=search.least_forwards * pace,
+        least_seconds=least * pace,
     )
-    predictions = (
-        f", first-order predictions before it at most {search.prediction_forwards:,} more"
-        if search.prediction_forwards
-        else ""
+    forwards = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    said = (
+        f"{price.ablations} on {search.units:,} units, {price.time(_duration)}, {forwards} example-forwards"
     )
-    forwards = (
-        f"{search.example_forwards:,}"
-        if search.least_forwards == search.example_forwards
-        else f"{search.least_forwards:,} to {search.example_forwards:,}"
-    )
-    said = f"{price.ablations} on {search.units:,} units, {price.time(_duration)}"
-    return f"{said}, {forwards} example-forwards{predictions}"
+    before = f", first-order predictions before it at most {search.prediction_forwards:,} more"
+    return said + before * bool(search.prediction_forwards)
 
 
 def _duration(seconds: float) -> str:
@@ -240,6 +205,9 @@ def _duration(seconds: float) -> str:
 
 def _gigabytes(size: int) -> str:
     return f"{size / 1e9:.2f} GB"
+
+
+# --- who says yes ------------------------------------------------------------------------------------------
 
 
 def agreed(price: Price) -> bool:
@@ -265,6 +233,18 @@ def approval(granted: bool, interactive: bool) -> Approve:
     return ask
 
 
+def _check_asked(approve: Approve) -> None:
+    """Raises `UsageError` where nobody can be asked for a price, before anything is done."""
+    if approve is unasked:
+        raise UsageError(
+            "expected --yes, or --budget N to cap the price, since nobody is at the terminal to be asked for it; "
+            "--dry-run says what it is at most"
+        )
+
+
+# --- a run to its end --------------------------------------------------------------------------------------
+
+
 def start(
     config: RunConfig,
     show: Show,
@@ -288,31 +268,20 @@ def start(
     _choice(config)
     judge = _judge(config)
     _check_asked(approve)
-    with (
-        _earlier(source, config, show) as earlier,
-        hired(wanted) as workers,
-        begun(config, agreed=approve is agreed, earlier=earlier) as store,
-    ):
+    with ExitStack() as closing:
+        earlier = None
+        if source is not None:
+            path = find_run(source, runs_directory())
+            earlier = closing.enter_context(RunStore.open(path, read_only=True))
+            if other := observed_otherwise(Run(earlier).config, config):
+                said = f"run {path.stem} had another {', '.join(other)}: all is observed and asked anew"
+                show(Notice(text=said))
+                earlier = None
+        workers = closing.enter_context(hired(wanted))
+        store = closing.enter_context(begun(config, agreed=approve is agreed, earlier=earlier))
         run = Run(store, should_stop, judge)
         run.workers = workers
         return _finish(run, show, approve, llm_budget)
-
-
-@contextmanager
-def _earlier(source: str | None, config: RunConfig, show: Show) -> Iterator[RunStore | None]:
-    """The run from which is taken over; None where none is named, or where another observation is asked for."""
-    if source is None:
-        yield None
-        return
-    with RunStore.open(find_run(source, runs_directory()), read_only=True) as store:
-        other = observed_otherwise(Run(store).config, config)
-        if other:
-            show(
-                Notice(
-                    text=f"run {store.path.stem} had another {', '.join(other)}: all is observed and asked anew"
-                )
-            )
-        yield None if other else store
 
 
 def resume(
@@ -326,48 +295,29 @@ def resume(
 ) -> ToolResult:
     """An earlier run, from where it was. `device` is where it goes on; one that is finished stays as it is.
 
-    `approve` is asked for a price that was not agreed to when the run began.
+    `approve` is asked for a price that was not agreed to when the run began. Raises `UsageError` for a device that is
+    not here.
     """
     path = find_run(run, runs_directory(), to_resume=True)
-    if done := _finished(path, device):
-        return done
-    if wanted.any:
-        _check_workers(config_of(run), wanted, show)
+    with RunStore.open(path, read_only=True) as store:
+        known = Run(store)
+        config = known.config
+        if device is not None:
+            place(read_shape(resolve(config.model)), this_machine(), device, known.dtype)
+        if known.finished and report_of(known.findings).exit_code != BudgetSpent.exit_code:
+            told = f"`mecharule show {path.stem}` tells what it found"
+            said = f"run {path.stem} is finished, nothing is left to do; {told}"
+            return ToolResult(data={"run": path.stem, "finished": True}, text=said)
+    _check_workers(config, wanted, show)
     with RunStore.open(path) as store:
         if approve is agreed:
             store.put(keys.AGREED, [keys.EVERY])
         elif not store.has(keys.AGREED):
             _check_asked(approve)
         with hired(wanted) as workers:
-            going_on = Run(store, should_stop, _judge(Run(store).config), device)
+            going_on = Run(store, should_stop, _judge(config), device)
             going_on.workers = workers
             return _finish(going_on, show, approve, llm_budget)
-
-
-def _check_asked(approve: Approve) -> None:
-    """Raises `UsageError` where nobody can be asked for a price, before anything is done."""
-    if approve is unasked:
-        raise UsageError(
-            "expected --yes, or --budget N to cap the price, since nobody is at the terminal to be asked for it; "
-            "--dry-run says what it is at most"
-        )
-
-
-def _finished(path: Path, device: str | None) -> ToolResult | None:
-    """What to say of a run that has nothing left to do; None of one that has, or that a budget ended.
-
-    Raises `UsageError` for a device that is not here.
-    """
-    with RunStore.open(path, read_only=True) as store:
-        run = Run(store)
-        if device is not None:
-            place(read_shape(resolve(run.config.model)), this_machine(), device, run.dtype)
-        if not run.finished or report_of(run.findings).exit_code == BudgetSpent.exit_code:
-            return None
-    return ToolResult(
-        data={"run": path.stem, "finished": True},
-        text=f"run {path.stem} is finished, nothing is left to do; `mecharule show {path.stem}` tells what it found",
-    )
 
 
 def config_of(run: str) -> RunConfig:
@@ -410,55 +360,38 @@ def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
     return choose(config.proposer, budget=budget)
 
 
-def _proposer(run: Run, show: Show, budget: int | None) -> Proposer | None:
-    choice = _choice(run.config, budget)
-    if choice is None:
-        return None
-    from agent.proposals import proposer_of
+def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> ToolResult:
+    from mecharule_ops.run.analyse import analyse
 
     def emit(event: Event) -> None:
         run.store.append([event])
         show(event)
 
-    return proposer_of(
-        choice,
-        task=run.config.task,
-        rounds=max(1, run.config.proposals),
-        seed=run.config.seed,
-        store=run.store,
-        meanings=meanings_of(run.task),
-        notify=lambda text: emit(Notice(text=text)),
-        emit=emit,
-    )
+    proposer = None
+    if (choice := _choice(run.config, llm_budget)) is not None:
+        from agent.proposals import proposer_of
 
-
-def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None = None) -> ToolResult:
-    from mecharule_ops.run.analyse import analyse
-
-    findings = analyse(
-        run,
-        show,
-        clock=time.monotonic,
-        approve=approve,
-        proposer=_proposer(run, show, llm_budget),
-    )
+        proposer = proposer_of(
+            choice,
+            task=run.config.task,
+            rounds=max(1, run.config.proposals),
+            seed=run.config.seed,
+            store=run.store,
+            meanings=meanings_of(run.task),
+            notify=lambda text: emit(Notice(text=text)),
+            emit=emit,
+        )
+    findings = analyse(run, show, clock=time.monotonic, approve=approve, proposer=proposer)
     return report_of(findings, _before(run.id), example_of(run))
 
 
 def _before(run: str) -> Findings | None:
     """What the last finished run other than this one found, of those that can be read."""
-    return next((earlier for earlier in _finished_findings() if earlier.run != run), None)
-
-
-def _finished_findings() -> Iterator[Findings]:
-    """Of every finished run here, newest first; one that cannot be read is left out."""
     for each in list_runs(runs_directory()):
-        try:
-            with RunStore.open(each.path, read_only=True) as store:
-                if (run := Run(store)).finished:
-                    yield run.findings
-        except (StoreError, UsageError):
-            continue
+        with suppress(StoreError, UsageError), RunStore.open(each.path, read_only=True) as store:
+            if (earlier := Run(store)).finished and earlier.id != run:
+                return earlier.findings
+    return None
 
 
 def report_of(findings: Findings, earlier: Findings | None = None, example: str = "") -> ToolResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.verbs.options import SelftestOptions
@@ -61,13 +61,7 @@ def selftest(given: SelftestOptions, tell: Tell, models: Path = KNOWN_DIRECTORY)
 
 def _all_is_so(rows: Sequence[Calibration]) -> str:
     rules, chains, mended, verified = (
-        _summed(rows, part)
-        for part in (
-            lambda row: row.rules,
-            lambda row: row.chain,
-            lambda row: row.mended,
-            lambda row: row.certificates,
-        )
+        _summed(rows, part) for part in ("rules", "chain", "mended", "certificates")
     )
     units = plural(sum(len(row.found) for row in rows), "unit")
     return (
@@ -78,5 +72,6 @@ def _all_is_so(rows: Sequence[Calibration]) -> str:
     )
 
 
-def _summed(rows: Sequence[Calibration], part: Callable[[Calibration], Exactly]) -> Exactly:
-    return Exactly(sum(part(row).k for row in rows), sum(part(row).n for row in rows))
+def _summed(rows: Sequence[Calibration], part: str) -> Exactly:
+    parts = [getattr(row, part) for row in rows]
+    return Exactly(sum(one.k for one in parts), sum(one.n for one in parts))

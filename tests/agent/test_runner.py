@@ -18,11 +18,6 @@ from agent.verbs import runner
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.events import Price
-from mecharule_ops.findings.as_json import to_json
-from mecharule_ops.findings.records import StageCost
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.store import keys
-from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis, SearchStatus
 
 PRICE = Price(evaluations=1840, example_forwards=235_520, seconds=360.0)
@@ -190,22 +185,6 @@ def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.Monkey
     assert plan.data["memory"]["free"] > 0
     assert "10 group ablations on 8 units" in plan.text
     assert " and 513 group ablations on 256 units" in plan.text
-
-
-def test_a_dry_run_names_what_an_earlier_run_of_the_model_and_units_took(
-    copied_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The stored run took no time, by its own clock, so it is no measure; one of other units is none either."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-    with RunStore.open(copied_run) as store:
-        findings = Run(store).findings
-        assert "For comparison" not in runner.plan(runner.config_from(model="arith-tiny")).text
-        store.put(
-            keys.FINDINGS, to_json(replace(findings, stages=(StageCost(stage="search", seconds=61.4),)))
-        )
-    plan = runner.plan(runner.config_from(model="arith-tiny"))
-    assert "run b00d of this model and these units took 61 s (arithmetic, 300 records)" in plan.text
-    assert "For comparison" not in runner.plan(runner.config_from(model="arith-tiny", bases="attn_head")).text
 
 
 def test_a_dry_run_of_one_layer_counts_its_units() -> None:

@@ -11,7 +11,7 @@ import pytest
 from command_process import Commands, Done
 
 import app
-from agent.verbs.command_line import GROUPS, Parser, gone
+from agent.verbs.command_line import GROUPS, Parser
 from agent.verbs.options import SETTINGS_SHOWN, VERBS
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import UsageError
@@ -215,13 +215,6 @@ def test_what_is_mistyped_or_left_out_is_answered_with_the_way_out(
 ) -> None:
     """Exit 2: what was expected, what came, what to do."""
     _refused(commands.main(*arguments), 2, *words)
-
-
-def test_a_verb_that_is_gone_says_what_to_use(commands: Commands) -> None:
-    """One line, exit 2, whatever follows the name; no such verb is left."""
-    for name, instead in gone().items():
-        _refused(commands.main(name, "last", "--port", "0"), 2, f"mecharule: `{name}` is gone: {instead}")
-    assert not gone().keys() & {*VERBS, *TOOLS}
 
 
 def test_help_of_run_shows_what_is_set_every_day_and_after_all_every_setting(commands: Commands) -> None:
