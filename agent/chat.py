@@ -25,7 +25,7 @@ from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, FactValue, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
-from mecharule_ops.facts.properties import PROPERTIES
+from mecharule_ops.facts.run_behaviour import PROPERTIES
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, kept_open, opened

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.properties import PROPERTIES
+from mecharule_ops.facts.run_behaviour import PROPERTIES
 from mecharule_ops.facts.unit_rules import UnitRule, told_rule, told_words
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit

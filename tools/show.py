@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts import run_behaviour, run_evidence, run_setting
-from mecharule_ops.facts.fact import Fact, FactValue, Stated, fact
+from mecharule_ops.facts.fact import SENTENCES, Fact, FactValue, Stated, fact
 from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
 from mecharule_ops.facts.unit_rules import shown_of_all
 from mecharule_ops.findings.as_json import to_json
@@ -162,8 +162,8 @@ def _words(run: Run, findings: Findings, term: str | None) -> Iterator[Stated]:
     filled = {
         **{name: f"{getattr(findings, name):g}" for name in ("epsilon", "alpha", "mcc_floor")},
         "tau": f"{findings.tau:g} ({percent(findings.tau)})",
-        "baseline": f"{run.config.baseline.value}: {run_setting.BASELINES[run.config.baseline]}",
-        "basis": " and ".join(run_setting.BASES[basis] for basis in run.config.bases),
+        "baseline": f"{run.config.baseline.value}: {SENTENCES[f'baseline.{run.config.baseline}']}",
+        "basis": " and ".join(SENTENCES[f"basis.{basis}"] for basis in run.config.bases),
         "splitter": next((one.splitter for one in findings.searches if one.splitter), "none in this run"),
     }
     named = None if term is None else SPELLINGS.get(written(term))

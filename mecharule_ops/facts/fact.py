@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 FactValue = str | int | float | bool | None | Sequence["FactValue"] | Mapping[str, "FactValue"]
 """What JSON holds."""
 Stated = tuple[str, FactValue, str]
 """(key, value, sentence): a fact of the run itself."""
+_LINES = files(__package__).joinpath("sentences.txt").read_text(encoding="utf-8").splitlines()
+SENTENCES: Mapping[str, str] = dict(line.split(": ", 1) for line in _LINES if line and line[0] != "#")
+"""What a run states of itself, by name."""
+
+
+def stated(key: str, value: FactValue, of: str = "", /, **parts: object) -> Stated:
+    """A fact of the run in the sentence of its key, or in that `of` another name, with these parts."""
+    return key, value, SENTENCES[of or key].format(**parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

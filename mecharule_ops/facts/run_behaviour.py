@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
 from mecharule_ops.codec import encode
-from mecharule_ops.facts.fact import Stated
-from mecharule_ops.facts.properties import PROPERTIES
+from mecharule_ops.facts.fact import Stated, stated
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import beginning, what_differs
@@ -21,6 +21,35 @@ from mecharule_ops.types import Share
 
 SHOWN = 5
 """Records that are told of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One property: what tells it, how records with it are called, and words that mean it."""
+
+    predicate: str
+    where: str
+    said: tuple[str, ...]
+
+
+PROPERTIES: Mapping[str, Property] = {
+    "carry": Property(
+        "holds(op == '+' and carry(a, b))", "records where an addition has a carry", ("carry", "carries")
+    ),
+    "borrow": Property(
+        "holds(op == '-' and borrow(a, b))", "records where a subtraction has a borrow", ("borrow", "borrows")
+    ),
+    "subtraction": Property("op == '-'", "subtractions", ("subtraction", "subtractions", "minus")),
+    "addition": Property("op == '+'", "additions", ("addition", "additions", "plus")),
+    "negative": Property(
+        "expected < 0", "records with a negative result", ("negative", "negative result", "negative results")
+    ),
+    "even": Property("divisible(expected, 2)", "records with an even result", ("even", "even numbers")),
+    "large": Property(
+        "expected >= 100", "records with a result of 100 or more", ("large", "large numbers", "three-digit")
+    ),
+}
+"""By name."""
 
 
 def accuracy(run: Run, findings: Findings, where: str = "") -> Iterator[Stated]:
@@ -37,12 +66,8 @@ def accuracy(run: Run, findings: Findings, where: str = "") -> Iterator[Stated]:
 
 
 def _accuracy(run: Run, findings: Findings) -> Iterator[Stated]:
-    words, score = findings.words, findings.task_score
-    yield (
-        "run.accuracy",
-        encode(score),
-        f"Unablated the model is {words.success} on {k_of_n(score)} of the records",
-    )
+    score = findings.task_score
+    yield stated("run.accuracy", encode(score), f=findings, share=k_of_n(score))
     of = {name: share for name, share in shares(run) if share.n}
     if of:
         said = "Of these: " + ", ".join(f"{k_of_n(share)} of the {name}" for name, share in of.items())
@@ -51,22 +76,18 @@ def _accuracy(run: Run, findings: Findings) -> Iterator[Stated]:
         said = f"By {name}: " + ", ".join(f"{value}: {k_of_n(share)}" for value, share in each.items())
         yield f"run.accuracy.by.{name}", {value: encode(share) for value, share in each.items()}, said
     held_out = _share(run.labels[~run.train])
-    yield "run.accuracy.held_out", encode(held_out), f"On the held-out records alone: {k_of_n(held_out)}"
+    yield stated("run.accuracy.held_out", encode(held_out), share=k_of_n(held_out))
 
 
 def _accuracy_where(run: Run, findings: Findings, where: str) -> Iterator[Stated]:
     """Its successes where a predicate holds and where not, and on held-out records."""
     here, words = fires(run, where)[: len(run.records)], rule_in_words(where, run.task)
     inside, outside = _share(run.labels[here]), _share(run.labels[~here])
+    parts = {"where": words, "inside": k_of_n(inside), "outside": k_of_n(outside)}
+    value = {"where": encode(inside), "elsewhere": encode(outside)}
+    yield stated("run.accuracy.where", value, f=findings, **parts)
     held_out = _share(run.labels[here & ~run.train])
-    yield (
-        "run.accuracy.where",
-        {"where": encode(inside), "elsewhere": encode(outside)},
-        f"Where {words} the model, unablated, is {findings.words.success} on {k_of_n(inside)} of the records, "
-        f"elsewhere on {k_of_n(outside)}",
-    )
-    said = f"On the held-out records where it is so: {k_of_n(held_out)}"
-    yield "run.accuracy.where.held_out", encode(held_out), said
+    yield stated("run.accuracy.where.held_out", encode(held_out), share=k_of_n(held_out))
 
 
 def shares(run: Run) -> list[tuple[str, Share]]:
@@ -103,12 +124,11 @@ def _records(run: Run, label: bool, where: str) -> Iterator[Stated]:
     some = [f"{words} {beginning(record.completion)}" for record, words in asked if record.label == label]
     share = Share(count=len(some), n=len(asked))
     told = () if run.task.concealed else tuple(some[:SHOWN])
-    key = "run.successes" if label else "run.failures"
     if where or told:
-        yield (
-            key,
-            {**encode(share), "such_as": told},
-            f"With nothing ablated the model {'succeeds' if label else 'fails'} on {k_of_n(share)} of the records"
-            + (f" where {rule_in_words(where, run.task)}" if where else "")
-            + (f", such as: {' · '.join(told)}" if told else ""),
-        )
+        parts = {
+            "does": "succeeds" if label else "fails",
+            "where": f" where {rule_in_words(where, run.task)}" if where else "",
+            "such": f", such as: {' · '.join(told)}" if told else "",
+        }
+        key, value = "run.successes" if label else "run.failures", {**encode(share), "such_as": told}
+        yield stated(key, value, "run.records", share=k_of_n(share), **parts)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import Spending
 from mecharule_ops.facts.control_facts import baseline_words, selective_words, split_words
-from mecharule_ops.facts.fact import FactValue, Stated
+from mecharule_ops.facts.fact import SENTENCES, FactValue, Stated, stated
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.facts.searches import recall_sentence
 from mecharule_ops.facts.shown_units import (
@@ -19,7 +19,7 @@ from mecharule_ops.facts.shown_units import (
     unshowable,
 )
 from mecharule_ops.facts.unit_rules import ANCHORED, learned_rules, shown_of_all, why_not_shown
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, told_apart
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
@@ -52,12 +52,18 @@ def _units(search: SearchOutcome) -> str:
     return f"{plural(search.cost.candidates, search.intervention.basis.row.noun)} ({search.regime.arrow})"
 
 
+def _named(findings: Findings) -> list[Unit]:
+    """The τ-agonists whose names are told."""
+    return [unit for unit in findings.units() if unit.is_tau_agonist and not unit.search.suppressed]
+
+
 def search(run: Run, findings: Findings) -> Iterator[Stated]:
     """The kind of search and what ordered it; units shown, at τ, not ruled out; the largest groups pruned."""
-    kind = run.config.search
-    yield "search.kind", kind, f"It was a {kind} search, the setting search={kind}"
-    yield from each_search(found_of)(run, findings)
-    yield from each_search(ranks_of)(run, findings)
+    yield stated("search.kind", run.config.search, kind=run.config.search)
+    for each in findings.searches:
+        yield from found_of(findings, each)
+    for each in findings.searches:
+        yield from ranks_of(findings, each)
     for basis in run.config.bases:
         for regime in run.regimes:
             yield _attributed(run, basis, regime)
@@ -72,18 +78,17 @@ def ranks_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         if len(ranks) > _RANKS:
             half = sorted(ranks)[(len(ranks) - 1) // 2]
             told = f"between {min(ranks):,} and {max(ranks):,}, half of them by {half:,}"
-        yield (
-            f"{_at(search)}.first_order_ranks",
-            {str(unit.neuron): unit.rank for unit in search.predicted},
-            f"Before any of {_units(search)} was ablated first order ranked the τ-agonists {told}",
+        every = {str(unit.neuron): unit.rank for unit in search.predicted}
+        yield stated(
+            f"{_at(search)}.first_order_ranks", every, "search.ranks", units=_units(search), told=told
         )
 
 
 def _attributed(run: Run, basis: Basis, regime: Regime) -> Stated:
     key = f"search.{basis.value}.{regime.value}.attribution"
     if run.attribution(basis, regime) is None:
-        of = f"{basis.value} {regime.arrow}"
-        return key, None, f"Attribution (EAP-IG, {of}) was not asked: {ordered_by(run, basis, regime)}"
+        asked = {"basis": basis.value, "regime": regime, "ordered": ordered_by(run, basis, regime)}
+        return stated(key, None, "search.attribution.none", **asked)
     scored = [
         (abs(float(score)), f"{basis.letter}{layer.layer}{basis.row.mark}{channel}")
         for layer in run.candidates(basis, regime).layers
@@ -91,11 +96,7 @@ def _attributed(run: Run, basis: Basis, regime: Regime) -> Stated:
         if score is not None
     ]
     best = [name for _, name in sorted(scored, reverse=True)[:5]]
-    said = (
-        f"By attribution (EAP-IG, {regime.arrow}) the top unit is {best[0]}, then {', '.join(best[1:])}; attribution "
-        "orders tests and is no evidence of causation"
-    )
-    return key, best, said
+    return stated(key, best, "search.attribution", regime=regime, best=best, others=", ".join(best[1:]))
 
 
 def _pruned(run: Run, findings: Findings) -> Iterator[Stated]:
@@ -108,18 +109,15 @@ def _pruned(run: Run, findings: Findings) -> Iterator[Stated]:
     ]
     pruned = sorted((node for node in nodes if node.size > 1), key=lambda node: -node.size)
     alone = len(nodes) - len(pruned)
-    counts = {"groups": len(pruned), "single_units": alone}
-    said = "No unit was pruned: each that was asked was tested alone"
-    if nodes:
-        said = f"Pruned: {plural(len(pruned), 'group')} of units and {plural(alone, 'single unit')}"
-    yield "search.pruned", counts, said
+    counts = {"groups": plural(len(pruned), "group"), "alone": plural(alone, "single unit")}
+    none = "" if nodes else "search.pruned.none"
+    yield stated("search.pruned", {"groups": len(pruned), "single_units": alone}, none, **counts)
     for place, node in enumerate(pruned[:_MOST], 1):
         flips, asked = node.associated_flips + node.unrelated_flips, node.associated_n + node.unrelated_n
-        yield (
-            f"search.pruned.{place}",
-            {"size": node.size, "units": node.units, "flips": flips, "n": asked, "ucb": node.ucb},
-            f"Pruned: a group of {node.size} units ({node.units}), which together flip {flips} of {asked}; upper bound "
-            f"{told_apart(node.ucb or 0, findings.tau)}, below τ = {findings.tau:g}",
+        group: dict[str, FactValue] = {"size": node.size, "units": node.units, "flips": flips, "n": asked}
+        bound = {"bound": told_apart(node.ucb or 0, findings.tau), "tau": findings.tau}
+        yield stated(
+            f"search.pruned.{place}", {**group, "ucb": node.ucb}, "search.pruned.group", **group, **bound
         )
 
 
@@ -138,29 +136,18 @@ def found_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         why = unshowable(findings, search) or NOT_SHOWN
         strong = [str(one.neuron) for one in ranked if one.is_tau_agonist and not one.is_shown]
         said = f"{reached_words(findings, search, others, 'more ' if shown else '')}, {why}"
-        yield (
-            f"{_at(search)}.at_tau",
-            {"units": strong, "n": others},
-            f"{said}: {', '.join(strong) or 'hidden'}",
-        )
-    left = search.cost.candidates - len(search.agonists)
+        value: FactValue = {"units": strong, "n": others}
+        yield f"{_at(search)}.at_tau", value, f"{said}: {', '.join(strong) or 'hidden'}"
+    left = f"the other {search.cost.candidates - len(search.agonists):,}"
     weak = {str(one.neuron): one.estimate.strength for one in ranked if not one.is_tau_agonist}
     named = ", ".join(f"{name} (strength {strength:.2f})" for name, strength in weak.items())
-    more = (
-        f"{rest} more {'is' if rest == 1 else 'are'} not ruled out{f': {named}' if named else ''}; "
-        if rest
-        else ""
-    )
-    complete = set(search.status) <= {SearchStatus.COMPLETE.value}
+    more = f"{rest} more {'is' if rest == 1 else 'are'} not ruled out{f': {named}' if named else ''}; "
+    status = sorted(set(search.status))
+    complete = status in ([], [SearchStatus.COMPLETE.value])
+    asked = f"of {left} not all were asked ({'; '.join(status)}), so not each of them is ruled out"
+    said = f"{left} are" if complete else asked
     if rest or not complete:
-        yield (
-            f"{_at(search)}.not_ruled_out",
-            {"units": weak, "n": rest},
-            f"{more}the other {left:,} are"
-            if complete
-            else f"{more}of the other {left:,} not all were asked ({'; '.join(sorted(set(search.status)))}), so not "
-            "each of them is ruled out",
-        )
+        yield f"{_at(search)}.not_ruled_out", {"units": weak, "n": rest}, f"{more if rest else ''}{said}"
 
 
 def ordered_by(run: Run, basis: Basis, regime: Regime) -> str:
@@ -181,19 +168,16 @@ def ordered_by(run: Run, basis: Basis, regime: Regime) -> str:
 def cost_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     """What a search took, beside what testing every unit alone takes."""
     spent = search.cost
-    yield (
-        f"{_at(search)}.cost",
-        {
-            "group_ablations": spent.queries,
-            "example_forwards": spent.all_forwards,
-            "share_of_testing_every_unit": spent.share_of_exhaustive_forwards,
-            "testing_every_unit": spent.exhaustive_example_forwards,
-        },
-        f"The search of {_units(search)} took {plural(spent.queries, 'group ablation')} "
-        f"({percent(spent.share_of_n)} of N = {spent.candidates:,}, {percent(spent.share_of_2n_minus_1)} of 2N − 1) "
-        f"and {spent.all_forwards:,} example-forwards, {percent(spent.share_of_exhaustive_forwards)} of the "
-        f"{spent.exhaustive_example_forwards:,} that testing every unit alone takes",
-    )
+    shares = (spent.share_of_n, spent.share_of_2n_minus_1, spent.share_of_exhaustive_forwards)
+    value = {
+        "group_ablations": spent.queries,
+        "example_forwards": spent.all_forwards,
+        "share_of_testing_every_unit": spent.share_of_exhaustive_forwards,
+        "testing_every_unit": spent.exhaustive_example_forwards,
+    }
+    parts = dict(zip(("of_n", "of_2n", "of_forwards"), map(percent, shares), strict=True))
+    parts |= {"units": _units(search), "ablations": plural(spent.queries, "group ablation")}
+    yield stated(f"{_at(search)}.cost", value, "search.cost", s=search, **parts)
 
 
 def clock(findings: Findings) -> Stated:
@@ -221,31 +205,20 @@ def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         known |= {"untested": 0, "missed": lost}
         said += f"; not {', '.join(lost)}" if lost else ""
     elif audit is not None:
-        known |= {
-            "untested": audit.untested,
-            "missed_at_most": audit.missed_at_most,
-            "confidence": audit.confidence,
-        }
+        known |= {name: getattr(audit, name) for name in ("untested", "missed_at_most", "confidence")}
     else:
         known |= {"untested": (untested := max(0, search.cost.candidates - search.singletons_tested))}
         said += ". Testing every unit alone (--exhaustive-up-to) would settle it" if untested else ""
     yield f"{_at(search)}.missed", known, f"{_units(search)}: {said}"
     for row in search.recall:
         if row.whole and row.criterion == "ucb" and row.found is not None:
-            yield (
-                f"{_at(search)}.recall_by_upper_bound",
-                encode(row.found),
-                "Of the units whose upper bound reaches τ when each is tested alone the search localized "
-                f"{k_of_n(row.found)}",
-            )
+            key, found = f"{_at(search)}.recall_by_upper_bound", k_of_n(row.found)
+            yield stated(key, encode(row.found), "search.recall", found=found)
     if search.dominance:
-        over = sum(one.ratio > 1 for one in search.dominance)
-        yield (
-            f"{_at(search)}.stronger_than_its_group",
-            {"count": over, "n": len(search.dominance)},
-            f"In {over} of {plural(len(search.dominance), 'opened group')} a unit measured stronger than its group "
-            "(Dom above 1), where pruning is not safe",
-        )
+        over, of = sum(one.ratio > 1 for one in search.dominance), len(search.dominance)
+        groups = plural(of, "opened group")
+        key = f"{_at(search)}.stronger_than_its_group"
+        yield stated(key, {"count": over, "n": of}, "search.dominance", over=over, groups=groups)
 
 
 missed = each_search(missed_of)
@@ -253,53 +226,41 @@ missed = each_search(missed_of)
 
 def layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     """What each layer flips as a whole, where the units are, how far these flip the same records."""
-    best, at = search.strongest_layer, _at(search)
+    best, at, units, strong = search.strongest_layer, _at(search), _units(search), search.tau_agonists
     if best is None:
-        yield f"{at}.layers", None, f"Of {_units(search)} no layer was ablated as a whole"
+        yield stated(f"{at}.layers", None, "search.layers.none", units=units)
     else:
-        strong = search.tau_agonists
         here = sum(one.neuron.layer == best.layer for one in strong)
-        yield (
-            f"{at}.layer.{best.layer}.whole",
-            encode(best.estimate),
-            f"Of {_units(search)} those of layer {best.layer} matter most: ablated together they flip "
-            f"{both_slices(best.estimate)}; {here} of {plural(len(strong), 'τ-agonist')} "
-            f"{'lies' if here == 1 else 'lie'} in it",
+        lie = {
+            "here": here,
+            "lie": "lies" if here == 1 else "lie",
+            "agonists": plural(len(strong), "τ-agonist"),
+        }
+        flips = {"layer": best.layer, "flips": both_slices(best.estimate), "units": units}
+        yield stated(
+            f"{at}.layer.{best.layer}.whole", encode(best.estimate), "search.layer.best", **flips, **lie
         )
     for layer in search.layer_union:
-        start = findings.words.of(bool(search.regime.value))
-        yield (
-            f"{at}.layer.{layer.layer}.flipped_by_any",
-            encode(layer.flipped),
-            f"{k_of_n(layer.flipped)} of all answers that are {start} are flipped by at least one localized unit "
-            f"of layer {layer.layer}",
-        )
+        said = {"share": k_of_n(layer.flipped), "start": findings.words.of(bool(search.regime.value))}
+        key = f"{at}.layer.{layer.layer}.flipped_by_any"
+        yield stated(key, encode(layer.flipped), "search.layer.flipped", layer=layer.layer, **said)
     others = [other for other in search.whole_layers if best is not None and other.layer != best.layer]
     for other in sorted(others, key=lambda other: -other.least):
-        said = f"Layer {other.layer} as a whole flips {both_slices(other.estimate)}"
-        yield f"{at}.layer.{other.layer}.whole", encode(other.estimate), said
+        key, flips = (
+            f"{at}.layer.{other.layer}.whole",
+            {"layer": other.layer, "flips": both_slices(other.estimate)},
+        )
+        yield stated(key, encode(other.estimate), "search.layer.whole", **flips)
     for pair in search.overlaps[:_MOST]:
-        yield (
-            f"{at}.pair.{pair.first}.{pair.second}.shared",
-            encode(pair.shared),
-            f"Of every record observed, {pair.first} and {pair.second} both flip {pair.shared.count} of the "
-            f"{pair.shared.n} that either flips (Jaccard {pair.shared.rate:.2f})",
-        )
+        key = f"{at}.pair.{pair.first}.{pair.second}.shared"
+        yield stated(key, encode(pair.shared), "search.pair", pair=pair)
     if left := len(search.overlaps[_MOST:]):
-        yield (
-            f"{at}.pairs_left_out",
-            left,
-            f"{plural(left, 'further pair')} of units stand in the whole report",
-        )
+        yield stated(f"{at}.pairs_left_out", left, "search.pairs.more", pairs=plural(left, "further pair"))
     if search.union is not None:
-        drawn = search.drawn_union
+        drawn, share = search.drawn_union, k_of_n(search.union)
         beside = f", {k_of_n(drawn)} by at least one of as many random units" if drawn else ""
-        yield (
-            f"{at}.flipped_by_any",
-            {"found": encode(search.union), "random": encode(drawn) if drawn else None},
-            f"{k_of_n(search.union)} of the records outside the slices are flipped by at least one localized unit "
-            f"of the {_units(search)}{beside}",
-        )
+        value = {"found": encode(search.union), "random": encode(drawn) if drawn else None}
+        yield stated(f"{at}.flipped_by_any", value, "search.flipped", share=share, units=units, beside=beside)
 
 
 layers = each_search(layers_of)
@@ -307,57 +268,54 @@ layers = each_search(layers_of)
 
 def controls(run: Run, findings: Findings) -> Iterator[Stated]:
     """Each τ-agonist beside random units, its split, replacement and a second one; which claim has least support."""
-    found = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.search.suppressed]
+    found = _named(findings)
     if not found:
-        yield "controls.units", 0, "No unit reaches τ, so nothing has to be told from chance"
+        yield stated("controls.units", 0, "controls.none")
+        return
     for unit in found:
-        key, ran = f"unit.{unit.neuron}.{unit.search.regime.value}", unit.controls
-        beside = "" if ran is None else f"; it stands {rank_words(unit)} units, {selective_words(ran)}"
-        under = "" if unit.counts_show_it else f", below τ = {findings.tau:g}"
-        strength, lower = (told_apart(each, findings.tau) for each in (unit.estimate.strength, unit.lower))
-        yield (
-            f"{key}.chance",
-            {"strength": unit.estimate.strength, "lower": unit.lower, "shown": unit.is_shown},
-            f"{evidence_words(findings, unit)}{beside}; its strength {strength} on a half has a lower bound of {lower} "
-            f"over all {unit.search.cost.candidates:,} units{under}",
-        )
-        if ran is None:
-            continue
-        if ran.split is not None:
-            value = {"verdict": ran.selective.value, "p": ran.selective_p, "split": encode(ran.split)}
-            yield f"{key}.selective", value, f"{unit.neuron}: {ran.selective.value}: {split_words(ran)}"
-        if ran.out_of_range is not None:
-            yield (
-                f"{key}.out_of_range",
-                encode(ran.out_of_range),
-                f"{k_of_n(ran.out_of_range)} of the replaced values of {unit.neuron} are out of the range that it "
-                "takes at that position in the data",
-            )
-        if ran.second is not None and ran.second_baseline is not None:
-            yield (
-                f"{key}.second_baseline",
-                {
-                    "baseline": ran.second_baseline.value,
-                    **encode(ran.second),
-                    "reaches": ran.second.reaches(findings.tau),
-                },
-                f"{unit.neuron}: {baseline_words(ran, unit.estimate, findings.tau)}",
-            )
+        yield from _control_facts(findings, unit)
     claims = findings.by_support()
     for unit in claims:
-        if unit.weak_points:
-            yield (
-                f"unit.{unit.neuron}.{unit.search.regime.value}.weak_points",
-                list(unit.weak_points),
-                f"That {unit.neuron} reaches τ ({unit.search.regime.arrow}) has weak points: "
-                f"{'; '.join(unit.weak_points)}",
+        if points := unit.weak_points:
+            key, said = f"unit.{unit.neuron}.{unit.search.regime.value}.weak_points", "; ".join(points)
+            yield stated(
+                key, list(points), "controls.weak_points", unit=unit.neuron, s=unit.search, points=said
             )
-    if claims:
-        sound = sum(not unit.weak_points for unit in claims)
-        said = (
-            f"Of the claims about {plural(len(claims), 'τ-agonist')} {sound or 'none'} without a weak point"
-        )
-        yield "controls.without_weak_points", {"count": sound, "n": len(claims)}, said
+    sound = sum(not unit.weak_points for unit in claims)
+    said, count = plural(len(claims), "τ-agonist"), {"count": sound, "n": len(claims)}
+    yield stated(
+        "controls.without_weak_points", count, "controls.sound", agonists=said, sound=sound or "none"
+    )
+
+
+def _control_facts(findings: Findings, unit: Unit) -> Iterator[Stated]:
+    name, tau, ran = unit.neuron, findings.tau, unit.controls
+    key = f"unit.{name}.{unit.search.regime.value}"
+    parts = {
+        "evidence": evidence_words(findings, unit),
+        "beside": "" if ran is None else f"; it stands {rank_words(unit)} units, {selective_words(ran)}",
+        "strength": told_apart(unit.estimate.strength, tau),
+        "lower": told_apart(unit.lower, tau),
+        "under": "" if unit.counts_show_it else f", below τ = {tau:g}",
+    }
+    value: dict[str, FactValue] = {
+        "strength": unit.estimate.strength,
+        "lower": unit.lower,
+        "shown": unit.is_shown,
+    }
+    yield stated(f"{key}.chance", value, "controls.chance", s=unit.search, **parts)
+    if ran is None:
+        return
+    if ran.split is not None:
+        value = {"verdict": ran.selective.value, "p": ran.selective_p, "split": encode(ran.split)}
+        yield f"{key}.selective", value, f"{name}: {ran.selective.value}: {split_words(ran)}"
+    if ran.out_of_range is not None:
+        share = {"share": k_of_n(ran.out_of_range), "unit": name}
+        yield stated(f"{key}.out_of_range", encode(ran.out_of_range), "controls.out_of_range", **share)
+    if ran.second is not None and ran.second_baseline is not None:
+        reaches, baseline = ran.second.reaches(tau), ran.second_baseline.value
+        value = {"baseline": baseline, **encode(ran.second), "reaches": reaches}
+        yield f"{key}.second_baseline", value, f"{name}: {baseline_words(ran, unit.estimate, tau)}"
 
 
 def rules(run: Run, findings: Findings) -> Iterator[Stated]:
@@ -367,15 +325,12 @@ def rules(run: Run, findings: Findings) -> Iterator[Stated]:
     for search, rule in learned:
         if not rule.shown:
             kind = "rule over the output" if rule.family == ANCHORED else f"{rule.family} rule"
-            score, why = (
-                "" if rule.held_out is None else f" (held-out MCC {rule.held_out})",
+            score = "" if rule.held_out is None else f" (held-out MCC {rule.held_out})"
+            why, key = (
                 why_not_shown(rule),
-            )
-            yield (
                 f"unit.{rule.neuron}.{search.regime.value}.rule.{rule.family}.not_shown",
-                why,
-                f"Not shown: the {kind} of {rule.neuron}: {why}{score}",
             )
+            yield key, why, f"Not shown: the {kind} of {rule.neuron}: {why}{score}"
     yield rule_test(findings)
 
 
@@ -389,147 +344,70 @@ def rule_count(findings: Findings) -> Stated:
 def rule_test(findings: Findings) -> Stated:
     """What decides that a learned rule is shown."""
     learned = sum(len(learned_rules(search)) for search in findings.searches)
-    said = (
-        "A learned rule is shown, which says that it predicts held-out flips, where Fisher's exact test on held-out "
-        f"records, one-sided and corrected over all {plural(learned, 'learned rule')} (Holm), has p ≤ α, and where the "
-        f"interval of its MCC, a parametric bootstrap, lies above 0; α = {findings.alpha:g}"
-    )
-    return "rules.test", findings.alpha, said
+    return stated("rules.test", findings.alpha, f=findings, rules=plural(learned, "learned rule"))
 
 
 def rounding(findings: Findings) -> Stated:
     """How many completions rounding may decide."""
     close = findings.close_completions
     if close is None or not close.lead:
-        said = "was not measured in this run" if close is None else "is nothing where it was measured"
-        return "model.rounding", None, f"How far rounding moves the leads {said}"
-    said = (
-        f"{k_of_n(close.close)} of the completions have a lead below {close.lead:.2g} logits, so that another "
-        "processor may write another token there"
-    )
-    return "model.rounding", encode(close.close), said
+        why = "was not measured in this run" if close is None else "is nothing where it was measured"
+        return stated("model.rounding", None, "model.rounding.none", why=why)
+    return stated("model.rounding", encode(close.close), share=k_of_n(close.close), lead=close.lead)
 
 
 def limits(findings: Findings) -> Iterator[Stated]:
     """What the run cannot show; which bounds and tests stand behind what it claims."""
     if (numbers := findings.numbers) is not None:
-        said = "every product was computed in float32"
-        if numbers.again is not None:
-            said = (
-                f"{numbers.again.count:,} of {numbers.again.n:,} outcomes had a lead below the calibrated one and were "
-                "decided again in float32; certificates are in float32 throughout"
-            )
-        where = f"The model's weights were in {numbers.dtype} on {numbers.device}"
-        yield "limits.numbers", encode(numbers), f"{where}: {said}"
+        again = SENTENCES["limits.numbers.again"].format(n=numbers) if numbers.again else ""
+        how = again or "every product was computed in float32"
+        yield stated("limits.numbers", encode(numbers), n=numbers, how=how)
     if findings.close_completions is not None:
         yield rounding(findings)
-    yield (
-        "limits.cause",
-        None,
-        "Ablation shows that a unit is needed for the behaviour under this replacement; it does not show that the unit "
-        "suffices, is unique, or computes what a rule says",
-    )
-    yield (
-        "limits.elsewhere",
-        None,
-        f"Everything holds for this task ({findings.task}), this model ({findings.model}), these settings and seed "
-        f"{findings.seed}; no other was tested, so nothing is known of whether it generalises",
-    )
-    yield (
-        "limits.strengths",
-        None,
-        "Strengths are measured on the records that chose the units, so the largest are biased upwards",
-    )
+    for key in ("limits.cause", "limits.elsewhere", "limits.strengths"):
+        yield stated(key, None, f=findings)
     candidates = max((search.cost.candidates for search in findings.searches), default=0)
-    anew = findings.alpha_policy == Spending.PER_NODE
-    over = "each node, so that some bound fails more often" if anew else "the looks of a layer"
-    drawn = (
-        "they hold for D+ and D- of the train split, from which the slices were drawn at random"
-        if all(search.at_random for search in findings.searches)
-        else "slices that cover what is rare speak of their own examples alone"
-    )
-    yield (
-        "limits.bounds",
-        {"alpha": findings.alpha, "units": candidates},
-        "Bounds on a flip rate are one-sided and exact (Clopper–Pearson): the lower one of a unit holds over all "
-        f"{candidates:,} units searched and both slices (Bonferroni), also of those never asked; the upper ones only "
-        f"prune and spend α = {findings.alpha:g} over {over}; {drawn}",
-    )
-    yield (
-        "limits.pruning",
-        None,
-        "Pruning is safe only where a group is at least as strong as its strongest member, which nothing guarantees: "
-        "what bounds the units missed is testing every unit alone, or the audit. Attribution only chose and grouped "
-        "the units to test; no claim rests on its scores",
-    )
-    yield (
-        "limits.shown",
-        findings.alpha,
-        "A unit is shown where it flips more of the held-out records than 95 % of all units do: by a bound from random "
-        "units, and an exact binomial test, Holm over the units that its search found; selectivity is tested on "
-        "held-out records by all permutations of the split, corrected over the units (Holm); that a unit is not "
-        "selective is said by Newcombe's interval, which holds its level nearly",
-    )
-    yield (
-        "limits.unions",
-        None,
-        "The records that any one of many units flips grow with the number of units by chance alone: compare those of "
-        "as many units drawn from the same layers, both outside the slices",
-    )
+    words = {
+        "over": SENTENCES[
+            f"limits.bounds.per_{'node' if findings.alpha_policy == Spending.PER_NODE else 'layer'}"
+        ],
+        "drawn": SENTENCES[
+            f"limits.bounds.{'at_random' if all(one.at_random for one in findings.searches) else 'covers'}"
+        ],
+    }
+    value: FactValue = {"alpha": findings.alpha, "units": candidates}
+    yield stated("limits.bounds", value, f=findings, candidates=candidates, **words)
+    yield stated("limits.pruning", None)
+    yield stated("limits.shown", findings.alpha)
+    yield stated("limits.unions", None)
     if findings.clusters:
-        yield (
-            "limits.clusters",
-            findings.clusters,
-            f"Records with the same {findings.clusters} are alike, yet they are tested one by one: p's and intervals "
-            f"speak of further records with the same values of {findings.clusters}, not of other ones",
-        )
-    yield (
-        "limits.range",
-        None,
-        "A replacement outside the range that the unit takes in the data tests an input that the model never meets; "
-        "its flips may say more about the replacement than about the unit",
-    )
-    yield (
-        "limits.pairs",
-        None,
-        "Two units are compared by an exact paired test on the records that only one of them flips",
-    )
+        yield stated("limits.clusters", findings.clusters, f=findings)
+    yield stated("limits.range", None)
+    yield stated("limits.pairs", None)
 
 
 def limits_of_run(run: Run, findings: Findings) -> Iterator[Stated]:
     """The same, and how anybody checks what it claims."""
     yield from limits(findings)
     stored = len(run.store.certificates())
-    yield (
-        "limits.certificates",
-        stored,
-        "Every claim has a certificate that anybody can run again: `mecharule verify CERTIFICATE` does it on a second, "
-        f"slower path; `mecharule verify --run {findings.run} --all` does all {stored}; "
-        f"`mecharule export {findings.run} FOLDER` writes a folder that verifies on another machine",
-    )
+    yield stated("limits.certificates", stored, f=findings, stored=stored)
 
 
 def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
     """What would settle what is open, each with its command."""
-    found = [unit for unit in findings.units() if unit.is_tau_agonist and not unit.search.suppressed]
-    id = findings.run
+    found, id = _named(findings), findings.run
     if any(unit.lower < findings.tau for unit in found):
         rows = getattr(run.task, "questions", None)
         is_spent = rows is not None and len(rows) <= run.config.records
-        more = (
-            "the same run on a table of more rows" if is_spent else "the same run with a larger `--records`"
-        )
-        yield "next.records", more, f"More records would narrow the bounds: {more}"
+        more = f"the same run {'on a table of more rows' if is_spent else 'with a larger `--records`'}"
+        yield stated("next.records", more, more=more)
     if any(unshowable(findings, search) for search in findings.searches if search.tau_agonists):
-        said = measures(findings)
-        yield "next.controls", said, f"Whether a unit flips more than random units: {said}"
+        yield stated("next.controls", measures(findings), how=measures(findings))
     if any(search.exhaustive is None for search in findings.searches):
         command = f"mecharule run --from {id} --tau {findings.tau / 2:g}"
-        said = f"Weaker units would be looked for at a lower τ, here {findings.tau:g}: `{command}`"
-        yield "next.tau", command, said
+        yield stated("next.tau", command, f=findings, command=command)
     mended = Regime(int(findings.words.success_is_harm))
     if basis := next((unit.neuron.basis for unit in found if unit.search.regime is mended), None):
         command = f"mecharule gates {id}" + ("" if basis is run.config.bases[0] else f" --basis {basis}")
-        yield "next.gates", command, f"Whether gates on these units mend answers can be tried: `{command}`"
-    said = "Other seeds, tasks and models would show whether it generalises: start another `mecharule run`"
-    yield "next.run", "mecharule run", said
+        yield stated("next.gates", command, command=command)
+    yield stated("next.run", "mecharule run")
