@@ -197,7 +197,7 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
             def show(event: Any) -> None:
                 check()
                 if lines:
-                    from mecharule_ops.store.event_json import event_to_json
+                    from mecharule_ops.store.run_log import event_to_json
 
                     write(event_to_json(event))
                 with _narrating():

@@ -41,8 +41,8 @@ from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.ruleshap import learn_rule
+from mecharule_ops.run.certify import versions
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.summing_up import versions
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Basis, Intervention

@@ -26,7 +26,7 @@ from search_figures import exhaustive_tiny, rules, search, whole_run
 from setting import Figure
 from worker_figures import workers
 
-from mecharule_ops.run.summing_up import versions
+from mecharule_ops.run.certify import versions
 
 Section = Callable[[], Iterator[Figure]]
 SECTIONS: dict[str, Section] = {

@@ -1,6 +1,6 @@
 """Frozen events: the one stream that displays, stores, replays and tests consume.
 
-Fields are JSON values or tuples of them; `store.event_json` writes an event under its class name in snake case.
+Fields are JSON values or tuples of them; `store.run_log` writes an event under its class name in snake case.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.facts.looks import looks_words
 from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.run import tabulating
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction, findings_of
-from mecharule_ops.run.registered_claims import claims_decided, claims_of, entered
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at, touches
 from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState, Ledger
 from mecharule_ops.thresholds import ALPHA
@@ -32,7 +32,7 @@ def register(run: Run, given: RegisterArguments, tell: Tell) -> Priced:
     claim = Claim(unit=unit, regime=asked.regime, rule=condition, threshold=given.threshold, by="register")
     sentence = claim.sentence(rule_in_words(condition, run.task))
     yield 0
-    entry = entered(_ledger(run), claim, sentence)
+    entry = _ledger(run).entered(claim, sentence)
     of, prediction = About(f"claim.{entry.id}", f"run:{run.id}", unit), entry.prediction
     said = f"by a difference of {prediction.threshold:.2f} at least"
     value = {"claim": entry.id, "state": entry.state, **encode(prediction)}
@@ -72,8 +72,8 @@ def decide(run: Run, given: DecideArguments, tell: Tell) -> Priced:
     if new := list(dict.fromkeys(_claim(run, entry) for entry in settled if entry.outcome is None)):
         flips = run.flips([(unit,)], places, regime)[0]
         holds = np.array([fires(run, claim.rule)[places] for claim in new])
-        shares = Shares(alpha=ALPHA, family=len(claims_of(run, unit, regime)))
-        entries = claims_decided(run, _ledger(run), new, holds, flips, regime, shares, BY)
+        shares = Shares(alpha=ALPHA, family=len(tabulating.claims_of(run, unit, regime)))
+        entries = tabulating.claims_decided(run, _ledger(run), new, holds, flips, regime, shares, BY)
         decided = {claim.id: entry for claim, entry in zip(new, entries, strict=True)}
     done = {one.id: one for entry in settled for one in [decided.get(entry.id, entry)]}
     return of_facts([*(_verdict(run, one) for one in done.values()), _looks(run, str(unit), regime)])

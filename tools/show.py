@@ -11,8 +11,7 @@ from mecharule_ops.facts import run_behaviour, run_evidence, run_setting
 from mecharule_ops.facts.fact import SENTENCES, Fact, FactValue, Stated, fact
 from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
 from mecharule_ops.facts.unit_rules import shown_of_all
-from mecharule_ops.findings.as_json import to_json
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import Findings, to_json
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table
 from mecharule_ops.pages.rows import KINDS, RULE, WORDS, CandidateRow, TreeRow, candidate_rows, tree_rows

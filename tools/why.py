@@ -36,8 +36,7 @@ from mecharule_ops.plain_text import last_line
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.registered_claims import claims_of
-from mecharule_ops.run.tabulating import rule_fires
+from mecharule_ops.run.tabulating import claims_of, rule_fires
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import FlipCount, Share

@@ -127,11 +127,11 @@ class Backend:
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
         from mecharule_ops.facts.found import found_line
-        from mecharule_ops.run.contents import RunContents
+        from mecharule_ops.run.live_run import Run
 
         assert session.run is not None
         with self._file(session.run) as store:
-            session.certificates, run = store.certificates(), RunContents(store)
+            session.certificates, run = store.certificates(), Run(store)
             if run.finished:
                 session.findings = run.findings
                 session.headline = found_line(session.findings)

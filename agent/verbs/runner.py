@@ -399,7 +399,7 @@ def report_of(findings: Findings, earlier: Findings | None = None, example: str 
 
     Exit code 5 when the budget ended it, 1 when nothing was searched.
     """
-    from mecharule_ops.findings.as_json import to_json
+    from mecharule_ops.findings.records import to_json
     from mecharule_ops.pages import render_screen
     from mecharule_ops.types import SearchStatus
 

@@ -18,7 +18,7 @@ from bundled_run import QUICK
 from outcome_audit import cells
 
 from mecharule_ops.errors import ClaimNotSupported, MechaRuleError
-from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.records import to_json
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.run_directory import SUFFIX
 from mecharule_ops.store.run_file import is_held

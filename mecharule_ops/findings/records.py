@@ -1,16 +1,19 @@
 """What a finished run found: the data that a report, a certificate and an answer read (paper, §5).
 
 The pipeline fills these; nothing here computes with a model. Counts are kept as counts, so that every percentage a
-person reads can be printed with its k/n. `counts` and `controls` hold the pieces; `as_json` writes and reads the whole.
+person reads can be printed with its k/n. `counts` and `controls` hold the pieces.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.confidence import searched_alpha
+from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
@@ -45,6 +48,8 @@ from mecharule_ops.types import (
     Value,
 )
 
+FORMAT = "mecharule-findings/3"
+"""Named in the text, so that an older reader refuses a newer shape in one line."""
 _Part = TypeVar("_Part", AgonistControls, Account, AnchoredRule)
 
 
@@ -375,3 +380,25 @@ def _by_bound(unit: Unit) -> tuple[float, Neuron]:
 def _of(neuron: Neuron, parts: Iterable[_Part]) -> _Part | None:
     """What is said of one unit."""
     return next((part for part in parts if part.neuron == neuron), None)
+
+
+def to_json(findings: Findings) -> str:
+    """JSON text, keys sorted, two-space indent: equal findings give equal text.
+
+    Raises `UsageError` naming a field whose value is not of its type.
+    """
+    document = {"format": FORMAT, "findings": encode(findings)}
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def from_json(text: str) -> Findings:
+    """The findings that `to_json` wrote. Raises `UsageError` naming the field that does not fit."""
+    try:
+        document = parse_json(text)
+    except ValueError as error:
+        raise UsageError(f"expected findings as JSON, got text that does not parse: {error}") from error
+    if not isinstance(document, dict) or set(document) != {"format", "findings"}:
+        raise UsageError("expected an object with the keys format and findings; export the run again")
+    if document["format"] != FORMAT:
+        raise UsageError(f"expected format {FORMAT}, got {document['format']!r}; export the run again")
+    return decode(Findings, document["findings"])

@@ -39,8 +39,8 @@ def render_markdown(findings: Findings) -> str:
 
 
 def render_json(findings: Findings) -> str:
-    """The findings themselves, every number with its counts; `findings.as_json.from_json` reads it back."""
-    from mecharule_ops.findings.as_json import to_json
+    """The findings themselves, every number with its counts; `findings.records.from_json` reads it back."""
+    from mecharule_ops.findings.records import to_json
 
     return to_json(findings) + "\n"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from importlib.metadata import version
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,6 @@ from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
 from mecharule_ops.rules.families import AnchoredRule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.summing_up import versions
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject
 
 
+PACKAGES = ("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap")
 PORTION = 4
 """Groups whose completions are computed together for their certificates."""
 
@@ -242,3 +243,8 @@ def certify_pairs(
         f"ablated together with {unit}, of {len(placed)} examples flip ({regime.arrow}): {', '.join(parts)}"
     )
     return certified(run, intervention, (unit, *others), rows, regime=regime, kind="pairs", claim=claim)
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that decide a number."""
+    return {package: version(package) for package in PACKAGES}

@@ -1,39 +1,105 @@
-"""The one door to a run: what its file holds, and on demand its model and the engines that ablate.
+"""The one door to a run: what its file holds, typed, and on demand its model and the engines that ablate.
 
 The pipeline fills a run; questions about a finished run open the same parts. A model is loaded only when an
-ablation is needed that the file does not hold.
+ablation is needed that the file does not hold. What a search was told (slices, candidates, settings) is asked here and
+rebuilt nowhere else. How searches are planned and events folded is imported when it is asked, as most ask neither.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.codec import encode
+from mecharule_ops.candidates import top_candidates, unranked
+from mecharule_ops.cha.prediction import LayerPrediction
+from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.codec import decode, encode
+from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.engine.group_questions import Answering, Counted, Group, InTurn
-from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.run.contents import RunContents
+from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.chain import Chain
+from mecharule_ops.findings.controls import AgonistControls
+from mecharule_ops.findings.records import Findings, SearchOutcome, from_json
+from mecharule_ops.findings.shown import account_ps, anchored_ps
+from mecharule_ops.findings.suppression import Suppression
+from mecharule_ops.findings.worded import account_worded, findings_worded
+from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.table import PredicateTable, score_predicates
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
+from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import Cost, StoredEngine, context_key
+from mecharule_ops.store.stored_engine import Cost, StoredEngine, StoredJudgements, context_key
+from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
-from mecharule_ops.types import BehaviourRecord, Intervention, Regime
+from mecharule_ops.tasks.jailbreak import with_judge
+from mecharule_ops.tasks.task_names import task_of
+from mecharule_ops.types import (
+    Basis,
+    BehaviourRecord,
+    Candidates,
+    Columns,
+    Intervention,
+    Neuron,
+    Regime,
+)
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine
     from mecharule_ops.engine.reference import ReferenceEngine
     from mecharule_ops.loading.model import Subject
     from mecharule_ops.replacement.baselines import ReplacementTable
+    from mecharule_ops.state.run_state import RunState
+    from mecharule_ops.state.search_view import SearchView
     from mecharule_ops.workers.on_ray import Workers
     from mecharule_ops.workers.replica import Assignment
 
 
-class Run(RunContents):
-    """An open run with its model, which is loaded when first needed and kept."""
+_OfUnit = TypeVar("_OfUnit", AnchoredRule, Account, AgonistControls)
+_FORMS: Mapping[str, Any] = {
+    keys.ANCHORED: AnchoredRule,
+    keys.ACCOUNT: Account,
+    keys.CONTROLS: AgonistControls,
+}
+"""What is kept of a unit under a name of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splitter:
+    """r₀; the first two None when no rule was learned."""
+
+    rule: Rule | None
+    train_mcc: float | None
+    note: str
+    """Why it is not the rule of highest MCC; empty where it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ObservedRecords:
+    """Every record that a run has observed: its own, then the further ones of its accounts."""
+
+    records: tuple[BehaviourRecord, ...]
+    labels: Bool[np.ndarray, " record"]
+    columns: Columns
+    train: Bool[np.ndarray, " record"]
+    """True for the records that may select anything."""
+
+    def eligible(self, regime: Regime) -> Int[np.ndarray, " record"]:
+        """Positions of D_b; those of the run's own records come first and are the run's positions."""
+        return np.flatnonzero(~regime.flipped(self.labels))
+
+
+class Run:
+    """An open run. Its parts are read, and its model loaded, when first asked for, and kept."""
 
     def __init__(
         self,
@@ -46,7 +112,11 @@ class Run(RunContents):
 
         `judge` is the language model of a task that is graded by one. `device` goes before what the run would choose.
         """
-        super().__init__(store, judge)
+        self.store = store
+        self._judge = judge
+        self.config: RunConfig = make_config(**cast(Mapping[str, object], store.config["settings"]))
+        self.id = str(store.config["run"])
+        self._slices: dict[Regime, CompactSlices] = {}
         self.should_stop = should_stop
         self.device = device
         self.told_where: Callable[[str], None] = lambda reason: None
@@ -56,6 +126,271 @@ class Run(RunContents):
         self.cost = Cost()
         self._engines: dict[Intervention, StoredEngine] = {}
         self._tables: dict[Intervention, ReplacementTable] = {}
+
+    @cached_property
+    def task(self) -> Task:
+        """The task with the model's preset and the run's own settings on top."""
+        return with_judge(
+            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
+        )
+
+    @cached_property
+    def suppression(self) -> Suppression | None:
+        """How this run hides units that flip 0→1; None when it tells them. The key is made once a run."""
+        if not self.config.suppress_only:
+            return None
+        if not self.store.has(keys.SUPPRESSION_KEY):
+            self.store.put(keys.SUPPRESSION_KEY, secrets.token_hex(16))
+        return Suppression(bytes.fromhex(self.store.get(keys.SUPPRESSION_KEY)))
+
+    @cached_property
+    def records(self) -> tuple[BehaviourRecord, ...]:
+        """What the unablated model did, from the run file."""
+        return tuple(decode(BehaviourRecord, row) for row in self.store.get(keys.RECORDS))
+
+    @cached_property
+    def labels(self) -> Bool[np.ndarray, " record"]:
+        """B(x) of the unablated model on every record of the run."""
+        return np.array([record.label for record in self.records], bool)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What predicates read: the typed columns that the task makes of the records."""
+        return self.task.columns(self.records)
+
+    @cached_property
+    def train(self) -> Bool[np.ndarray, " record"]:
+        """True for the records that may select anything."""
+        return self.store.get(keys.TRAIN)
+
+    @cached_property
+    def observed(self) -> ObservedRecords:
+        """Every record observed so far; positions of the run's own are the same."""
+        records, labels, columns, train = self.records, self.labels, self.columns, self.train
+        if (further := self.store.find(keys.FURTHER)) is not None:
+            records = (*records, *(decode(BehaviourRecord, row) for row in further))
+            labels, columns = np.array([each.label for each in records], bool), self.task.columns(records)
+            train = np.concatenate([train, self.store.get(keys.FURTHER_TRAIN)])
+        return ObservedRecords(records=records, labels=labels, columns=columns, train=train)
+
+    @property
+    def vocabulary(self) -> keys.Vocabulary:
+        """The kept predicates' texts in table order, how many were proposed, and what was refused."""
+        return self.store.get(keys.VOCABULARY)
+
+    @cached_property
+    def table(self) -> PredicateTable:
+        """The kept predicates, evaluated again from their texts."""
+        texts = self.vocabulary["kept"]
+        empty = np.zeros((len(self.records), 0), bool)
+        matrix = np.column_stack([self.fires(text) for text in texts]) if texts else empty
+        predicates = tuple(map(self.predicate, texts))
+        scores = score_predicates(matrix[self.train], self.labels[self.train])
+        return PredicateTable(predicates=predicates, matrix=matrix, scores=scores)
+
+    def predicate(self, text: str) -> Predicate:
+        """A predicate over this run's columns, whether or not the vocabulary kept it. Raises `PredicateRefused`."""
+        return parse_predicate(text, schema_of(self.columns))
+
+    def fires(self, text: str) -> Bool[np.ndarray, " record"]:
+        """Where such a predicate is true."""
+        return evaluate(self.predicate(text), self.columns)
+
+    def prompt_only(self, text: str) -> bool:
+        """Whether such a predicate can be checked before generation."""
+        return self.predicate(text).reads <= self.task.prompt_columns
+
+    @property
+    def splitter(self) -> Splitter:
+        """r₀, its train MCC, and why it was chosen."""
+        return decode(Splitter, self.store.get(keys.SPLITTER))
+
+    @property
+    def regimes(self) -> tuple[Regime, ...]:
+        """The regimes that are analysed, in order."""
+        return tuple(map(Regime, self.config.regimes))
+
+    def eligible(self, regime: Regime) -> Int[np.ndarray, " record"]:
+        """Positions of D_b."""
+        return np.flatnonzero(~regime.flipped(self.labels))
+
+    def intervention(self, basis: Basis) -> Intervention:
+        """How the run ablates units of a basis."""
+        return self.config.intervention(basis, self.task.phase)
+
+    def slices(self, regime: Regime) -> CompactSlices:
+        """The compact slices of one regime; without a rule the spectral split stands in, and says so."""
+        if regime not in self._slices:
+            self._slices[regime] = self.compacted(regime)
+        return self._slices[regime]
+
+    def compacted(self, regime: Regime, size: int | None = None) -> CompactSlices:
+        """Slices made now, of at most so many records each; by default as the run's own."""
+        rule = self.splitter.rule
+        return compact_slices(
+            self.labels,
+            None if rule is None else rule.fires(self.fires),
+            self.store.get(keys.REPRESENTATION),
+            self.store.get(keys.TOKEN_LENGTHS),
+            np.flatnonzero(self.train),
+            identifiers=[record.example.id for record in self.records],
+            regime=regime,
+            condition=E1Condition(self.config.condition),
+            rule=None if rule is None else str(rule),
+            size=size or self.config.slice_size,
+            max_pairs=self.config.max_pairs,
+            required=self.config.least_slice,
+            seed=self.config.seed,
+        )
+
+    def attribution(self, basis: Basis, regime: Regime) -> Float[np.ndarray, "layer channel"] | None:
+        """Signed EAP-IG scores of every unit; None where they were not asked, which older runs kept as zeros.
+
+        Raises `StoreError` where the run has not come so far.
+        """
+        scores = self.store.get(keys.attribution(basis, regime))
+        return scores if np.nan_to_num(scores).any() else None
+
+    def sizes(self, basis: Basis, regime: Regime) -> tuple[int, int]:
+        """(layers, units of each) of a basis that was searched. Raises `StoreError` likewise."""
+        layers, width = self.store.get(keys.attribution(basis, regime)).shape
+        return layers, width
+
+    def candidates(self, basis: Basis, regime: Regime) -> Candidates:
+        """The units that attribution hands to the search."""
+        scores, cap = self.attribution(basis, regime), self.config.cap
+        if scores is None:
+            return unranked(basis, self.sizes(basis, regime), cap=cap, layer=self.config.layer)
+        return top_candidates(basis, scores, cap=cap, layer=self.config.layer)
+
+    def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
+        """What first order predicted of each layer's candidates; empty where it was not asked."""
+        kept = self.store.find(keys.prediction(basis, regime))
+        if kept is None:
+            return ()
+        associated, unrelated, excess = kept.astype(float)
+        packed = self.store.get(keys.predicted_flips(basis, regime))
+        flips = np.unpackbits(packed, axis=1, count=excess.size).astype(bool).reshape(-1, *excess.shape)
+        split = len(self.slices(regime).associated)
+        return tuple(
+            LayerPrediction(
+                associated=associated[layer.layer, layer.channels],
+                unrelated=unrelated[layer.layer, layer.channels],
+                scores=excess[layer.layer, layer.channels],
+                flips=(
+                    flips[:split, layer.layer, layer.channels],
+                    flips[split:, layer.layer, layer.channels],
+                ),
+            )
+            for layer in self.candidates(basis, regime).layers
+        )
+
+    def search_settings(self, regime: Regime) -> ChaSettings:
+        """How every layer is searched in one regime."""
+        from mecharule_ops.run.planning import search_settings
+
+        slices = self.slices(regime)
+        return search_settings(self.config, regime, len(slices.associated), len(slices.unrelated))
+
+    def account(self, unit: Neuron, regime: Regime) -> Account | None:
+        """When the unit flips, and what its flips go with; None until it was made.
+
+        Of a finished run as its findings have it: which rules are shown is decided over all of them at the end.
+        """
+        known = self.findings.unit(unit, regime) if self.finished else None
+        if known is not None:
+            return known.account
+        kept = self.store.find(keys.account(unit, regime))
+        return None if kept is None else account_worded(decode(Account, kept), self.task)
+
+    def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
+        """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
+        own = None if but is None or regime is None else keys.account(but, regime)
+        ps = [p for search in self.findings.searches for p in anchored_ps(search.anchored)]
+        for name in keys.of_units(keys.ACCOUNT, self.store.names()):
+            if name != own:
+                ps += account_ps(decode(Account, self.store.get(name)))
+        return ps
+
+    def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
+        """How the unit's flips come about; None until it was measured."""
+        kept = self.store.find(keys.chain(unit, regime))
+        return None if kept is None else decode(Chain, kept)
+
+    def controls(self, unit: Neuron, regime: Regime) -> AgonistControls | None:
+        """The controls of the report that ranked it among random units, else those made later; None without any."""
+        known = self.findings.unit(unit, regime) if self.finished else None
+        if known is not None:
+            return known.controls if known.controls is not None and known.controls.basis is not None else None
+        kept = self.store.find(keys.controls(unit, regime))
+        return None if kept is None else decode(AgonistControls, kept)
+
+    @property
+    def told(self) -> RunState:
+        """What the run's events say, folded."""
+        from mecharule_ops.state.run_state import RunState
+
+        state = RunState()
+        for _, _, event in self.store.events():
+            state = state.apply(event)
+        return state
+
+    def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
+        """The recorded search of a layer; None when none began."""
+        named, searches = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN), self.told.searches
+        return next((searches[name] for name in named if name in searches), None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has findings."""
+        return self.store.has(keys.FINDINGS)
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What a finished run found and what was measured of its units since, so that one rule is told of each.
+
+        Raises `StoreError` when the run has not finished.
+        """
+        found = self._with_later(from_json(self.store.get(keys.FINDINGS)))
+        try:
+            return findings_worded(found, self.task)
+        except UsageError:
+            # What was found can be read where a task of one's own is gone.
+            return found
+
+    def _with_later(self, found: Findings) -> Findings:
+        searches = tuple(
+            search
+            if search.suppressed
+            else replace(
+                search,
+                anchored=self._and_later(keys.ANCHORED, search, search.anchored),
+                accounts=self._and_later(keys.ACCOUNT, search, search.accounts),
+                controls=self._and_later(keys.CONTROLS, search, search.controls),
+            )
+            for search in found.searches
+        )
+        chains = {(chain.unit, chain.regime): chain for chain in found.chains}
+        for name in keys.of_units(keys.CHAIN, self.store.names()):
+            chain = decode(Chain, self.store.get(name))
+            chains[chain.unit, chain.regime] = chain
+        return replace(found, searches=searches, chains=tuple(chains.values()))
+
+    def _and_later(self, kind: str, search: SearchOutcome, known: tuple[_OfUnit, ...]) -> tuple[_OfUnit, ...]:
+        """What the report has of units of a search, then what was measured of others; controls that ranked none go."""
+        parts = {one.neuron: one for one in known}
+        final = {unit for unit, one in parts.items() if getattr(one, "basis", one) is not None}
+        about = f"{kind}{search.regime.value}-"
+        for name in keys.of_units(about, self.store.names()):
+            unit = Neuron.parse(name.removeprefix(about))
+            if unit.basis is search.intervention.basis and unit not in final:
+                parts[unit] = decode(_FORMS[kind], self.store.get(name))
+        return tuple(parts.values())
+
+    def keep_of_unit(self, name: keys.Artefact[dict[str, Any]], measured: object) -> None:
+        """Put what was measured of a unit into the file; the findings have it from now on."""
+        self.store.put(name, encode(measured))
+        self.__dict__.pop("findings", None)
 
     @cached_property
     def subject(self) -> Subject:

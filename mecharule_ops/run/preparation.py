@@ -25,9 +25,8 @@ from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, Pro
 from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
-from mecharule_ops.run.contents import Splitter
 from mecharule_ops.run.journal import Journal, Stage
-from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.live_run import Run, Splitter
 from mecharule_ops.slices import E1Condition, best_split
 from mecharule_ops.store import keys
 from mecharule_ops.subsets import some_of, stratified_split, unseen

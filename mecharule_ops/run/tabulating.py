@@ -2,6 +2,10 @@
 
 A table says where a predicate holds and where not, and how often the unit flips on either side. Train records choose,
 held-out ones decide; a draw of fewer records is a prefix of a draw of more.
+
+Claims of when a unit flips stand in the ledger: registered before a held-out flip is read, then decided once. What was
+decided of a unit, direction and condition by a test stands, whatever threshold it had: a second decision on the same
+records would spend an error that no family counts.
 """
 
 from __future__ import annotations
@@ -9,21 +13,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.findings.rival_verdicts import Shares, TableVerdict, table_verdicts
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of, values_of
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.run.contents import ObservedRecords
-from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.live_run import ObservedRecords, Run
 from mecharule_ops.store.keys import LOOKS, OWN_COLUMNS, HeldOutLook, OwnColumn
+from mecharule_ops.store.ledger import Claim, Hypothesis, Ledger, TestOutcome
 from mecharule_ops.subsets import some_places
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text import TextTask
-from mecharule_ops.types import BehaviourRecord, Columns, Regime
+from mecharule_ops.types import BehaviourRecord, Columns, Neuron, Regime
 
 AMONG = " among "
 """Between the condition of a look and the one whose records alone were looked at."""
@@ -140,3 +146,54 @@ def few_valued(run: Run) -> dict[str, list[str | int]]:
         if name in own and values.dtype.kind in "iU"
     }
     return {name: values for name, values in plain.items() if 2 <= len(values) <= MOST_VALUES}
+
+
+def claims_of(run: Run, neuron: Neuron, regime: Regime) -> list[tuple[Claim, Hypothesis]]:
+    """The claims of when a unit flips with their entries, decided or not, in the order of registration."""
+    return [
+        (claim, entry)
+        for entry in Ledger(run.store).entries()
+        if isinstance(claim := entry.prediction, Claim)
+        and (claim.unit, claim.regime) == (str(neuron), regime)
+    ]
+
+
+def claims_decided(
+    run: Run,
+    ledger: Ledger,
+    claims: Sequence[Claim],
+    holds: Bool[np.ndarray, "claim record"],
+    flips: Bool[np.ndarray, " record"],
+    regime: Regime,
+    shares: Shares,
+    by: str,
+) -> list[Hypothesis]:
+    """The decided entry of each claim of one unit, all entered before, on the same held-out records."""
+
+    def entry(claim: Claim) -> Hypothesis:
+        return ledger.settled(claim) or ledger.entry(claim.id)
+
+    found = table_verdicts(holds, flips, [entry(claim).prediction.threshold for claim in claims], shares)
+    for claim in claims:
+        count_look(run, claim.unit, regime, claim.rule, by)
+    decided = []
+    for claim, verdict in zip(claims, found, strict=True):
+        # What was decided before stands and the outcome is not taken.
+        if (known := entry(claim)).outcome is None:
+            known = ledger.decide(known.id, partial(_outcome, verdict, flips))
+        decided.append(known)
+    return decided
+
+
+def _outcome(verdict: TableVerdict, flips: Bool[np.ndarray, " record"], prediction: object) -> TestOutcome:
+    told, inside, outside = verdict.told, verdict.told.where.holds, verdict.told.where.elsewhere
+    return TestOutcome(
+        value=told.value,
+        n=len(flips),
+        positives=int(flips.sum()),
+        state=verdict.state,
+        counts=(inside.flips, inside.n, outside.flips, outside.n),
+        low=told.low,
+        high=told.high,
+        p=verdict.p,
+    )

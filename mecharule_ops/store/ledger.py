@@ -172,12 +172,9 @@ class Ledger:
     def entries(self) -> tuple[Hypothesis, ...]:
         """Every hypothesis. Raises `ClaimNotSupported` when a registered prediction was changed."""
         entries = tuple(decode(Hypothesis, row) for row in self._store.find(HYPOTHESES) or ())
-        for entry in entries:
-            if entry.prediction.sha256 != entry.sha256:
-                raise ClaimNotSupported(
-                    f"expected the prediction about {entry.prediction.subject} as it was registered, "
-                    "it was changed; it decides nothing"
-                )
+        if changed := [one.prediction for one in entries if one.prediction.sha256 != one.sha256]:
+            about = f"the prediction about {changed[0].subject} as it was registered"
+            raise ClaimNotSupported(f"expected {about}, it was changed; it decides nothing")
         return entries
 
     def entry(self, id: str) -> Hypothesis:
@@ -213,6 +210,10 @@ class Ledger:
         made = Hypothesis(prediction=prediction, sha256=prediction.sha256)
         self._write((*entries, made))
         return made
+
+    def entered(self, prediction: Claim | Prediction, statement: str = "") -> Hypothesis:
+        """What was decided before whatever its threshold, else registered now, told by a statement."""
+        return self.settled(prediction) or self.register(prediction, statement)
 
     def settled(self, prediction: Claim | Prediction) -> Hypothesis | None:
         """The decided entry that says the same of the same by the same test, whatever its threshold."""

@@ -23,11 +23,18 @@ from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
-from mecharule_ops.store.event_json import event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, OutcomeTable, StoredAnswers
 from mecharule_ops.store.run_file import RunLock, check_magic, connect_existing, connect_new, store_errors
-from mecharule_ops.store.run_log import RESTORE, SETTINGS_CRC, RunLog, event_crc, settings_crc
+from mecharule_ops.store.run_log import (
+    RESTORE,
+    SETTINGS_CRC,
+    RunLog,
+    event_crc,
+    event_to_json,
+    kind_of,
+    settings_crc,
+)
 
 T = TypeVar("T")
 

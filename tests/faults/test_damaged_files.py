@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from outcome_audit import cells
 
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.records import to_json
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import StoredAnswers

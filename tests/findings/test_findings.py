@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.as_json import from_json, to_json
 from mecharule_ops.findings.counts import Dominance, SearchCost, TreeNode, UnitStrength, WholeLayer
 from mecharule_ops.findings.measures import jaccard, recall_rows, union_coverage
+from mecharule_ops.findings.records import from_json, to_json
 from mecharule_ops.types import Basis, ChaNode, FlipCount, FlipEstimate, Neuron, Share, Verdict
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)

@@ -12,8 +12,7 @@ from mecharule_ops.codec import decode, encode
 from mecharule_ops.facts.rules import anchored_words, family_words, predicts
 from mecharule_ops.facts.unit_rules import learned_rules, shown_of_all, shown_words, unit_rule
 from mecharule_ops.findings.accounts import Account
-from mecharule_ops.findings.as_json import from_json, to_json
-from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.findings.records import SearchOutcome, from_json, to_json
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus

@@ -10,7 +10,7 @@ from findings_fixture import FINDINGS, NEGATIVE, POSITIVE
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import AgonistFound, NodeTested
-from mecharule_ops.findings.as_json import from_json, to_json
+from mecharule_ops.findings.records import from_json, to_json
 from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.pages import render_html, render_markdown, render_text
 from mecharule_ops.types import Basis, Neuron, Regime

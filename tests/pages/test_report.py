@@ -29,9 +29,8 @@ from mecharule_ops.facts.flips import stronger_slice, unit_flips
 from mecharule_ops.facts.found import negative, suggestions
 from mecharule_ops.facts.rules import LONGEST_RULE, clipped, family_words, predicts
 from mecharule_ops.facts.searches import search_names
-from mecharule_ops.findings.as_json import from_json
 from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, from_json
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.pages import (

@@ -17,7 +17,7 @@ from mecharule_ops.events import Event, Notice, PredictionsDropped, SearchFinish
 from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan, price
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.store.event_json import event_from_json, event_to_json
+from mecharule_ops.store.run_log import event_from_json, event_to_json
 from mecharule_ops.store.stored_engine import StoredEngine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Regime, SearchStatus
 

@@ -13,10 +13,9 @@ from bundled_run import opened
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.events import Event
 from mecharule_ops.findings.counts import UnitStrength
-from mecharule_ops.run.auditing import audited
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import Localised, localise
+from mecharule_ops.run.localise import Localised, audited, localise
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.types import Basis, Candidates, Regime, SearchStatus
 

@@ -17,7 +17,7 @@ from mecharule_ops.gates.learning import GateSettings
 from mecharule_ops.gates.material import material
 from mecharule_ops.gates.outcome import GatesAsked
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store.event_json import event_to_json
+from mecharule_ops.store.run_log import event_to_json
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis
 

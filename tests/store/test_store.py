@@ -18,11 +18,11 @@ from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, SearchStarted
 from mecharule_ops.store.artefacts import pack, unpack
-from mecharule_ops.store.event_json import EVENT_CLASSES, event_from_json, event_to_json, kind_of
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_file import is_held
+from mecharule_ops.store.run_log import EVENT_CLASSES, event_from_json, event_to_json, kind_of
 from mecharule_ops.store.run_store import RunStore
 
 _SAMPLES: dict[Any, list[Any]] = {

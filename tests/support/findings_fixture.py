@@ -27,7 +27,7 @@ from mecharule_ops.findings.records import (
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import AnchoredRule
-from mecharule_ops.run.summing_up import choices_for
+from mecharule_ops.run.analyse import choices_for
 from mecharule_ops.types import (
     Agonist,
     Baseline,

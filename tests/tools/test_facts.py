@@ -18,7 +18,7 @@ from mecharule_ops.codec import encode
 from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts.fact import Fact, keyed
-from mecharule_ops.findings.as_json import to_json
+from mecharule_ops.findings.records import to_json
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Basis, Regime
 from tools.registry import ToolResult, call

@@ -18,7 +18,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, NodeAsked, NodeTested, SearchStarted, UnitJudged
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Key, Place
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.store.event_json import event_from_json
+from mecharule_ops.store.run_log import event_from_json
 from tui.backend import Backend
 from tui.found import found_text
 from tui.screens.run_screen import FLUSHES_A_SECOND, RunScreen
