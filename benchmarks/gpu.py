@@ -91,7 +91,7 @@ def check(device: str, quick: bool) -> None:
         return
     if not device.startswith("cuda"):
         raise UsageError(f"expected a CUDA device, got {device}; `--device cpu` goes with --quick only")
-    here = this_machine().free
+    here = this_machine()
     if not any(name.startswith(device) for name in here):
         raise ModelUnavailable(
             f"expected the device {device}, this machine has {', '.join(here)}; run this where there is one, or try "

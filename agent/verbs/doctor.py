@@ -60,7 +60,7 @@ def _version(package: str) -> str:
 def _devices() -> dict[str, str]:
     import torch
 
-    free = this_machine().free
+    free = this_machine()
     return {
         name: f"{size / 1e9:.1f} GB free" + (f", {torch.get_num_threads()} threads" if name == "cpu" else "")
         for name, size in free.items()

@@ -34,7 +34,7 @@ from mecharule_ops.run.outlook import (
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.base import meanings_of
+from mecharule_ops.tasks.column_words import wording_of
 from mecharule_ops.tasks.graders import Judge, judging_model
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, warnings_of
@@ -377,7 +377,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> T
             rounds=max(1, run.config.proposals),
             seed=run.config.seed,
             store=run.store,
-            meanings=meanings_of(run.task),
+            meanings={name: words.noun for name, words in wording_of(run.task).items()},
             notify=lambda text: emit(Notice(text=text)),
             emit=emit,
         )

@@ -10,7 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
@@ -27,12 +27,8 @@ WORKING = 512 * 2**20
 """Bytes to compute in, at least; a tenth of the weights where that is more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """What there is to put a model on."""
-
-    free: Mapping[str, int]
-    """Free bytes of each device, by the name that torch gives it; the processor is always there."""
+Machine = Mapping[str, int]
+"""Free bytes of each device, by the name that torch gives it; the processor is always there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +51,14 @@ def this_machine(devices: Path = Path("/dev")) -> Machine:
     """
     free = {"cpu": free_memory()}
     if sys.platform == "linux" and not any(file for name in _DRIVERS for file in devices.glob(name)):
-        return Machine(free=free)
+        return free
     import torch
 
     for index in range(torch.cuda.device_count()):
         free[f"cuda:{index}"] = torch.cuda.mem_get_info(index)[0]
     if torch.backends.mps.is_available():
         free["mps"] = free["cpu"]
-    return Machine(free=free)
+    return free
 
 
 def weight_bytes(shape: ModelShape, dtype: str) -> int:
@@ -88,19 +84,29 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
     dtypes = ("float32", "bfloat16") if dtype == AUTO else (dtype,)
     if dtype not in DTYPES:
         raise UsageError(f"expected a dtype of: {', '.join(DTYPES)}; got {dtype!r}")
-    alone = [name for name in devices if name != "cpu"]
-    found = _on_one(shape, machine, alone, dtypes)
-    if found is None and len(alone) > 1:
-        found = _over_several(shape, machine, dtypes)
-    if found is None and "cpu" in devices:
-        found = _on_one(shape, machine, ["cpu"], dtypes)
-        if found is not None and device == AUTO:
-            found = replace(found, reason=found.reason + _why(machine))
-    if found is not None:
-        return found
+    cards = [name for name in devices if name != "cpu"]
+    tries: list[tuple[str, Sequence[str], tuple[str, ...]]] = [
+        *((kind, (name,), ()) for name in cards for kind in dtypes),
+        *((kind, cards, over_several(shape, machine, kind)) for kind in dtypes if len(cards) > 1),
+        *((kind, ("cpu",), ()) for kind in dtypes if "cpu" in devices),
+    ]
+    for kind, on, blocks in tries:
+        if blocks or (len(on) == 1 and needed(shape, kind) <= machine[on[0]]):
+            used = list(dict.fromkeys((cards[0], *blocks))) if blocks else on
+            how, together = ("over", " together") if blocks else ("on", "")
+            reason = f"{kind} {how} {' and '.join(used)}: {_gb(needed(shape, kind))} of "
+            reason += f"{_gb(sum(machine[name] for name in used))} free{together}"
+            if kind != "float32":
+                reason += f"; float32 would need {_gb(needed(shape, 'float32'))}"
+            if blocks:
+                reason += "; no card alone has room"
+            elif device == AUTO and on == ("cpu",):
+                reason += "; no GPU has room" if cards else "; no CUDA device"
+                reason += ", nor have all together" * (len(cards) > 1)
+            return Placement(device=used[0], dtype=kind, reason=reason, blocks=blocks)
     least = min(dtypes, key=lambda kind: needed(shape, kind))
-    room = ", ".join(f"{name} has {_gb(machine.free[name])}" for name in devices)
-    together = ", and there is none over several cards" if len(alone) > 1 else ""
+    room = ", ".join(f"{name} has {_gb(machine[name])}" for name in devices)
+    together = ", and there is none over several cards" if len(cards) > 1 else ""
     raise ModelUnavailable(
         f"expected room for {_gb(needed(shape, least))} ({shape.parameters:,} weights in {least} and space to "
         f"compute in), {room} free{together}; free some, or choose a smaller model or another --device or --dtype"
@@ -119,7 +125,7 @@ def over_several(shape: ModelShape, machine: Machine, dtype: str) -> tuple[str, 
     block = -(-(weights - outside) // shape.n_layers)
     for count in range(2, len(cards) + 1):
         space = max(WORKING, weights // 10 // count)
-        left = {name: machine.free[name] - space for name in cards[:count]}
+        left = {name: machine[name] - space for name in cards[:count]}
         left[cards[0]] -= outside
         held = Counter[str]()
         for _ in range(shape.n_layers):
@@ -131,30 +137,6 @@ def over_several(shape: ModelShape, machine: Machine, dtype: str) -> tuple[str, 
     return ()
 
 
-def _on_one(
-    shape: ModelShape, machine: Machine, devices: Sequence[str], dtypes: Sequence[str]
-) -> Placement | None:
-    """On the first device that has room, in the first type in which it has."""
-    for name in devices:
-        for kind in dtypes:
-            if needed(shape, kind) <= machine.free[name]:
-                return Placement(device=name, dtype=kind, reason=_said(shape, machine, [name], kind))
-    return None
-
-
-def _over_several(shape: ModelShape, machine: Machine, dtypes: Sequence[str]) -> Placement | None:
-    """Over several cards, in the first type in which they have room together."""
-    for kind in dtypes:
-        blocks = over_several(shape, machine, kind)
-        if blocks:
-            first = _cards(machine)[0]
-            said = _said(shape, machine, list(dict.fromkeys((first, *blocks))), kind)
-            return Placement(
-                device=first, dtype=kind, blocks=blocks, reason=f"{said}; no card alone has room"
-            )
-    return None
-
-
 def kept(machine: Machine, wanted: str, before: str | None) -> str:
     """The device to ask for where a run goes on: the one that it names, else of the kind it was on, else any.
 
@@ -164,7 +146,7 @@ def kept(machine: Machine, wanted: str, before: str | None) -> str:
         return wanted
     here = {
         AUTO: False,
-        **dict.fromkeys([*machine.free, *(name.split(":")[0] for name in machine.free)], True),
+        **dict.fromkeys([*machine, *(name.split(":")[0] for name in machine)], True),
     }
     return next((name for name in (wanted, before.split(":")[0]) if here.get(name)), AUTO)
 
@@ -178,32 +160,16 @@ def _devices(machine: Machine, device: str) -> list[str]:
         return [*cards, "cpu"]
     if device == "cuda" and cards:
         return cards
-    if device not in machine.free:
+    if device not in machine:
         raise UsageError(
-            f"expected the device {device}, this machine has {', '.join(machine.free)}; choose another --device"
+            f"expected the device {device}, this machine has {', '.join(machine)}; choose another --device"
         )
     return [device]
 
 
 def _cards(machine: Machine) -> list[str]:
     """CUDA devices, the one with most room first."""
-    return sorted((name for name in machine.free if name.startswith("cuda")), key=lambda n: -machine.free[n])
-
-
-def _said(shape: ModelShape, machine: Machine, devices: Sequence[str], dtype: str) -> str:
-    free, together = sum(machine.free[name] for name in devices), " together" * (len(devices) > 1)
-    fits = f"{_gb(needed(shape, dtype))} of {_gb(free)} free{together}"
-    wide = f"; float32 would need {_gb(needed(shape, 'float32'))}" if dtype != "float32" else ""
-    over = "over" if len(devices) > 1 else "on"
-    return f"{dtype} {over} {' and '.join(devices)}: {fits}{wide}"
-
-
-def _why(machine: Machine) -> str:
-    """Why the processor was chosen, where it was not asked for."""
-    count = len(_cards(machine))
-    return ("; no CUDA device", "; no GPU has room", "; no GPU has room, nor have all together")[
-        min(count, 2)
-    ]
+    return sorted((name for name in machine if name.startswith("cuda")), key=lambda n: -machine[n])
 
 
 def _gb(size: int) -> str:

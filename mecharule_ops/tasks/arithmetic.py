@@ -221,19 +221,6 @@ class Arithmetic:
         }
 
     @property
-    def column_meanings(self) -> Mapping[str, str]:
-        """What the columns hold, for a reader who does not know the task."""
-        return {
-            "op": "the operation",
-            "a": "the first operand",
-            "b": "the second operand",
-            "expected": "the right answer",
-            "remainder": "what a division leaves, else 0",
-            "answer": "the number that the model writes",
-            "parsed": "whether it writes a number",
-        }
-
-    @property
     def wording(self) -> Mapping[str, ColumnWords]:
         """What a person calls the columns."""
         return ARITHMETIC_WORDS

@@ -100,14 +100,6 @@ class Task(Protocol):
         """Every setting that changes an example or a label; hashed into run and certificate."""
 
 
-_EVERY_TASK = {"prompt": "the question as the model reads it", "completion": "what the model writes"}
-
-
-def meanings_of(task: Task) -> Mapping[str, str]:
-    """What columns hold, by name: those that every task has, and a task's own `column_meanings`."""
-    return {**_EVERY_TASK, **getattr(task, "column_meanings", {})}
-
-
 def drawn(total: int, count: int, generator: np.random.Generator) -> Sequence[int]:
     """`count` distinct places of `total`, drawn uniformly, or all in order. Raises `UsageError` for less than none."""
     if count < 0:

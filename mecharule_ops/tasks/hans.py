@@ -54,7 +54,7 @@ _COLUMNS = {
 }
 CONSTRUCTIONS = read_table(str(Path(__file__).with_name("hans_constructions.jsonl")))
 """Templates over a, b, c (different nouns), v and w (transitive), i and j (intransitive), p, g: three for every
-heuristic and label."""
+heuristic and label, which they come in by turns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,18 +172,11 @@ def _row(file: str, item: Row) -> Row:
 
 def generate(count: int, generator: np.random.Generator) -> tuple[Row, ...]:
     """`count` distinct pairs, as many entailed as not where `count` is even, heuristics in turn."""
-    lines = {
-        (heuristic, entailed): cycle(
-            [c for c in CONSTRUCTIONS if (c["heuristic"], c["entailed"]) == (heuristic, entailed)]
-        )
-        for heuristic in HEURISTICS
-        for entailed in (True, False)
-    }
-    found: dict[tuple[str, str], Row] = {}
-    for line in islice(cycle(lines.values()), count):
-        construction = next(line)
-        row = next(row for row in _drawn(construction, generator) if _key(row) not in found)
-        found[_key(row)] = row
+    found: dict[tuple[object, object], Row] = {}
+    for construction in islice(cycle(CONSTRUCTIONS), count):
+        pairs = ((row["premise"], row["hypothesis"], row) for row in _drawn(construction, generator))
+        premise, hypothesis, row = next(pair for pair in pairs if pair[:2] not in found)
+        found[premise, hypothesis] = row
     return tuple(found.values())
 
 
@@ -196,7 +189,3 @@ def _drawn(construction: Row, generator: np.random.Generator) -> Iterator[Row]:
         words = {**one, **dict(zip("abc", nouns, strict=True)), **dict(zip("ij", verbs, strict=True))}
         texts = {part: str(construction[part]).format(**words) for part in ("premise", "hypothesis")}
         yield {**construction, **texts}
-
-
-def _key(row: Row) -> tuple[str, str]:
-    return str(row["premise"]), str(row["hypothesis"])

@@ -21,7 +21,7 @@ from typing import ClassVar, cast
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
-from mecharule_ops.tasks.column_types import freely_typed, typed
+from mecharule_ops.tasks.from_file import freely_typed, typed
 from mecharule_ops.tasks.row_files import FORMATS, Cell, is_index, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan

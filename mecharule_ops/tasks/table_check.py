@@ -22,7 +22,7 @@ from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.tasks.beginning import compared
-from mecharule_ops.tasks.column_types import kind_of
+from mecharule_ops.tasks.from_file import kind_of
 from mecharule_ops.tasks.prompt_table import ANSWERS, FOIL, TARGET, PromptTable, Write
 from mecharule_ops.tasks.text import Row, TextTask, spelt
 from mecharule_ops.types import BehaviourRecord, Regime, Value

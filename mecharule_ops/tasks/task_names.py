@@ -35,7 +35,7 @@ PRESETS: Mapping[tuple[str, str], Mapping[str, Any]] = {
 """Settings that suit a model, by task and model, or another name."""
 _TASKS = {
     **{"arithmetic": "arithmetic:Arithmetic", "hans": "hans:Hans"},
-    **{"jailbreak": "jailbreak:Jailbreak", "program": "known_program:KnownProgram"},
+    **{"jailbreak": "jailbreak:Jailbreak", "program": "programs:KnownProgram"},
 }
 """Where those lie that have a class of their own."""
 BUNDLED: Mapping[str, str] = {
@@ -50,11 +50,6 @@ BUNDLED: Mapping[str, str] = {
 """Every task that comes with the package, with what it asks."""
 TABLE = PromptTable.kind
 """What the description of a table's task calls it."""
-_SLIPS = (
-    *(ImportError, SyntaxError, NameError, AttributeError, LookupError),
-    *(TypeError, ValueError, ArithmeticError, OSError, RuntimeError),
-)
-"""What a file of one's own may raise while it is run."""
 
 
 def findable(name: str) -> str:
@@ -154,7 +149,7 @@ def _module(path: Path) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except _SLIPS as error:
+    except Exception as error:  # A file of a user's own may raise anything while it is run.
         del sys.modules[name]
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise UsageError(f"expected {path} to define a task, running it gave {reason}") from error

@@ -23,8 +23,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY as MODELS
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table
-from mecharule_ops.tasks.known_program import KnownProgram
-from mecharule_ops.tasks.programs import PROGRAMS, Program
+from mecharule_ops.tasks.programs import PROGRAMS, KnownProgram, Program
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Phase, Value
 

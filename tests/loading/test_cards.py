@@ -11,8 +11,8 @@ from simulated_cards import on_cards, simulated_cards
 from tiny_models import FAMILIES, crossed, save_tiny, tiny_model
 
 from mecharule_ops.loading import products
-from mecharule_ops.loading.cards import device_map
 from mecharule_ops.loading.model_names import load
+from mecharule_ops.loading.weights import device_map
 from mecharule_ops.loading.wiring import wiring_for
 from mecharule_ops.passes.greedy import unembedding_of
 

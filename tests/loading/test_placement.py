@@ -17,7 +17,6 @@ from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import (
     WORKING,
-    Machine,
     kept,
     needed,
     over_several,
@@ -59,9 +58,9 @@ def test_torch_is_asked_for_cards_only_where_a_driver_is(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (5 * GB + index, 80 * GB))
     (tmp_path / "nvme0").touch()
-    assert set(this_machine(tmp_path).free) == {"cpu"}
+    assert set(this_machine(tmp_path)) == {"cpu"}
     (tmp_path / "nvidiactl").touch()
-    found = this_machine(tmp_path).free
+    found = this_machine(tmp_path)
     assert {name: found[name] for name in found if name != "cpu"} == {"cuda:0": 5 * GB, "cuda:1": 5 * GB + 1}
 
 
@@ -82,16 +81,16 @@ def test_torch_is_asked_for_cards_only_where_a_driver_is(
 )
 def test_the_choice(free: dict[str, int], asked: tuple[str, str], expected: tuple[str, str]) -> None:
     """A GPU if there is one, float32 if it fits, else bfloat16; the reason carries the numbers."""
-    found = place(SEVEN, Machine(free=free), *asked)
+    found = place(SEVEN, free, *asked)
     assert (found.device, found.dtype) == expected
     assert f"{needed(SEVEN, found.dtype) / 1e9:.2f} GB" in found.reason
 
 
 def test_a_model_that_fits_nowhere_is_refused_with_the_numbers() -> None:
     with pytest.raises(ModelUnavailable, match=r"room for 18\.04 GB .*cuda:0 has 8\.00 GB, cpu has 9\.00 GB"):
-        place(SEVEN, Machine(free={"cpu": 9 * GB, "cuda:0": 8 * GB}))
+        place(SEVEN, {"cpu": 9 * GB, "cuda:0": 8 * GB})
     with pytest.raises(ModelUnavailable, match=r"30\.80 GB"):
-        place(SEVEN, Machine(free={"cpu": 24 * GB}), dtype="float32")
+        place(SEVEN, {"cpu": 24 * GB}, dtype="float32")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_cards_that_hold_a_model_only_together(
     cards: tuple[int, ...], dtype: str, expected: tuple[str, ...]
 ) -> None:
     """As few as will do, the largest first; none where all of them would not."""
-    machine = Machine(free={"cpu": GB} | {f"cuda:{index}": card * GB for index, card in enumerate(cards)})
+    machine = {"cpu": GB} | {f"cuda:{index}": card * GB for index, card in enumerate(cards)}
     assert tuple(dict.fromkeys(over_several(SEVEN, machine, dtype))) == expected
 
 
@@ -125,12 +124,12 @@ def test_every_block_lies_on_one_card_with_room_for_it(
     """Spread where several cards have room for all whole blocks; a run of them a card, none over what it has."""
     settings = {**SEVEN.settings, "num_hidden_layers": layers, "tie_word_embeddings": tied}
     shape = replace(SEVEN, settings=settings)
-    machine = Machine(free={"cpu": 0} | {f"cuda:{index}": card * GB for index, card in enumerate(cards)})
+    machine = {"cpu": 0} | {f"cuda:{index}": card * GB for index, card in enumerate(cards)}
     blocks = over_several(shape, machine, dtype)
     outside = 4 * shape.outside_blocks
     weights = weight_bytes(shape, dtype)
     block = -(-(weights - outside) // layers)
-    largest = sorted(machine.free.values(), reverse=True)
+    largest = sorted(machine.values(), reverse=True)
     enough = []
     for count in range(2, len(cards) + 1):
         rooms = [free - max(WORKING, weights // 10 // count) for free in largest[:count]]
@@ -142,29 +141,29 @@ def test_every_block_lies_on_one_card_with_room_for_it(
     assert len(blocks) == layers
     runs = [name for name, _ in groupby(blocks)]
     assert len(runs) == len(set(runs))
-    first = max(machine.free, key=machine.free.__getitem__)
+    first = max(machine, key=machine.__getitem__)
     for name in {first, *runs}:
         held = blocks.count(name) * (weights - outside) // layers + (outside if name == first else 0)
-        assert held + WORKING <= machine.free[name], name
+        assert held + WORKING <= machine[name], name
 
 
 def test_a_model_is_spread_where_no_card_alone_has_room() -> None:
     """Before the processor and after every card alone; never where one card is named; the reason has the numbers."""
     two = {"cuda:0": 10 * GB, "cuda:1": 12 * GB}
     for asked, least in (("auto", 64), ("cuda", 9)):
-        found = place(SEVEN, Machine(free={"cpu": least * GB, **two}), asked)
+        found = place(SEVEN, {"cpu": least * GB, **two}, asked)
         assert (found.device, found.dtype) == ("cuda:1", "bfloat16")
         assert list(dict.fromkeys(found.blocks)) == ["cuda:1", "cuda:0"]
         assert found.reason == (
             "bfloat16 over cuda:1 and cuda:0: 18.04 GB of 22.00 GB free together; float32 would need 30.80 GB; "
             "no card alone has room"
         )
-    wide = place(SEVEN, Machine(free={"cpu": 0, "cuda:0": 17 * GB, "cuda:1": 17 * GB}))
+    wide = place(SEVEN, {"cpu": 0, "cuda:0": 17 * GB, "cuda:1": 17 * GB})
     assert (wide.dtype, len(set(wide.blocks))) == ("float32", 2)
-    alone = place(SEVEN, Machine(free={"cpu": 0, "cuda:0": 19 * GB, "cuda:1": 19 * GB}))
+    alone = place(SEVEN, {"cpu": 0, "cuda:0": 19 * GB, "cuda:1": 19 * GB})
     assert (alone.dtype, alone.blocks) == ("bfloat16", ())
     with pytest.raises(ModelUnavailable, match=r"cuda:0 has 10\.00 GB free; free some"):
-        place(SEVEN, Machine(free={"cpu": 9 * GB, **two}), "cuda:0")
+        place(SEVEN, {"cpu": 9 * GB, **two}, "cuda:0")
 
 
 def test_cards_that_have_no_room_together_are_named() -> None:
@@ -172,19 +171,19 @@ def test_cards_that_have_no_room_together_are_named() -> None:
     with pytest.raises(
         ModelUnavailable, match=r"cuda:1 has 8\.00 GB, cpu .*, and there is none over several cards;"
     ):
-        place(SEVEN, Machine(free={"cpu": 9 * GB, **small}))
-    found = place(SEVEN, Machine(free={"cpu": 64 * GB, **small}))
+        place(SEVEN, {"cpu": 9 * GB, **small})
+    found = place(SEVEN, {"cpu": 64 * GB, **small})
     assert found.device == "cpu"
     assert found.reason.endswith("no GPU has room, nor have all together")
 
 
 def test_names_that_are_none() -> None:
-    machine = Machine(free={"cpu": 64 * GB})
+    machine = {"cpu": 64 * GB}
     for absent in ("cuda", "cuda:0", "mps"):
         with pytest.raises(UsageError, match=f"expected the device {absent}, this machine has cpu"):
             place(SEVEN, machine, absent)
     with pytest.raises(UsageError, match="expected the device cuda:7, this machine has cpu, cuda:0"):
-        place(SEVEN, Machine(free={"cpu": 64 * GB, "cuda:0": 80 * GB}), "cuda:7")
+        place(SEVEN, {"cpu": 64 * GB, "cuda:0": 80 * GB}, "cuda:7")
     with pytest.raises(UsageError, match="expected a device"):
         place(SEVEN, machine, "tpu")
     with pytest.raises(UsageError, match="expected a dtype"):
@@ -205,12 +204,12 @@ def test_names_that_are_none() -> None:
 )
 def test_where_a_run_goes_on(wanted: str, before: str | None, expected: str) -> None:
     """A new run gets what it asks for; one that began stays on its kind of device where there is one."""
-    assert kept(Machine(free={"cpu": GB, "cuda:0": GB}), wanted, before) == expected
+    assert kept({"cpu": GB, "cuda:0": GB}, wanted, before) == expected
 
 
 def test_why_the_processor_was_chosen() -> None:
-    assert place(SEVEN, Machine(free={"cpu": 64 * GB})).reason.endswith("no CUDA device")
-    small = Machine(free={"cpu": 64 * GB, "cuda:0": GB})
+    assert place(SEVEN, {"cpu": 64 * GB}).reason.endswith("no CUDA device")
+    small = {"cpu": 64 * GB, "cuda:0": GB}
     assert place(SEVEN, small).reason.endswith("no GPU has room")
     assert "GPU" not in place(SEVEN, small, "cpu").reason
 

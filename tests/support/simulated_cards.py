@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from mecharule_ops.loading import model_names, placement
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.placement import Machine, weight_bytes
+from mecharule_ops.loading.placement import weight_bytes
 from mecharule_ops.loading.shape import read_shape
 
 _ATEN = torch.ops.aten
@@ -227,7 +227,7 @@ def on_cards(
     free = {f"cuda:{index}": int(share * size) for index, share in enumerate(shares)}
     with monkeypatch.context() as patch:
         patch.setattr(placement, "WORKING", 0)
-        patch.setattr(model_names, "this_machine", lambda: Machine(free={"cpu": 0, **free}))
+        patch.setattr(model_names, "this_machine", lambda: {"cpu": 0, **free})
         # Tensors are read one after the other: a thread of its own would not see the cards.
         patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")
         subject = model_names.load(directory, "cuda", dtype)

@@ -14,7 +14,7 @@ from answered import all_answered
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
-from mecharule_ops.tasks.graders import PREFIX, RefusalPrefix, make_grader
+from mecharule_ops.tasks.graders import PREFIX, make_grader
 from mecharule_ops.tasks.jailbreak import (
     Jailbreak,
     augmented,
@@ -103,7 +103,7 @@ def test_the_strength_sets_the_probabilities() -> None:
 )
 def test_refusals_are_found_in_the_first_characters_only(completion: str, harmful: bool) -> None:
     """Any apostrophe, case and spacing; the last refusal that still fits counts, the next one does not."""
-    assert RefusalPrefix().harmful("", completion) is harmful
+    assert make_grader("refusal-prefix").harmful("", completion) is harmful
 
 
 @pytest.mark.parametrize("spec", ["refusal-prefix", "mock:an", "llm:mock:x"])

@@ -17,7 +17,7 @@ from answered import all_answered
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.column_types import freely_typed, kind_of, typed
+from mecharule_ops.tasks.from_file import freely_typed, kind_of, typed
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable, prompt_settings
 from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, warnings_of

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.notebook.door import rows_of
-from mecharule_ops.tasks.column_types import freely_typed, typed
-from mecharule_ops.tasks.from_file import read_table
+from mecharule_ops.tasks.from_file import freely_typed, read_table, typed
 from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, rehearse, warnings_of
