@@ -29,7 +29,7 @@ from planted_rules import planted
 
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.facts.rules import short
-from mecharule_ops.facts.unit_rules import shown_words, unit_rule
+from mecharule_ops.facts.unit_rules import shown_words
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import load
@@ -114,8 +114,8 @@ def unit_of(account: Account) -> dict[str, Any]:
         "unit": f"{account.neuron} {account.regime.arrow}",
         "flips": account.flips,
         "records": account.records,
-        "input rule": interval(rule.held_out),
-        "shown": rule.rule is not None,
+        "input rule": interval(rule.interval),
+        "shown": rule.shown,
         "free-form trees": interval(rule.free_form),
         "nothing_above": account.nothing_above,
         "blind": account.drop_error is not None and account.drop_error.blind,
@@ -176,13 +176,13 @@ def rules_of(account: Account) -> Iterator[list[str]]:
     for rule in account.families:
         numbers = [
             value
-            for found in (interval(rule.held_out), interval(rule.free_form))
+            for found in (interval(rule.interval), interval(rule.free_form))
             for value in (found or NOTHING).values()
         ]
         said = (
             rule.family.value,
-            shown_words(unit_rule(account.neuron, rule)),
-            str(rule.learned or rule.status.value),
+            shown_words(rule),
+            str(rule.rule or rule.status.value),
         )
         yield [str(account.neuron), account.regime.arrow, *said, *map(printed, numbers)]
 

@@ -36,8 +36,11 @@ _PARSES_RULES = (
     "tools/arguments.py",
 )
 """The codec, the parser itself and the command line."""
-_ROUTER_LINES = ("agent/answering/wordings.txt", "benchmarks/wordings/*.txt", "benchmarks/follow_ups/*.txt")
-_ROUTER_WEIGHTS = "agent/answering/matching.npz"
+COUNTED: Mapping[str, str] = {
+    "rule_classes": "classes of the product whose names end in `Rule`",
+    "rule_parses": f"`Rule.parse` in the product's text, but for {', '.join(_PARSES_RULES)}",
+}
+"""How figures are taken that their names do not say."""
 _NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT),
     *(tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER),
@@ -60,7 +63,6 @@ class Row:
 TABLE = (
     Row("code lines of the product · files", ("product", "files"), "45,094 · 458", "≤ 27,000 · ≤ 290"),
     Row("of tests · of benchmarks", ("tests", "benchmarks"), "29,206 · 7,013", "≤ 20,000 · ≤ 4,300"),
-    Row("hand-made data of the router (lines · kB)", ("router_lines", "router_kb"), "44,670 · 661", "0 · 0"),
     Row("verbs · tools · settings", ("verbs", "tools", "settings"), "55 · 45 · 43", "≤ 33 · ≤ 22 · –"),
     Row("settings shown without `--help all`", ("settings_shown",), "43", "≤ 10"),
     Row("public function names with two meanings", ("names_twice",), "86", "≤ 20"),
@@ -159,19 +161,12 @@ def of_surface(root: Path = ROOT) -> dict[str, int]:
     from tools.registry import TOOLS
 
     pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    weights = root / _ROUTER_WEIGHTS
     return {
         "verbs": len({*VERBS, *TOOLS}),
         "tools": len(TOOLS),
         "settings": len(RunConfig.model_fields),
         "settings_shown": len(SETTINGS_SHOWN),
         "words": sum(len(page.read_text(encoding="utf-8").split()) for page in pages),
-        "router_lines": sum(
-            len(file.read_text(encoding="utf-8").splitlines())
-            for pattern in _ROUTER_LINES
-            for file in root.glob(pattern)
-        ),
-        "router_kb": weights.stat().st_size // 1000 if weights.exists() else 0,
     }
 
 
@@ -249,7 +244,9 @@ def main() -> int:
     if asked.write:
         put_between(PAGE, table(now), BEGIN, END)
     for numbers in now.values():
-        print("\n".join(f"{name:30}{number:9,}" for name, number in numbers.items()) + "\n")
+        for name, number in numbers.items():
+            print(f"{name:30}{number:9,}  {COUNTED.get(name, '')}".rstrip())
+        print()
     return 0
 
 

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.rules import rule_words
 from mecharule_ops.facts.run_behaviour import PROPERTIES
-from mecharule_ops.facts.unit_rules import UnitRule, told_rule, told_words
+from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
@@ -58,7 +59,7 @@ class Asked:
         return self.search.regime
 
     @property
-    def rule(self) -> AnchoredRule | None:
+    def rule(self) -> UnitRule | None:
         """The rule that is anchored to it, by the run or since."""
         return next((rule for rule in self.search.anchored if rule.neuron == self.neuron), None)
 
@@ -70,7 +71,7 @@ class Asked:
     @property
     def told_words(self) -> str:
         """That rule in a sentence, or why there is none."""
-        return told_words(self.account, self.rule, self.findings.run)
+        return rule_words(self.told, self.findings.run)
 
 
 def unit_of(run: Run, name: str) -> Neuron:

@@ -18,7 +18,6 @@ from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.mechanism.token_sources import token_name
 from mecharule_ops.plain_text import beginning, last_line
-from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified, rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, keep, outcome_for
@@ -52,7 +51,7 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
     known = findings.unit(unit, outcome.regime)
     rule = told_rule(run.account(unit, outcome.regime), known.rule if known else None)
-    learned = rule.learned if rule and rule.shown and rule.held_out else None
+    learned = rule.rule if rule and rule.shown else None
     fires = bool(rule_fires(learned, task, [record])[0]) if learned else None
     turns = [one for one in run.regimes if findings.unit(unit, one)] or run.regimes
     edits: list[Example] = []
@@ -86,7 +85,7 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
         agrees = fires == row.flipped
         said = (
             f"Its rule {'holds' if fires else 'does not hold'} on this prompt; {_verdict(agrees)}: "
-            f"{rule_in_words(str(learned), task)} (MCC {short(rule.held_out.mcc)})"
+            f"{rule.words} (MCC {short(rule.held_out.mcc)})"
         )
         value: FactValue = {
             "text": str(learned),

@@ -11,21 +11,20 @@ from jaxtyping import Bool, Int
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import FactValue, fact
-from mecharule_ops.facts.rules import anchored_words, predicts
+from mecharule_ops.facts.rules import rule_words
 from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.numbers import of_n
 from mecharule_ops.pages.document import Table, column, row_of
 from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_direction
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
 from mecharule_ops.run.unit_flips import anchored_rule, refined_texts
 from mecharule_ops.store import keys
-from mecharule_ops.types import FlipCount
 from tools._asked import Asked, condition_of, unit_and_regime
 from tools._tables import shown
 from tools.arguments import AnchorArguments, ExtractArguments, ScoreArguments, TargetArguments
@@ -145,15 +144,15 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
     eligible = run.eligible(regime)
     yield 0 if rule else len(eligible)
     if rule is None:
-        made = anchored_rule(run, unit, regime, eligible, run.flips([(unit,)], eligible, regime)[0])
+        made = anchored_rule(run, unit, eligible, run.flips([(unit,)], eligible, regime)[0])
         rule = anchored_beside(made, run.rule_ps(), findings.alpha)
         run.keep_of_unit(keys.anchored(unit, regime), rule)
-    count = FlipCount(flips=rule.flips, n=rule.eligible)
+    assert rule.flips is not None
     of, start = About(f"unit.{unit}.anchored", f"run:{run.id}", unit), findings.words.of(bool(regime.value))
-    often = f"Switching {unit} off flips {of_n(count)} of the records that start {start}"
-    when = f"When it flips, by the rule that the paper anchors: {anchored_words(rule, run.id)}"
-    facts = [of("flips", often, encode(count)), of("rule", when, _rule_data(rule))]
-    if predicts(rule) is not None:
+    often = f"Switching {unit} off flips {of_n(rule.flips)} of the records that start {start}"
+    when = f"When it flips, by the rule that the paper anchors: {rule_words(rule, run.id)}"
+    facts = [of("flips", often, encode(rule.flips)), of("rule", when, _rule_data(rule))]
+    if rule.shown:
         floors = f"MCC {findings.mcc_floor:g} and coverage {findings.coverage_floor:g} held out"
         reaches = findings.is_hq_t(rule)
         verb = "reaches" if reaches else "does not reach"
@@ -162,15 +161,15 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
         facts.append(of("high_quality", said, value))
     if asked.account is not None:
         said = f"Elsewhere the rule over the prompt alone is told of {unit}: {asked.told_words}"
-        learned = str(asked.told.learned) if asked.told and asked.told.learned else None
+        learned = str(asked.told.rule) if asked.told and asked.told.rule else None
         facts.append(fact(said, of.source, unit=unit, key=f"unit.{unit}.rule", value=learned))
     return of_facts(facts)
 
 
-def _rule_data(rule: AnchoredRule) -> dict[str, FactValue] | None:
+def _rule_data(rule: UnitRule) -> dict[str, FactValue] | None:
     """A rule that held-out records bear out, with its score; None when there is none."""
-    interval = predicts(rule)
-    if rule.held_out is None or interval is None:
+    interval = rule.interval
+    if rule.held_out is None or not rule.shown:
         return None
     named = {"mcc": "mcc", "lower": "low", "upper": "high", "n": "n", "positives": "positives"}
     return {

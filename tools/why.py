@@ -28,11 +28,12 @@ from mecharule_ops.facts.flips import both_slices, leaning
 from mecharule_ops.facts.rules import briefly, clipped, short
 from mecharule_ops.facts.searches import search_name, searched_words
 from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
-from mecharule_ops.facts.unit_rules import UnitRule, rules_of, shown_words, told_rule, when_told
+from mecharule_ops.facts.unit_rules import shown_words, told_rule, when_told
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import of_n, percent, plural, signed, told_apart
 from mecharule_ops.plain_text import last_line
+from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
@@ -257,23 +258,25 @@ class _Told:
 
     def _rules(self) -> Iterator[Fact]:
         """Each rule that was learned for it, the shown ones first."""
-        learned = [rule for rule in rules_of(self.known) if rule.learned]
+        learned = [rule for rule in self.known.rules if rule.rule]
         for rule in sorted(learned, key=lambda rule: not rule.shown):
-            kind = "rule over the output (anchored)" if rule.anchored else f"{rule.family} rule"
-            held = rule.held_out
+            kind = (
+                "rule over the output (anchored)" if rule.family is Family.ANCHORED else f"{rule.family} rule"
+            )
+            held = rule.interval
             score = f"MCC {held} (n {held.n}, {held.positives} flips)" if held else "no held-out score"
-            trees = f"; free-form trees reach {short(rule.trees.mcc)}" if rule.trees else ""
-            text = clipped(briefly(rule.learned, rule.words), self.run.id)
+            trees = f"; free-form trees reach {short(rule.free_form.mcc)}" if rule.free_form else ""
+            text = clipped(briefly(rule), self.run.id)
             said = f"{kind}: {score}{trees}; shown: {shown_words(rule)}; it holds where {text}"
             yield self.of(f"rules.{rule.family.replace(' ', '_')}", said, _rule_data(rule))
 
     def _covers(self) -> Iterator[Fact]:
         """What else its rule covers, units with the same rule, and whether it is the splitter rule in disguise."""
         told, run, unit = self.asked.told, self.run, self.known.neuron
-        if told is None or told.learned is None:
+        if told is None or told.rule is None:
             return
         eligible = run.eligible(self.asked.regime)
-        fires = rule_fires(told.learned, run.task, [run.records[place] for place in eligible])
+        fires = rule_fires(told.rule, run.task, [run.records[place] for place in eligible])
         held_out = ~run.train[eligible]
         counted = fires.sum(), len(eligible), (fires & held_out).sum(), held_out.sum()
         names = ("fires", "eligible", "held_out_fires", "held_out")
@@ -290,7 +293,7 @@ class _Told:
         yield self.of("rule.examples", f"It holds on: {'; '.join(prompts) or 'none'}", [*prompts])
         others = (each for each in self.findings.units_of(self.known.search) if each.neuron != unit)
         rules = ((each.neuron, told_rule(each.account, each.rule)) for each in others)
-        same: list[FactValue] = [str(each) for each, rule in rules if rule and rule.learned == told.learned]
+        same: list[FactValue] = [str(each) for each, rule in rules if rule and rule.rule == told.rule]
         alike = f"The same rule is told of {', '.join(map(str, same))}"
         yield self.of("rule.same", alike if same else "No other unit has the same rule", same)
         if (split := run.splitter.rule) is None or not held_out.any():
@@ -305,7 +308,7 @@ class _Told:
             f"It is {'' if near else 'not '}the splitter rule in disguise ({split}): on held-out records the two agree "
             f"on {of_n(agree)}, two unrelated rules that hold as often would agree on {percent(chance)}"
         )
-        value = {"by_chance": chance, "mcc": score, "splitter": str(split), "rule": str(told.learned)}
+        value = {"by_chance": chance, "mcc": score, "splitter": str(split), "rule": str(told.rule)}
         yield self.of("rule.disguise", said, {**encode(agree), **value})
 
     def _shared(self, own: Certificate) -> Iterator[Fact]:
@@ -334,7 +337,7 @@ def _rule_data(rule: UnitRule) -> dict[str, FactValue]:
     """A rule with its score, whether or not it is shown."""
     return {
         **{name: getattr(rule, name) for name in ("family", "words", "shown", "prompt_only")},
-        "rule": rule.learned and str(rule.learned),
-        "held_out": rule.held_out and encode(rule.held_out),
+        "rule": rule.rule and str(rule.rule),
+        "held_out": rule.interval and encode(rule.interval),
         "adjusted_p": rule.chance and rule.chance.adjusted,
     }

@@ -12,6 +12,7 @@ from mecharule_ops.facts.fact import FactValue
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import percent, told_apart
+from mecharule_ops.rules.families import Family
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, keep
 from mecharule_ops.state.search_view import NodeView
@@ -109,7 +110,7 @@ def _after_localization(asked: Asked, known: Unit) -> Reason:
     if not rule.shown or rule.held_out is None:
         return "no rule", f"{found}, but {asked.told_words}"
     # A rule that is not the paper's has no coverage to reach.
-    covers = rule.anchored is None or findings.is_hq_t(rule.anchored)
+    covers = rule.family is not Family.ANCHORED or findings.is_hq_t(rule)
     if rule.held_out.mcc < findings.mcc_floor or not covers:
         return "weak rule", f"{found}, but its rule is not of high quality: {asked.told_words}"
     return "it is one", f"{found} with a rule of high quality; ask why instead"

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
 
-from mecharule_ops.facts.rules import predicts
 from mecharule_ops.facts.searches import summed_recall_words
 from mecharule_ops.findings.measures import SMALL, jaccard, within
 from mecharule_ops.findings.records import SearchOutcome
@@ -72,7 +71,7 @@ def run_row(run: PaperRun) -> dict[str, float]:
         "τ-agonists": sum(len(search.tau_agonists) for search in found.searches),
         "rule-bearing, train": sum(rule.rule is not None for rule in rules),
         **{f"HQ-T ≥ {t:.2f}": sum(is_hq_test(rule, t, floor) for rule in rules) for t in THRESHOLDS},
-        "HQ-T ≥ 0.70, shown": sum(is_hq_test(r, 0.7, floor) and predicts(r) is not None for r in rules),
+        "HQ-T ≥ 0.70, shown": sum(is_hq_test(r, 0.7, floor) and r.shown for r in rules),
         "rule-bearing, all": sum(rule.full_rule is not None for rule in rules),
         **{f"HQ-F ≥ {t:.2f}": sum(is_hq_full(rule, t, floor) for rule in rules) for t in THRESHOLDS},
         **shares,

@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 
 from mecharule_ops.codec import canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.types import RuleScore
 
 KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs", "repair")
 _ID_DIGITS = 12
@@ -98,16 +99,13 @@ class SliceTotal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CertifiedRule:
-    """The rule that a claim rests on, with its score. The score is not recomputable from the rows."""
+class CertifiedScore(RuleScore):
+    """The score of the rule that a claim rests on, which is not recomputable from the rows."""
 
     text: str
+    """The rule as it prints."""
     scope: str
     """Where it was scored: `train`, `held-out` (HQ-T) or `full` (HQ-F)."""
-    mcc: float
-    coverage: float
-    n: int
-    positives: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +132,7 @@ class Certificate:
     """Of the weights; all sums are in float32."""
     versions: Mapping[str, str]
     """Package versions that computed the rows."""
-    rule: CertifiedRule | None = None
+    rule: CertifiedScore | None = None
     device: str = "cpu"
     """`cpu`, `cuda` or `mps`."""
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.chain_facts import BREAKS, CARRIERS, READS, SAID_HOW, THROUGH, WRITES, chain_parts
 from mecharule_ops.facts.fact import Fact, FactValue, fact
-from mecharule_ops.facts.rules import UNSCORED, briefly, family_words, short
+from mecharule_ops.facts.rules import UNSCORED, briefly, rule_value, rule_words, short
 from mecharule_ops.facts.unit_rules import when_told
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
@@ -72,12 +72,14 @@ def drive_facts(account: Account, run: str) -> Iterator[Fact]:
     predicted = prediction_sentence(account, run).sentence
     yield of("predicted", predicted, {**scores, "bands": list(map(encode, account.bands))}, "Predicted")
     statuses = {rule.status for rule in account.families}
-    if len(statuses) == 1 and not any(rule.rule or rule.free_form for rule in account.families):
-        yield of("rules", f"None: {min(statuses).value}", list(map(encode, account.families)), "Rules")
+    if len(statuses) == 1 and not any(rule.shown or rule.free_form for rule in account.families):
+        yield of("rules", f"None: {min(statuses).value}", list(map(rule_value, account.families)), "Rules")
     else:
         for rule in account.families:
-            name, said = rule.family.value, family_words(rule)
-            yield of(name.replace(" ", "_"), f"{said[:1].upper()}{said[1:]}", encode(rule), name.capitalize())
+            name, said = rule.family.value, rule_words(rule, run)
+            yield of(
+                name.replace(" ", "_"), f"{said[:1].upper()}{said[1:]}", rule_value(rule), name.capitalize()
+            )
     if (error := account.drop_error) is not None:
         rank = "" if error.spearman is None else f", rank correlation {short(error.spearman)}"
         said = (
@@ -122,10 +124,9 @@ def brief_account(account: Account) -> str:
     )
     if account.nothing_above:
         predicted = "first order is arithmetic here; "
-    if asked.rule is None or asked.held_out is None:
+    if not asked.shown or asked.held_out is None:
         return f"{predicted}{UNSCORED if asked.status is FamilyStatus.TOO_FEW_HELD_OUT else 'no input rule predicts'}"
-    said = "input rule" if asked.prompt_only else "rule over the output"
-    return f"{predicted}{said} MCC {short(asked.held_out.mcc)}: {briefly(asked.rule, asked.words)}"
+    return f"{predicted}input rule MCC {short(asked.held_out.mcc)}: {briefly(asked)}"
 
 
 def prediction_sentence(account: Account, run: str) -> Fact:

@@ -7,6 +7,7 @@ basis, baseline, phase and regime together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from mecharule_ops.bases import ROWS
@@ -23,6 +24,7 @@ from mecharule_ops.facts.shown_units import (
 from mecharule_ops.facts.unit_rules import told_rule, when_told
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import percent, plural, sentence
+from mecharule_ops.rules.families import FamilyStatus
 from mecharule_ops.types import Baseline, Basis, Phase, SearchStatus
 
 
@@ -77,7 +79,8 @@ def when_line(findings: Findings) -> str:
     when = when_told(first.account, first.rule, findings.run)
     said = f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}."
     sought = [rule for unit in others if (rule := told_rule(unit.account, unit.rule)) is not None]
-    shown, unscored = sum(rule.shown for rule in sought), sum(rule.unscored for rule in sought)
+    became = Counter(rule.status for rule in sought)
+    shown, unscored = became[FamilyStatus.SHOWN], became[FamilyStatus.TOO_FEW_HELD_OUT]
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
     if sought and len(sought) < len(others):
         which = f"{plural(len(sought), 'other')} of which a rule was sought"

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import p_words
+from mecharule_ops.facts.fact import FactValue
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.interval import MccInterval, interval_of
-from mecharule_ops.types import ChanceTest, FlipCount, RuleScore
+from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.types import RuleScore
 
 WORTH_PRINTING = 0.50
 """Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
@@ -32,69 +33,71 @@ NO_RULE, UNSCORED = "no rule predicts", "too few for a rule"
 """Where there is room for little: of rules that were scored, and of one that could not be."""
 
 
-def predicts(rule: AnchoredRule | None) -> MccInterval | None:
-    """The held-out interval of a rule that may be shown; None where there is no rule or chance may explain it."""
-    if rule is None or rule.rule is None or rule.held_out is None:
-        return None
-    if rule.chance is not None and rule.chance.failed:
-        return None
-    interval = interval_of(rule.held_out)
-    return interval if interval is not None and interval.above_chance else None
-
-
-def _failed_words(score: object, test: ChanceTest) -> str:
-    """`the best one learned reaches MCC .30 [.02, .55], p = .08 (corrected for 24 rules)`."""
-    assert test.adjusted is not None
-    family = f"corrected for {plural(test.rules, 'rule')}"
-    return f"the best one learned reaches MCC {score}, {p_words(test.adjusted)} ({family})"
-
-
-def family_words(rule: FamilyRule) -> str:
+def rule_words(rule: UnitRule | None, run: str) -> str:
     """`b is 7 or more (b >= 7) – input rule, MCC .45 [.38, .52]; …`, or why it has none.
 
-    Beside it stands what free-form trees of the same columns reach.
+    Beside an account's rule stands what free-form trees of the same columns reach. A long anchored rule is cut, and a
+    command shows the rest.
     """
-    kind = rule.family.value
-    if rule.rule is not None and rule.held_out is not None:
+    if rule is None:
+        return NOT_ANCHORED
+    return _anchored(rule, run) if rule.family is Family.ANCHORED else _of_account(rule)
+
+
+def rule_value(rule: UnitRule) -> dict[str, FactValue]:
+    """An account's rule with all its scores, shown or not."""
+    kept, interval = encode(rule), rule.interval
+    named = ("family", "train", "chance", "where", "words", "prompt_only", "validated", "free_form")
+    return {
+        **{name: kept[name] for name in named},
+        "learned": kept["rule"],
+        "status": rule.status.value,
+        "held_out": interval and encode(interval),
+    }
+
+
+def _of_account(rule: UnitRule) -> str:
+    kind, status = rule.family.value, rule.status
+    if status is FamilyStatus.SHOWN:
         trees = "" if rule.free_form is None else f"; {TREES} reach {short(rule.free_form.mcc)}"
-        said = "rule over the output" if kind == Family.INPUT and not rule.prompt_only else f"{kind} rule"
-        return f"{worded(rule.rule, rule.words)} – {said}, MCC {rule.held_out}{trees}"
+        return f"{worded(str(rule.rule), rule.words)} – {kind} rule, MCC {rule.interval}{trees}"
     trees = "" if rule.free_form is None else f" ({TREES} reach {rule.free_form})"
-    why = "" if rule.status is FamilyStatus.NO_BETTER else f": {rule.status.value}"
-    if rule.status is FamilyStatus.NOT_APART and rule.chance is not None:
-        why = f": {_failed_words(rule.held_out, rule.chance)}"
+    why = "" if status is FamilyStatus.NO_BETTER else f": {status.value}"
+    if status is FamilyStatus.NOT_APART:
+        why = f": {_failed_words(rule)}"
     found = {FamilyStatus.TOO_FEW_HELD_OUT: "can be scored", FamilyStatus.ARITHMETIC: "is sought"}
-    scored = found.get(rule.status, "predicts")
+    scored = found.get(status, "predicts")
     return f"no {kind} rule {scored}{trees}{why}"
 
 
-def worded(rule: Rule | str, words: str) -> str:
+def _failed_words(rule: UnitRule) -> str:
+    """`the best one learned reaches MCC .30 [.02, .55], p = .08 (corrected for 24 rules)`."""
+    best = f"the best one learned reaches MCC {rule.interval}"
+    if rule.status is not FamilyStatus.NOT_APART or rule.chance is None or rule.chance.adjusted is None:
+        return best
+    return f"{best}, {p_words(rule.chance.adjusted)} (corrected for {plural(rule.chance.rules, 'rule')})"
+
+
+def worded(rule: str, words: str) -> str:
     """The words of a rule and its syntax behind them; the syntax alone of a long rule, or where a run kept no words."""
-    return f"{words} ({rule})" if 0 < len(words) <= LONGEST_WORDS else str(rule)
+    return f"{words} ({rule})" if 0 < len(words) <= LONGEST_WORDS else rule
 
 
-def briefly(rule: Rule | None, words: str) -> str:
+def briefly(rule: UnitRule) -> str:
     """The words alone where they are not too long, else the syntax."""
-    return words if 0 < len(words) <= LONGEST_WORDS else str(rule)
+    return rule.words if 0 < len(rule.words) <= LONGEST_WORDS else str(rule.rule)
 
 
-def anchored_words(rule: AnchoredRule | None, run: str) -> str:
-    """The same of a rule that was anchored without trees beside it; a long one is cut, and a command shows the rest."""
-    if rule is None:
-        return NOT_ANCHORED
+def _anchored(rule: UnitRule, run: str) -> str:
     if rule.rule is None:
-        flips = k_of_n(FlipCount(flips=rule.flips, n=rule.eligible))
-        return f"no rule predicts: no clause was found for the {flips} records that it flips"
-    if rule.held_out is None:
+        flips = "" if rule.flips is None else f" for the {k_of_n(rule.flips)} records that it flips"
+        return f"no rule predicts: no clause was found{flips}"
+    if (held := rule.held_out) is None:
         return "no rule predicts: there were no held-out records to score one"
-    interval = predicts(rule)
-    if interval is not None:
-        return f"{_beginning(rule.rule, rule.words, run)} – {kind_words(rule)}, MCC {interval}"
-    if (chance := interval_of(rule.held_out)) is not None:
-        if chance.above_chance and rule.chance is not None:
-            return f"no rule predicts: {_failed_words(chance, rule.chance)}"
-        return f"no rule predicts: the best one learned reaches MCC {chance}"
-    held = rule.held_out
+    if rule.shown:
+        return f"{_beginning(rule.rule, rule.words, run)} – {kind_words(rule)}, MCC {rule.interval}"
+    if rule.interval is not None:
+        return f"no rule predicts: {_failed_words(rule)}"
     return f"no rule can be scored: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
 
 
@@ -113,7 +116,7 @@ def _beginning(rule: Rule, words: str, run: str) -> str:
     return _ALTERNATIVE.join([*alternatives[:kept], more])
 
 
-def kind_words(rule: AnchoredRule) -> str:
+def kind_words(rule: UnitRule) -> str:
     """`input rule`, or `rule over the output` where it can only be checked after the model has answered."""
     return "input rule" if rule.prompt_only else "rule over the output"
 
@@ -133,14 +136,16 @@ def is_told(unit: Unit) -> bool:
     """True when the unit has a line on its rule; the others are counted together."""
     if unit.is_tau_agonist:
         return True
-    interval = predicts(unit.rule)
-    return interval is not None and interval.mcc >= WORTH_PRINTING
+    rule = unit.rule
+    return (
+        rule is not None and rule.shown and rule.held_out is not None and rule.held_out.mcc >= WORTH_PRINTING
+    )
 
 
-def rule_line(findings: Findings, rule: AnchoredRule | None) -> str:
+def rule_line(findings: Findings, rule: UnitRule | None) -> str:
     """What is known of when ablating a unit flips a record, as a line of a report."""
-    said = anchored_words(rule, findings.run)
-    if rule is None or rule.held_out is None or predicts(rule) is None:
+    said = rule_words(rule, findings.run)
+    if rule is None or rule.held_out is None or not rule.shown:
         return sentence(said)
     held = rule.held_out
     floor = "" if findings.is_hq_t(rule) else "; below the floors of high quality"

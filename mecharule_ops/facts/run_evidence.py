@@ -18,9 +18,10 @@ from mecharule_ops.facts.shown_units import (
     reached_words,
     unshowable,
 )
-from mecharule_ops.facts.unit_rules import ANCHORED, learned_rules, shown_of_all, why_not_shown
+from mecharule_ops.facts.unit_rules import shown_of_all, why_not_shown
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, told_apart
+from mecharule_ops.rules.families import Family
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.types import Basis, Regime, SearchStatus
@@ -321,11 +322,11 @@ def _control_facts(findings: Findings, unit: Unit) -> Iterator[Stated]:
 def rules(run: Run, findings: Findings) -> Iterator[Stated]:
     """How many rules were learned, how many are shown, why each other is not; which tests and corrections decide."""
     yield rule_count(findings)
-    learned = [(search, rule) for search in findings.searches for rule in learned_rules(search)]
+    learned = [(search, rule) for search in findings.searches for rule in search.rules]
     for search, rule in learned:
         if not rule.shown:
-            kind = "rule over the output" if rule.family == ANCHORED else f"{rule.family} rule"
-            score = "" if rule.held_out is None else f" (held-out MCC {rule.held_out})"
+            kind = "rule over the output" if rule.family is Family.ANCHORED else f"{rule.family} rule"
+            score = "" if rule.interval is None else f" (held-out MCC {rule.interval})"
             why, key = (
                 why_not_shown(rule),
                 f"unit.{rule.neuron}.{search.regime.value}.rule.{rule.family}.not_shown",
@@ -336,14 +337,14 @@ def rules(run: Run, findings: Findings) -> Iterator[Stated]:
 
 def rule_count(findings: Findings) -> Stated:
     """How many rules were learned and how many of them are shown."""
-    learned = [rule for search in findings.searches for rule in learned_rules(search)]
+    learned = [rule for search in findings.searches for rule in search.rules]
     shown = sum(rule.shown for rule in learned)
     return "rules", {"shown": shown, "learned": len(learned)}, shown_of_all(findings) or "No rule was learned"
 
 
 def rule_test(findings: Findings) -> Stated:
     """What decides that a learned rule is shown."""
-    learned = sum(len(learned_rules(search)) for search in findings.searches)
+    learned = sum(len(search.rules) for search in findings.searches)
     return stated("rules.test", findings.alpha, f=findings, rules=plural(learned, "learned rule"))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.rules.families import Family, FamilyRule
+from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import Neuron, Regime
 
@@ -125,7 +125,7 @@ class Account:
     """Records of D_b looked at, the further ones included."""
     held_out: int
     """Of these the ones that nothing was fitted on."""
-    families: tuple[FamilyRule, ...]
+    families: tuple[UnitRule, ...]
     predictions: tuple[PredictionScore, ...] = ()
     becomes_right: PredictionScore | None = None
     """In 0→1 the prediction and the task together, on the flips; `predictions` are of a changed answer."""
@@ -140,7 +140,7 @@ class Account:
     points: LeadsAndDrops | None = None
     """None where no held-out record has a token in reach."""
 
-    def family(self, family: Family) -> FamilyRule:
+    def family(self, family: Family) -> UnitRule:
         """The rule of a family."""
         return next(rule for rule in self.families if rule.family is family)
 
@@ -154,7 +154,7 @@ class Account:
         return self.prediction(PredictionKind.STEADY)
 
     @property
-    def best(self) -> FamilyRule | None:
+    def best(self) -> UnitRule | None:
         """The shown rule that train validated best; held-out records do not choose it. None when none is shown."""
-        shown = [rule for rule in self.families if rule.rule is not None]
+        shown = [rule for rule in self.families if rule.shown]
         return max(shown, key=lambda rule: rule.validated or 0.0, default=None)

@@ -33,7 +33,7 @@ from mecharule_ops.findings.counts import (
     WholeLayer,
 )
 from mecharule_ops.findings.evidence import Certainty, Evidence, HeldOut, evidence_of
-from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, AnchoredRule, is_hq_full, is_hq_test
+from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, UnitRule, is_hq_full, is_hq_test
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import (
     RIGHT_OR_WRONG,
@@ -48,9 +48,9 @@ from mecharule_ops.types import (
     Value,
 )
 
-FORMAT = "mecharule-findings/3"
+FORMAT = "mecharule-findings/4"
 """Named in the text, so that an older reader refuses a newer shape in one line."""
-_Part = TypeVar("_Part", AgonistControls, Account, AnchoredRule)
+_Part = TypeVar("_Part", AgonistControls, Account, UnitRule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class SearchOutcome:
     basis_units: int | None = None
     """Units of the whole basis, of which `cost.candidates` were searched; None when not counted."""
     whole_layers: tuple[WholeLayer, ...] = ()
-    anchored: tuple[AnchoredRule, ...] = ()
+    anchored: tuple[UnitRule, ...] = ()
     accounts: tuple[Account, ...] = ()
     """When and why the strongest τ-agonists flip."""
     controls: tuple[AgonistControls, ...] = ()
@@ -113,6 +113,12 @@ class SearchOutcome:
     """Why the splitter is not the rule of highest MCC; empty where it is."""
     held_out: HeldOut | None = None
     """Flips of its τ-agonists and of random units on records that chose none; None where that was not measured."""
+
+    @property
+    def rules(self) -> list[UnitRule]:
+        """Every rule that was learned for one of its units, shown or not."""
+        families = (rule for account in self.accounts for rule in account.families)
+        return [rule for rule in (*self.anchored, *families) if rule.rule is not None]
 
     @property
     def nothing_searched(self) -> bool:
@@ -160,10 +166,15 @@ class Unit:
     """Its flips on held-out records, and what they show; None where it was not ablated on them."""
     lower: float
     """Lower bound of its strength over both slices of all units searched, in [0, 1]."""
-    rule: AnchoredRule | None
+    rule: UnitRule | None
     controls: AgonistControls | None
     account: Account | None
     chain: Chain | None
+
+    @property
+    def rules(self) -> list[UnitRule]:
+        """The families of its account, then the anchored rule where one was sought."""
+        return [*(self.account.families if self.account else ()), *([self.rule] if self.rule else [])]
 
     @property
     def neuron(self) -> Neuron:
@@ -364,11 +375,11 @@ class Findings:
         """Whether a strength reaches the run's τ."""
         return estimate.reaches(self.tau)
 
-    def is_hq_t(self, rule: AnchoredRule) -> bool:
+    def is_hq_t(self, rule: UnitRule) -> bool:
         """The train rule, scored once on the test split, reaches both floors."""
         return is_hq_test(rule, self.mcc_floor, self.coverage_floor)
 
-    def is_hq_f(self, rule: AnchoredRule) -> bool:
+    def is_hq_f(self, rule: UnitRule) -> bool:
         """The rule fitted on all eligible records reaches both floors there (descriptive)."""
         return is_hq_full(rule, self.mcc_floor, self.coverage_floor)
 

@@ -8,26 +8,26 @@ the level. A rule whose interval reaches 0 is not shown either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.rules.families import AnchoredRule
-from mecharule_ops.types import ChanceTest
-
-_Decide = Callable[[ChanceTest | None], ChanceTest | None]
+from mecharule_ops.rules.families import UnitRule
 
 
 def shown_over(searches: Sequence[SearchOutcome], level: float) -> list[SearchOutcome]:
     """The searches of a run with the test of every learned rule corrected over all of them."""
-    decide = _deciding([p for search in searches for p in search_ps(search)], level)
+    ps = ps_of(rule for search in searches for rule in search.rules)
     return [
         replace(
             search,
-            anchored=tuple(replace(rule, chance=decide(rule.chance)) for rule in search.anchored),
-            accounts=tuple(_account(account, decide) for account in search.accounts),
+            anchored=_corrected(search.anchored, ps, level),
+            accounts=tuple(
+                replace(account, families=_corrected(account.families, ps, level))
+                for account in search.accounts
+            ),
         )
         for search in searches
     ]
@@ -35,42 +35,26 @@ def shown_over(searches: Sequence[SearchOutcome], level: float) -> list[SearchOu
 
 def account_beside(account: Account, others: Sequence[float], level: float) -> Account:
     """An account made after the run: its rules corrected together with those of `others`, which keep theirs."""
-    return _account(account, _deciding([*account_ps(account), *others], level))
+    ps = [*ps_of(account.families), *others]
+    return replace(account, families=_corrected(account.families, ps, level))
 
 
-def anchored_beside(rule: AnchoredRule, others: Sequence[float], level: float) -> AnchoredRule:
+def anchored_beside(rule: UnitRule, others: Sequence[float], level: float) -> UnitRule:
     """The same for an anchored rule."""
-    return replace(rule, chance=_deciding([*anchored_ps([rule]), *others], level)(rule.chance))
+    return _corrected([rule], [*ps_of([rule]), *others], level)[0]
 
 
-def search_ps(search: SearchOutcome) -> Iterator[float]:
-    """P of every learned rule of a search."""
-    yield from anchored_ps(search.anchored)
-    for account in search.accounts:
-        yield from account_ps(account)
+def ps_of(rules: Iterable[UnitRule]) -> list[float]:
+    """P of each that was learned."""
+    return [rule.chance.p for rule in rules if rule.chance is not None]
 
 
-def anchored_ps(rules: Iterable[AnchoredRule]) -> Iterator[float]:
-    """P of each that was learned; 1 for one of a run that did not keep it, which it then still counts as."""
-    yield from (_p(rule.chance) for rule in rules if rule.rule is not None)
-
-
-def account_ps(account: Account) -> Iterator[float]:
-    """The same for an account's families."""
-    yield from (_p(rule.chance) for rule in account.families if rule.learned is not None)
-
-
-def _p(test: ChanceTest | None) -> float:
-    return 1.0 if test is None else test.p
-
-
-def _deciding(ps: Sequence[float], level: float) -> _Decide:
-    """What gives a test its corrected p; equal p have equal ones."""
+def _corrected(rules: Iterable[UnitRule], ps: Sequence[float], level: float) -> tuple[UnitRule, ...]:
+    """The rules with their corrected p; equal p have equal ones."""
     corrected = dict(zip(ps, holm(ps), strict=True))
-    return lambda test: (
-        None if test is None else replace(test, adjusted=corrected[test.p], rules=len(ps), level=level)
+    return tuple(
+        rule
+        if (test := rule.chance) is None
+        else replace(rule, chance=replace(test, adjusted=corrected[test.p], rules=len(ps), level=level))
+        for rule in rules
     )
-
-
-def _account(account: Account, decide: _Decide) -> Account:
-    return replace(account, families=tuple(rule.decided(decide(rule.chance)) for rule in account.families))

@@ -15,14 +15,14 @@ from mecharule_ops.events import AgonistFound, Event, NodeAsked, NodeTested, Rul
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.evidence import HeldOutFlips
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.state.search_id import SearchId
 from mecharule_ops.types import Agonist, Neuron, Regime, ends_printed, ends_read
 
 RISKY = Regime.BASELINE_NEGATIVE
 """The direction whose units are hidden."""
 _NUMBERS = 10**6
-_BY_NAME = (Agonist, AnchoredRule, AgonistControls, HeldOutFlips)
+_BY_NAME = (Agonist, UnitRule, AgonistControls, HeldOutFlips)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.gates.outcome import LearnedGates
 from mecharule_ops.known_answers.known_model import Flips, KnownModel
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis, FlipEstimate, Neuron, Phase, Regime
 
@@ -273,7 +273,7 @@ class _Truth:
         flips = self.flips((unit,)).flipped[self._eligible]
         return RARE <= float(flips.mean()) <= 1 - RARE
 
-    def holds_exactly(self, rule: AnchoredRule) -> bool:
+    def holds_exactly(self, rule: UnitRule) -> bool:
         """Whether the rule shown is true on exactly the inputs that the unit flips, of all eligible ones."""
         if rule.rule is None or (rule.chance is not None and rule.chance.failed):
             return False

@@ -15,7 +15,7 @@ from mecharule_ops.facts.control_facts import NOT_RUN, fewer_words
 from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.facts.shown_units import NOT_MEASURED, unit_status
-from mecharule_ops.facts.unit_rules import UnitRule, rules_of, shown_words
+from mecharule_ops.facts.unit_rules import shown_words
 from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
@@ -23,6 +23,7 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import k_of_n, percent, plural, signed
 from mecharule_ops.pages.document import column, row_of
+from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of
 from mecharule_ops.state.search_id import OF_A_RUN, SearchId
@@ -151,18 +152,17 @@ class RuleRow:
     """The same after Holm over all learned rules of the run."""
     mcc: float | None = column("held-out MCC", _held_out, side="l")
     """On held-out records, scored once; of what train chose, whether or not it is shown. None without one."""
-    low: float | None = column(of="held_out.low")
-    high: float | None = column(of="held_out.high")
+    low: float | None = column(of="interval.low")
+    high: float | None = column(of="interval.high")
     """Ends of the 95 % bootstrap interval; None on too few records."""
     records: int | None
     positives: int | None
     """The held-out records, and those of them that flip."""
-    free_form_trees: float | None = column("free-form trees", _mcc("free_form_trees"), of="trees.mcc")
+    free_form_trees: float | None = column("free-form trees", _mcc("free_form_trees"), of="free_form.mcc")
     """MCC of trees of any form over the same columns, on the same records."""
     coverage: float | None = column(
         "coverage",
         lambda row: "–" if row.coverage is None else f"{percent(row.coverage)} of {row.records:,}",
-        of="anchored.held_out.coverage",
     )
     """Share of the held-out records on which an anchored rule fires; None for other families."""
     hq_t: bool
@@ -170,7 +170,7 @@ class RuleRow:
         "high quality", lambda row: ", ".join(["HQ-T"] * row.hq_t + ["HQ-F"] * row.hq_f) or "–"
     )
     """Whether an anchored rule is of high quality on held-out records, and as learned on all."""
-    full_mcc: float | None = column("full-fit MCC", _mcc("full_mcc"), of="anchored.full.mcc")
+    full_mcc: float | None = column("full-fit MCC", _mcc("full_mcc"), of="full.mcc")
     """Of an anchored rule learned on all records, on these."""
     checked: str = column("checked")
     """When it can be checked; empty without a rule."""
@@ -302,7 +302,7 @@ def rule_rows(findings: Findings, only: SearchOutcome | None = None) -> tuple[Ru
         _rule(findings, name, unit, rule)
         for name, unit in _named(findings)
         if only in (None, unit.search)
-        for rule in rules_of(unit)
+        for rule in unit.rules
     )
 
 
@@ -433,8 +433,8 @@ def unit_row(unit: Unit, search: str = "") -> UnitRow:
 
 
 def _rule(findings: Findings, search: str, unit: Unit, rule: UnitRule) -> RuleRow:
-    paper, learned = rule.anchored, None if rule.learned is None else str(rule.learned)
-    scored = rule.held_out if paper is None or learned is None else paper.held_out
+    anchored, learned = rule.family is Family.ANCHORED, None if rule.rule is None else str(rule.rule)
+    scored = rule.held_out if anchored else rule.interval
     return row_of(
         RuleRow,
         rule,
@@ -443,12 +443,13 @@ def _rule(findings: Findings, search: str, unit: Unit, rule: UnitRule) -> RuleRo
         regime=unit.agonist.regime.arrow,
         rule=learned if rule.shown else None,
         learned=learned,
-        absent="" if learned else rule.absent,
+        absent="" if learned else "none learned" if anchored else f"none: {rule.status.value}",
         shown=shown_words(rule),
         **{name: scored and getattr(scored, name) for name in ("mcc", "positives")},
         records=scored and scored.n,
-        hq_t=paper is not None and findings.is_hq_t(paper),
-        hq_f=paper is not None and findings.is_hq_f(paper),
+        coverage=rule.held_out.coverage if anchored and rule.held_out else None,
+        hq_t=anchored and findings.is_hq_t(rule),
+        hq_f=anchored and findings.is_hq_f(rule),
         prompt_only=rule.shown and rule.prompt_only,
     )
 

@@ -26,6 +26,7 @@ from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.content import beginning
 from mecharule_ops.pages.rows import kept_aside, unit_row
 from mecharule_ops.plain_text import plain, tied
+from mecharule_ops.rules.families import FamilyStatus
 
 LINES, WIDTH = 40, 100
 SEARCHES = 6
@@ -116,7 +117,7 @@ def _rule(unit: Unit) -> str:
     if rule is None:
         return "rule not sought"
     if rule.held_out is None or not rule.shown:
-        return UNSCORED if rule.unscored else NO_RULE
+        return UNSCORED if rule.status is FamilyStatus.TOO_FEW_HELD_OUT else NO_RULE
     return f"rule MCC {short(rule.held_out.mcc)}"
 
 

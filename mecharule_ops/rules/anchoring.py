@@ -16,22 +16,21 @@ from jaxtyping import Bool, Int
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import lookup_in, score
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import chance_test
 from mecharule_ops.rules.ruleshap import check_target, learn_rule
-from mecharule_ops.types import FlipsWhere, Neuron, Regime
+from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
 
 
 def anchor(
     neuron: Neuron,
-    regime: Regime,
     flips: Bool[np.ndarray, " eligible"],
     table: PredicateColumns,
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
     prompt_only_of: Callable[[str], bool],
     seed: int,
-) -> AnchoredRule:
+) -> UnitRule:
     """The unit's HQ-T and HQ-F rules with their scores; a rule is None where none was learned.
 
     Test flips reach the held-out score and HQ-F (which uses every record by definition), never HQ-T's rule.
@@ -47,17 +46,17 @@ def anchor(
     full = learn_rule(table, flips, seed=seed)
     rule = learned.rule
     fires = None if rule is None else rule.fires(lookup_in(table.matrix[test], table.texts))
-    return AnchoredRule(
+    return UnitRule(
         neuron=neuron,
-        regime=regime,
+        family=Family.ANCHORED,
         rule=rule,
+        absent=FamilyStatus[learned.status.name] if rule is None else None,
         train=learned.train,
         held_out=None if fires is None or not len(test) else score(fires, flips[test]),
         full_rule=full.rule,
         full=full.train,
         prompt_only=rule is not None and all(map(prompt_only_of, rule.predicates)),
-        flips=int(np.count_nonzero(flips)),
-        eligible=len(flips),
+        flips=FlipCount(flips=int(np.count_nonzero(flips)), n=len(flips)),
         chance=None if fires is None else chance_test(fires, flips[test]),
         where=None if fires is None else FlipsWhere.of(fires, flips[test]),
     )

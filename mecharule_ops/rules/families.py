@@ -10,12 +10,12 @@ The paper's anchored rule (§4.5) is of high quality by MCC and coverage: HQ-T o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.types import ChanceTest, FlipsWhere, Neuron, Regime, RuleScore
+from mecharule_ops.rules.interval import MccInterval, interval_of
+from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere, Neuron, RuleScore
 
 THRESHOLD = 0.70
 """MCC from which a rule is of high quality (paper, §4.5)."""
@@ -32,15 +32,11 @@ class Family(StrEnum):
     """What the unablated model did: its answer, how close it was to another token, and to which."""
     MECHANISM = "mechanism"
     """How hard the unit pushes, and what its replacement takes away to first order."""
+    ANCHORED = "anchored"
+    """The rule of the paper (§4.5), which has no free-form trees beside it."""
 
-    @property
-    def gates(self) -> str:
-        """When such a rule can be checked."""
-        return {
-            Family.INPUT: "before the model answers",
-            Family.CLEAN_RUN: "after one clean pass",
-            Family.MECHANISM: "after one backward pass",
-        }[self]
+
+OF_AN_ACCOUNT = (Family.INPUT, Family.CLEAN_RUN, Family.MECHANISM)
 
 
 class FamilyStatus(StrEnum):
@@ -61,92 +57,67 @@ class FamilyStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trees:
-    """What cross-validation inside train chose for the trees."""
-
-    depth: int
-    rounds: int
-    threshold: float
-    """Least probability that counts as a prediction of the target."""
-    validated: float
-    """MCC of the pooled out-of-fold predictions at that threshold; it was chosen by it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyRule:
-    """When one unit flips, in one family."""
-
-    family: Family
-    status: FamilyStatus
-    columns: int
-    """Columns that the trees read: predicates, and numbers as they are."""
-    learned: Rule | None = None
-    """What train chose, whether or not it may be shown."""
-    train: RuleScore | None = None
-    """Of that rule on the records it was learned from."""
-    held_out: MccInterval | None = None
-    """Of that rule, scored once; None where there is none or too few records for an interval."""
-    chance: ChanceTest | None = None
-    """Of that rule on the same records; None without a rule and in runs that did not keep it."""
-    free_form: MccInterval | None = None
-    """Trees of any form over the same columns, scored once on the same records."""
-    trees: Trees | None = None
-    """How those trees are grown; None where none were."""
-    validated: float | None = None
-    """Mean MCC of such rules over the folds inside train."""
-    prompt_only: bool = False
-    """Whether the learned rule can be checked before the model answers; an old run's input rule may read it."""
-    words: str = ""
-    """What train chose in the words of the task; empty without a rule, and in runs that did not keep it."""
-    where: FlipsWhere | None = None
-    """Held-out flips where it holds and elsewhere; None likewise."""
-
-    def decided(self, chance: ChanceTest | None) -> FamilyRule:
-        """The same with its test corrected over the run."""
-        status = self.status
-        if chance is not None and status in (FamilyStatus.SHOWN, FamilyStatus.NOT_APART):
-            status = FamilyStatus.NOT_APART if chance.failed else FamilyStatus.SHOWN
-        return replace(self, chance=chance, status=status)
-
-    @property
-    def rule(self) -> Rule | None:
-        """The rule to show; None unless the status is SHOWN."""
-        return self.learned if self.status is FamilyStatus.SHOWN else None
-
-    @property
-    def share_of_free_form(self) -> float | None:
-        """Held-out MCC over that of the trees; None without a shown rule or where theirs is not above 0."""
-        if self.rule is None or self.held_out is None or self.free_form is None or self.free_form.mcc <= 0:
-            return None
-        return self.held_out.mcc / self.free_form.mcc
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnchoredRule:
-    """When ablating one agonist flips the behaviour (paper, §4.5)."""
+class UnitRule:
+    """When ablating one unit flips the behaviour, by the rule of one family."""
 
     neuron: Neuron
-    regime: Regime
-    rule: Rule | None
-    """The HQ-T rule, learned on train only; None when no clause was found."""
-    train: RuleScore | None
-    held_out: RuleScore | None
-    """HQ-T: the train rule scored once on the test split."""
-    full_rule: Rule | None
-    """The HQ-F rule, fitted on all eligible records: descriptive, not held out."""
-    full: RuleScore | None
-    prompt_only: bool
-    """True when the rule reads prompt columns only, so that it can be checked before generation."""
-    flips: int
-    """Flipped records of D_b in all."""
-    eligible: int
-    """Records of D_b."""
+    family: Family
+    rule: Rule | None = None
+    """What train chose, whether or not it may be shown."""
+    absent: FamilyStatus | None = None
+    """Why there is none."""
+    train: RuleScore | None = None
+    """On the records it was learned from."""
+    held_out: RuleScore | None = None
+    """Scored once, on the others (an anchored rule: HQ-T)."""
     chance: ChanceTest | None = None
-    """Of the train rule on the test split; None without a rule and in runs that did not keep it."""
-    words: str = ""
-    """The train rule in the words of the task; empty without a rule and in runs that did not keep it."""
+    """Of the rule on the same records; None without a rule."""
     where: FlipsWhere | None = None
-    """Flips of the test split where the train rule holds and elsewhere; None likewise."""
+    """Held-out flips where it holds and elsewhere; None likewise."""
+    words: str = ""
+    """The rule in the words of the task; empty without one."""
+    prompt_only: bool = False
+    """Whether it reads columns of the prompt alone, so that it can be checked before the model answers."""
+    validated: float | None = None
+    """Of an account's rule: mean MCC of such rules over the folds inside train."""
+    free_form: MccInterval | None = None
+    """Of an account's rule: trees of any form over the same columns, scored once on the same records."""
+    full_rule: Rule | None = None
+    """Of an anchored rule: HQ-F, fitted on all eligible records: descriptive, not held out."""
+    full: RuleScore | None = None
+    flips: FlipCount | None = None
+    """Of an anchored rule: flipped records of D_b, of all."""
+
+    @property
+    def interval(self) -> MccInterval | None:
+        """The held-out MCC with its interval; None without a rule or on too few records."""
+        return None if self.held_out is None else interval_of(self.held_out)
+
+    @property
+    def status(self) -> FamilyStatus:
+        """What became of it: held-out records decide that, and the correction over the run once it is made."""
+        if self.absent is not None:
+            return self.absent
+        if (interval := self.interval) is None:
+            return FamilyStatus.TOO_FEW_HELD_OUT
+        if not interval.above_chance:
+            return FamilyStatus.NO_BETTER
+        failed = self.chance is not None and self.chance.failed
+        return FamilyStatus.NOT_APART if failed else FamilyStatus.SHOWN
+
+    @property
+    def shown(self) -> bool:
+        """Whether it predicts held-out flips, told apart from chance."""
+        return self.status is FamilyStatus.SHOWN
+
+    @property
+    def checked(self) -> str:
+        """When it can be checked; empty without a rule."""
+        if self.rule is None:
+            return ""
+        if self.family in (Family.CLEAN_RUN, Family.MECHANISM):
+            return f"after one {'clean' if self.family is Family.CLEAN_RUN else 'backward'} pass"
+        return "before the model answers" if self.prompt_only else "after the answer"
 
 
 def is_hq(score: RuleScore | None, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
@@ -154,18 +125,18 @@ def is_hq(score: RuleScore | None, threshold: float = THRESHOLD, floor: float = 
     return score is not None and score.mcc >= threshold and score.coverage >= floor
 
 
-def dataset_coverage(anchored: AnchoredRule) -> float:
+def dataset_coverage(anchored: UnitRule) -> float:
     """Share of the split's eligible records, train and held-out together, on which the HQ-T rule fires."""
     parts = [part for part in (anchored.train, anchored.held_out) if part is not None]
     records = sum(part.n for part in parts)
     return sum(part.coverage * part.n for part in parts) / records if records else 0.0
 
 
-def is_hq_test(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+def is_hq_test(anchored: UnitRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
     """HQ-T: the held-out MCC reaches the threshold, and the coverage of the eligible records the floor."""
     return is_hq(anchored.held_out, threshold, floor=0.0) and dataset_coverage(anchored) >= floor
 
 
-def is_hq_full(anchored: AnchoredRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
+def is_hq_full(anchored: UnitRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
     """HQ-F: the MCC of the rule fitted on every eligible record reaches the threshold."""
     return is_hq(anchored.full, threshold, floor)

@@ -15,14 +15,14 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
-from mecharule_ops.rules.algebra import lookup_in
+from mecharule_ops.rules.algebra import lookup_in, score
 from mecharule_ops.rules.anchoring import check_split
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, FamilyStatus, UnitRule
 from mecharule_ops.rules.free_form_trees import free_form_trees
-from mecharule_ops.rules.interval import chance_test, mcc_interval
+from mecharule_ops.rules.interval import chance_test
 from mecharule_ops.rules.ruleshap import RuleStatus, readiness
 from mecharule_ops.rules.short_rules import phrased, short_rule
-from mecharule_ops.types import Columns, FlipsWhere
+from mecharule_ops.types import Columns, FlipsWhere, Neuron
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,11 +65,9 @@ class Target:
 
 
 def account_rules(
-    target: Target,
-    families: Mapping[Family, FamilyColumns],
-    seed: int,
-) -> tuple[FamilyRule, ...]:
-    """The unit's rule in each family, in the order of `Family`; one without columns of its own says so.
+    unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns], seed: int
+) -> tuple[UnitRule, ...]:
+    """The unit's rule in each family of an account, in order; one without columns of its own says so.
 
     Cost: no model calls.
 
@@ -79,53 +77,44 @@ def account_rules(
     """
     _check(families, len(target.flips))
     table = PredicateColumns(texts=(), matrix=np.zeros((len(target.flips), 0), bool))
-    values, rules = dict[str, np.ndarray](), list[FamilyRule]()
-    for family in Family:
-        own = families.get(family, FamilyColumns())
+    values, rules = dict[str, np.ndarray](), list[UnitRule]()
+    for family in OF_AN_ACCOUNT:
+        bare, own = UnitRule(neuron=unit, family=family), families.get(family, FamilyColumns())
         if own.empty:
-            rules.append(FamilyRule(family=family, status=FamilyStatus.NO_COLUMNS, columns=0))
+            rules.append(replace(bare, absent=FamilyStatus.NO_COLUMNS))
             continue
         table = table.beside(own.table(target.train))
         values |= own.numbers
-        rules.append(_family_rule(family, target, table, values, seed))
+        rules.append(_learned(bare, target, table, values, seed))
     return tuple(rules)
 
 
-def _family_rule(
-    family: Family,
-    target: Target,
-    table: PredicateColumns,
-    values: Mapping[str, np.ndarray],
-    seed: int,
-) -> FamilyRule:
+def _learned(
+    bare: UnitRule, target: Target, table: PredicateColumns, values: Mapping[str, np.ndarray], seed: int
+) -> UnitRule:
     """One family's rule over all columns that it may read."""
-    features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
-    bare = FamilyRule(family=family, status=FamilyStatus.SHOWN, columns=features.shape[1])
     known = target.flips[target.train]
     ready = readiness(known, table.texts)
     if ready is not RuleStatus.LEARNED:
-        return replace(bare, status=FamilyStatus[ready.name])
-    generator = np.random.default_rng([seed, list(Family).index(family)])
-    reached, trees = free_form_trees(features, target.flips, target.train, target.test, generator, seed)
-    bare = replace(bare, free_form=reached, trees=trees)
+        return replace(bare, absent=FamilyStatus[ready.name])
+    features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
+    generator = np.random.default_rng([seed, OF_AN_ACCOUNT.index(bare.family)])
+    trees = free_form_trees(features, target.flips, target.train, target.test, generator, seed)
     short = short_rule(table.on(target.train), known, seed)
     if short.rule is None:
-        return replace(bare, status=FamilyStatus[short.status.name])
+        return replace(bare, free_form=trees, absent=FamilyStatus[short.status.name])
     fires = short.fires(lookup_in(table.matrix[target.test], table.texts))
-    held_out = mcc_interval(fires, target.flips[target.test])
-    status = FamilyStatus.TOO_FEW_HELD_OUT if held_out is None else FamilyStatus.NO_BETTER
-    if held_out is not None and held_out.above_chance:
-        status = FamilyStatus.SHOWN
+    flips = target.flips[target.test]
     return replace(
         bare,
-        status=status,
-        learned=phrased(short.rule),
+        rule=phrased(short.rule),
         train=short.train,
-        held_out=held_out,
-        chance=chance_test(fires, target.flips[target.test]),
+        held_out=score(fires, flips),
+        chance=chance_test(fires, flips),
         validated=short.validated,
-        prompt_only=family is Family.INPUT,
-        where=FlipsWhere.of(fires, target.flips[target.test]),
+        prompt_only=bare.family is Family.INPUT,
+        where=FlipsWhere.of(fires, flips),
+        free_form=trees,
     )
 
 

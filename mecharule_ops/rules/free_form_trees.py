@@ -15,7 +15,6 @@ import xgboost as xgb
 from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.rules.boosting import parameters
-from mecharule_ops.rules.families import Trees
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import MARGIN, best_threshold
 from mecharule_ops.rules.short_rules import folds_of
@@ -32,10 +31,10 @@ def free_form_trees(
     test: Int[np.ndarray, " test"],
     generator: np.random.Generator,
     seed: int,
-) -> tuple[MccInterval | None, Trees]:
-    """(held-out MCC, what was chosen) of trees fitted on train; NaN is a missing value. Needs both sides in train.
+) -> MccInterval | None:
+    """Return the held-out MCC of trees fitted on train; NaN is a missing value. Needs both sides in train.
 
-    No MCC where there are too few held-out records for an interval. Cost: no model calls.
+    None where there are too few held-out records for an interval. Cost: no model calls.
     """
     known, wanted = features[train], target[train]
     folds = folds_of(wanted, FOLDS, generator)
@@ -44,20 +43,9 @@ def free_form_trees(
         threshold, value = best_threshold(guessed, wanted)
         candidates.append((value, depth, rounds, threshold))
     best = max(value for value, *_ in candidates)
-    validated, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
-    trees = Trees(depth=depth, rounds=rounds, threshold=threshold, validated=validated)
-    fires = grown(known, wanted, trees, seed).predict(_data(features[test])) >= threshold
-    return mcc_interval(fires, target[test]), trees
-
-
-def grown(
-    features: Float32[np.ndarray, "train column"],
-    target: Bool[np.ndarray, " train"],
-    trees: Trees,
-    seed: int,
-) -> xgb.Booster:
-    """The trees themselves, the same ones whenever they are grown from the same records."""
-    return xgb.train(_parameters(trees.depth, seed), _data(features, target), trees.rounds)
+    _, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
+    booster = xgb.train(_parameters(depth, seed), _data(known, wanted), rounds)
+    return mcc_interval(booster.predict(_data(features[test])) >= threshold, target[test])
 
 
 def _out_of_fold(

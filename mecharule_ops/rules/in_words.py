@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.simplified import simplified
 from mecharule_ops.tasks.column_words import domain_of, wording_of
 from mecharule_ops.tasks.phrases import clause_phrases
@@ -36,6 +38,11 @@ def rule_in_words(rule: Rule | str, task: object) -> str:
         )
         for clause in clauses
     )
+
+
+def with_words(rule: UnitRule, task: object) -> UnitRule:
+    """The unit's rule with its words, as it is stored: no room above needs the task to say it."""
+    return rule if rule.rule is None else replace(rule, words=rule_in_words(rule.rule, task))
 
 
 def rule_from_words(text: str, predicates: Sequence[str], task: object) -> str | None:

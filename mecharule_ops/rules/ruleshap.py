@@ -113,7 +113,7 @@ class CandidateClause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedRule:
+class Learned:
     """What a learner found on some records: clauses and a rule made of them, or why there is none."""
 
     status: RuleStatus
@@ -124,7 +124,7 @@ class LearnedRule:
     clauses: tuple[CandidateClause, ...] = ()
     """Every clause it is chosen from, best first by (MCC, importance)."""
 
-    def up_to(self, literals: int) -> LearnedRule:
+    def up_to(self, literals: int) -> Learned:
         """The same over the clauses that have at most so many literals, not combined yet."""
         kept = tuple(each for each in self.clauses if len(each.clause.conditions) <= literals)
         none = self.status is RuleStatus.LEARNED and not (kept and kept[0].mcc > 0)
@@ -137,7 +137,7 @@ def extract(
     *,
     settings: RuleShapSettings = DEFAULTS,
     seed: int,
-) -> LearnedRule:
+) -> Learned:
     """Candidate clauses for a target, best first; the same seed gives the same ranking in any record order.
 
     Raises:
@@ -147,7 +147,7 @@ def extract(
     check_target(table, target)
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
-        return LearnedRule(status=status, clauses=())
+        return Learned(status=status, clauses=())
     rows = distinct_rows(table.matrix, target)
     booster = fit(rows, settings.rounds, settings.depth, seed)
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
@@ -158,7 +158,7 @@ def extract(
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
     ranked = _ranked(found, weights, table.texts, len(target))[: settings.pool]
     status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE
-    return LearnedRule(status=status, clauses=ranked)
+    return Learned(status=status, clauses=ranked)
 
 
 def learn_rule(
@@ -167,7 +167,7 @@ def learn_rule(
     *,
     settings: RuleShapSettings = DEFAULTS,
     seed: int,
-) -> LearnedRule:
+) -> Learned:
     """The greedy OR-combination of the extracted clauses, chosen and scored on these records alone.
 
     Raises:
@@ -178,11 +178,11 @@ def learn_rule(
 
 
 def combined(
-    ranking: LearnedRule,
+    ranking: Learned,
     table: PredicateColumns,
     target: Bool[np.ndarray, " record"],
     settings: RuleShapSettings,
-) -> LearnedRule:
+) -> Learned:
     """The greedy OR-combination of a ranking made from these records."""
     if ranking.status is not RuleStatus.LEARNED:
         return ranking

@@ -23,7 +23,7 @@ from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
 from mecharule_ops.rules.clause_pool import varied
 from mecharule_ops.rules.ruleshap import (
-    LearnedRule,
+    Learned,
     RuleShapSettings,
     RuleStatus,
     check_target,
@@ -53,7 +53,7 @@ SETTINGS = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_ga
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShortRule:
+class Short:
     """A rule with what chose it, or why there is none."""
 
     status: RuleStatus
@@ -81,7 +81,7 @@ def phrased(rule: Rule) -> Rule:
     return Rule(tuple(Clause(tuple(map(turned, clause.conditions))) for clause in rule.clauses))
 
 
-def short_rule(given: PredicateColumns, target: Bool[np.ndarray, " record"], seed: int) -> ShortRule:
+def short_rule(given: PredicateColumns, target: Bool[np.ndarray, " record"], seed: int) -> Short:
     """Learn a rule on these records, within the size that cross-validation chose.
 
     Deterministic for the seed. Cost: no model calls.
@@ -94,14 +94,14 @@ def short_rule(given: PredicateColumns, target: Bool[np.ndarray, " record"], see
     table = given.at(varied(given.matrix))
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
-        return ShortRule(status=status)
+        return Short(status=status)
     scores = _validated(table, target, seed)
     chosen = one_standard_error(scores)
     sets = value_sets(table, target)
     (learned,) = _learned(beside_sets(table, sets), target, SIZES[chosen : chosen + 1], seed)
     if learned.rule is None:
-        return ShortRule(status=learned.status)
-    return ShortRule(
+        return Short(status=learned.status)
+    return Short(
         status=learned.status,
         rule=learned.rule,
         train=learned.train,
@@ -148,7 +148,7 @@ def _validated(
 
 def _learned(
     table: PredicateColumns, target: Bool[np.ndarray, " record"], sizes: tuple[Size, ...], seed: int
-) -> Iterator[LearnedRule]:
+) -> Iterator[Learned]:
     """Learn a rule of each size; clauses are ranked once, and each size takes those that are short enough."""
     settings = replace(SETTINGS, depth=max(size.literals for size in sizes))
     ranking = extract(table, target, settings=settings, seed=seed)

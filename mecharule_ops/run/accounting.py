@@ -18,13 +18,13 @@ from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, LeadsAndDrops, PredictionScore
 from mecharule_ops.findings.shown import account_beside
-from mecharule_ops.findings.worded import account_worded
 from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.rules.families import Family, FamilyStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
+from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised
@@ -67,7 +67,7 @@ def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account
         for place, _ in enumerate(made, 1):
             stage.progress(done + place, len(units))
         accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
-        learned = sum(rule.learned is not None for account in accounts for rule in account.families)
+        learned = sum(rule.rule is not None for account in accounts for rule in account.families)
         stage.summary = f"{learned} rules learned, of {len(units)} units"
     return accounts
 
@@ -167,20 +167,20 @@ def kept_accounts(
         if unit not in arithmetic:
             effects = mechanism_columns(unit, first.drops, first.pushes, leads.positions)
             families[Family.MECHANISM] = FamilyColumns(values=effects)
-        rules = account_rules(target, families, seed)
+        rules = account_rules(unit, target, families, seed)
         if unit in arithmetic:
-            rules = (*rules[:-1], replace(rules[-1], status=FamilyStatus.ARITHMETIC))
+            rules = (*rules[:-1], replace(rules[-1], absent=FamilyStatus.ARITHMETIC))
         learned = Account(
             neuron=unit,
             regime=regime,
             flips=int(flipped.sum()),
             records=len(flipped),
             held_out=len(test),
-            families=rules,
+            families=tuple(with_words(rule, run.task) for rule in rules),
             nothing_above=unit in arithmetic,
             points=_points(first.drops, unit, flipped, test[:DRAWN]),  # The held-out places come as a draw.
         )
-        account = first.scored(account_worded(learned, run.task), flipped)
+        account = first.scored(learned, flipped)
         claim = registered.get(unit)
         if claim and claim.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(claim.id, partial(_prediction_outcome, account.first_order))

@@ -51,7 +51,7 @@ from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.certify import certify_each, versions
 from mecharule_ops.run.chains import kept_chain, plan
@@ -119,8 +119,9 @@ def analyse(
                 continue
             outcomes.append(_cell(run, journal, basis, regime, approve))
         findings = run_findings(run, tuple(outcomes), journal.stages)
-        for rule in (rule for search in findings.searches for rule in search.anchored):
-            tell_rule(journal, rule)
+        for search in findings.searches:
+            for rule in search.anchored:
+                tell_rule(journal, search.regime, rule)
         findings = replace(findings, chains=_chains(run, journal, findings))
         findings = hide.findings(findings) if hide else findings
         run.store.put(keys.FINDINGS, to_json(findings))
@@ -260,7 +261,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     with journal.stage(f"certificates {where}") as stage:
         named = () if run.suppression and found.regime is RISKY else found.agonists
         strong = [(a.neuron,) for a in named[: run.config.controls_for] if a.is_tau_agonist]
-        rules: dict[Group, AnchoredRule | None] = {(rule.neuron,): rule for rule in anchored}
+        rules: dict[Group, UnitRule | None] = {(rule.neuron,): rule for rule in anchored}
         written = 0
         # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
         with suppress(AblationStopped):

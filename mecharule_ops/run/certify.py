@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mecharule_ops.certificates.certificate import (
     Certificate,
     CertifiedIntervention,
-    CertifiedRule,
+    CertifiedScore,
     Completion,
     ExampleRow,
     ModelIdentity,
@@ -25,7 +25,7 @@ from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron, Regime
 
@@ -62,7 +62,7 @@ def certify_each(
     regime: Regime,
     *,
     kind: str = "ablate",
-    rules: Mapping[Group, AnchoredRule | None] = MappingProxyType({}),
+    rules: Mapping[Group, UnitRule | None] = MappingProxyType({}),
     baseline: Baseline | None = None,
     slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Iterator[Certificate]:
@@ -91,7 +91,7 @@ def certified(
     regime: Regime,
     kind: str,
     claim: str,
-    rule: CertifiedRule | None = None,
+    rule: CertifiedScore | None = None,
 ) -> Certificate:
     """The certificate of rows that were computed with this run's model and replacement values."""
     layers = sorted({unit.layer for unit in units})
@@ -182,11 +182,11 @@ def example_row(record: BehaviourRecord, after: Completion, part: str, unit: str
     )
 
 
-def certified_rule(rule: AnchoredRule | None) -> CertifiedRule | None:
+def certified_rule(rule: UnitRule | None) -> CertifiedScore | None:
     """The rule with its one held-out score, as a certificate states it."""
     if rule is None or rule.rule is None or rule.held_out is None:
         return None
-    return CertifiedRule(text=str(rule.rule), scope="held-out", **asdict(rule.held_out))
+    return CertifiedScore(text=str(rule.rule), scope="held-out", **asdict(rule.held_out))
 
 
 def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:

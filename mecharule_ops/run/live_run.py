@@ -22,18 +22,17 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.engine.group_questions import Answering, Counted, Group, InTurn
-from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, from_json
-from mecharule_ops.findings.shown import account_ps, anchored_ps
+from mecharule_ops.findings.shown import ps_of
 from mecharule_ops.findings.suppression import Suppression
-from mecharule_ops.findings.worded import account_worded, findings_worded
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.store import keys
@@ -64,9 +63,9 @@ if TYPE_CHECKING:
     from mecharule_ops.workers.replica import Assignment
 
 
-_OfUnit = TypeVar("_OfUnit", AnchoredRule, Account, AgonistControls)
+_OfUnit = TypeVar("_OfUnit", UnitRule, Account, AgonistControls)
 _FORMS: Mapping[str, Any] = {
-    keys.ANCHORED: AnchoredRule,
+    keys.ANCHORED: UnitRule,
     keys.ACCOUNT: Account,
     keys.CONTROLS: AgonistControls,
 }
@@ -301,15 +300,15 @@ class Run:
         if known is not None:
             return known.account
         kept = self.store.find(keys.account(unit, regime))
-        return None if kept is None else account_worded(decode(Account, kept), self.task)
+        return None if kept is None else decode(Account, kept)
 
     def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
         """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
         own = None if but is None or regime is None else keys.account(but, regime)
-        ps = [p for search in self.findings.searches for p in anchored_ps(search.anchored)]
+        ps = [p for search in self.findings.searches for p in ps_of(search.anchored)]
         for name in keys.of_units(keys.ACCOUNT, self.store.names()):
             if name != own:
-                ps += account_ps(decode(Account, self.store.get(name)))
+                ps += ps_of(decode(Account, self.store.get(name)).families)
         return ps
 
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
@@ -351,12 +350,7 @@ class Run:
 
         Raises `StoreError` when the run has not finished.
         """
-        found = self._with_later(from_json(self.store.get(keys.FINDINGS)))
-        try:
-            return findings_worded(found, self.task)
-        except UsageError:
-            # What was found can be read where a task of one's own is gone.
-            return found
+        return self._with_later(from_json(self.store.get(keys.FINDINGS)))
 
     def _with_later(self, found: Findings) -> Findings:
         searches = tuple(

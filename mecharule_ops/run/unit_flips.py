@@ -17,14 +17,13 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings.counts import LayerCoverage
 from mecharule_ops.findings.measures import union_coverage
-from mecharule_ops.findings.worded import anchored_worded
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.anchoring import anchor
-from mecharule_ops.rules.families import AnchoredRule
-from mecharule_ops.rules.interval import interval_of
+from mecharule_ops.rules.families import UnitRule
+from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised
@@ -117,10 +116,9 @@ def refined_texts(
 def anchored_rule(
     run: Run,
     neuron: Neuron,
-    regime: Regime,
     eligible: Int[np.ndarray, " eligible"],
     flips: Bool[np.ndarray, " eligible"],
-) -> AnchoredRule:
+) -> UnitRule:
     """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
     predicates = refined_texts(run, eligible, flips)
     fires = np.array([run.fires(text)[eligible] for text in predicates], bool)
@@ -128,7 +126,6 @@ def anchored_rule(
     in_train = run.train[eligible]
     rule = anchor(
         neuron,
-        regime,
         flips,
         PredicateColumns(texts=tuple(predicates), matrix=matrix),
         np.flatnonzero(in_train),
@@ -136,28 +133,28 @@ def anchored_rule(
         run.prompt_only,
         run.config.seed,
     )
-    return anchored_worded(rule, run.task)
+    return with_words(rule, run.task)
 
 
-def anchor_rules(run: Run, journal: Journal, found: Localised, flips: UnitFlips) -> tuple[AnchoredRule, ...]:
+def anchor_rules(run: Run, journal: Journal, found: Localised, flips: UnitFlips) -> tuple[UnitRule, ...]:
     """A rule for each unit, learned on the train part of D_b and scored once on the rest."""
     anchored = []
     for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
         journal.progress("anchored rules")(done, len(flips.neurons))
-        rule = anchored_rule(run, neuron, found.regime, flips.eligible, target)
+        rule = anchored_rule(run, neuron, flips.eligible, target)
         anchored.append(rule)
-        tell_rule(journal, rule)
+        tell_rule(journal, found.regime, rule)
     return tuple(anchored)
 
 
-def tell_rule(journal: Journal, rule: AnchoredRule) -> None:
+def tell_rule(journal: Journal, regime: Regime, rule: UnitRule) -> None:
     """Say what was learned of a unit: when it is, and again when the run has decided which rules are shown."""
     if rule.rule is None:
         return
-    interval = None if rule.held_out is None else interval_of(rule.held_out)
+    interval = rule.interval
     journal.emit(
         RuleAnchored(
-            regime=rule.regime.value,
+            regime=regime.value,
             neuron=str(rule.neuron),
             rule=str(rule.rule),
             held_out_mcc=None if rule.held_out is None else rule.held_out.mcc,

@@ -15,7 +15,7 @@ from made_certificates import certificate_of, completion_of, row_of
 from mecharule_ops.certificates.bundles import read_bundle, write_bundle
 from mecharule_ops.certificates.certificate import (
     Certificate,
-    CertifiedRule,
+    CertifiedScore,
     ExampleRow,
 )
 from mecharule_ops.certificates.verification import (
@@ -143,7 +143,7 @@ def _forged_row(**changes: Any) -> Certificate:
         ),
         (
             certificate_of(
-                rule=CertifiedRule(text="r", scope="full", mcc=1.5, coverage=0.1, n=1, positives=1),
+                rule=CertifiedScore(text="r", scope="full", mcc=1.5, coverage=0.1, n=1, positives=1),
             ),
             "score is out of range",
         ),

@@ -6,17 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from findings_fixture import FINDINGS, POSITIVE, chance_p
+from findings_fixture import FINDINGS, POSITIVE, chance_p, of_family
 
-from mecharule_ops.codec import decode, encode
-from mecharule_ops.facts.rules import anchored_words, family_words, predicts
-from mecharule_ops.facts.unit_rules import learned_rules, shown_of_all, shown_words, unit_rule
+from mecharule_ops.facts.rules import rule_words
+from mecharule_ops.facts.unit_rules import shown_of_all, shown_words
 from mecharule_ops.findings.accounts import Account
-from mecharule_ops.findings.records import SearchOutcome, from_json, to_json
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
 from mecharule_ops.rules.algebra import Rule, score
-from mecharule_ops.rules.families import AnchoredRule, Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
+from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of
 from mecharule_ops.types import ChanceTest, Neuron, Regime
 
 LEVEL = 0.05
@@ -25,19 +24,15 @@ SLACK = 2.5 * np.sqrt(LEVEL * (1 - LEVEL) / RUNS)
 """Two and a half standard errors of a share of 5 % over so many runs: 2.7 %."""
 
 
-def anchored(unit: int, fires: np.ndarray, flips: np.ndarray) -> AnchoredRule:
+def anchored(unit: int, fires: np.ndarray, flips: np.ndarray) -> UnitRule:
     scored = score(fires, flips)
-    return AnchoredRule(
+    return UnitRule(
         neuron=Neuron.parse(f"m1.{unit}"),
-        regime=Regime.BASELINE_POSITIVE,
+        family=Family.ANCHORED,
         rule=Rule.parse("a >= 1"),
         train=scored,
         held_out=scored,
-        full_rule=None,
-        full=None,
         prompt_only=True,
-        flips=int(flips.sum()),
-        eligible=len(flips),
         chance=chance_test(fires, flips),
     )
 
@@ -56,9 +51,9 @@ def test_rules_that_know_nothing_are_shown_in_5_percent_of_the_runs_at_most() ->
     """400 runs of 24 rules each; by the intervals alone, uncorrected, more than a fifth of them show one."""
     rng = np.random.default_rng(0)
     runs = [simulated(rng) for _ in range(RUNS)]
-    shown = [any(predicts(rule) for rule in shown_over([run], LEVEL)[0].anchored) for run in runs]
+    shown = [any(rule.shown for rule in shown_over([run], LEVEL)[0].anchored) for run in runs]
     assert np.mean(shown) <= LEVEL + SLACK
-    uncorrected = [any(predicts(rule) for rule in run.anchored) for run in runs[:60]]
+    uncorrected = [any(rule.shown for rule in run.anchored) for run in runs[:60]]
     assert np.mean(uncorrected) > 0.2
 
 
@@ -70,10 +65,7 @@ def test_a_rule_that_tells_flips_apart_is_shown_among_many_that_do_not() -> None
         run = simulated(rng)
         flips = rng.random(HELD_OUT) < 0.3
         true = anchored(0, flips ^ (rng.random(HELD_OUT) < 0.1), flips)
-        found += (
-            predicts(shown_over([replace(run, anchored=(*run.anchored[1:], true))], LEVEL)[0].anchored[-1])
-            is not None
-        )
+        found += shown_over([replace(run, anchored=(*run.anchored[1:], true))], LEVEL)[0].anchored[-1].shown
     assert found >= 95
 
 
@@ -88,36 +80,24 @@ def test_p_is_the_share_of_placements_with_as_many_hits() -> None:
 
 
 SOME = np.arange(60) % 3 == 0
-WEAK = mcc_interval(SOME ^ (np.arange(60) % 5 == 0), SOME)
+WEAK = score(SOME ^ (np.arange(60) % 5 == 0), SOME)
+UNIT = Neuron.parse("a20.h8")
 
 
 def account(p: float) -> Account:
     """Two shown rules, by their intervals, and a family without one."""
     return Account(
-        neuron=Neuron.parse("a20.h8"),
+        neuron=UNIT,
         regime=Regime.BASELINE_POSITIVE,
         flips=20,
         records=60,
         held_out=60,
         families=(
-            FamilyRule(
-                family=Family.INPUT,
-                status=FamilyStatus.SHOWN,
-                columns=3,
-                learned=Rule.parse("b >= 5"),
-                held_out=WEAK,
-                chance=ChanceTest(p=p),
-                prompt_only=True,
+            of_family("b >= 5", 0.5, 60, 20, held_out=WEAK, chance=ChanceTest(p=p)),
+            of_family(
+                "a >= 2", 0.5, 60, 20, family=Family.CLEAN_RUN, held_out=WEAK, chance=ChanceTest(p=0.001)
             ),
-            FamilyRule(
-                family=Family.CLEAN_RUN,
-                status=FamilyStatus.SHOWN,
-                columns=3,
-                learned=Rule.parse("a >= 2"),
-                held_out=WEAK,
-                chance=ChanceTest(p=0.001),
-            ),
-            FamilyRule(family=Family.MECHANISM, status=FamilyStatus.NO_CLAUSE, columns=3),
+            UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=FamilyStatus.NO_CLAUSE),
         ),
     )
 
@@ -128,25 +108,28 @@ def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() ->
     one = replace(POSITIVE, anchored=(rules[0],), accounts=(account(0.02),))
     two = replace(POSITIVE, anchored=(rules[1],), accounts=())
     done = shown_over([one, two], LEVEL)
-    tests = [rule.chance for search in done for rule in learned_rules(search)]
+    tests = [rule.chance for search in done for rule in search.rules]
     assert [test.adjusted for test in tests if test] == pytest.approx([0.06, 0.06, 0.004, 0.06])
     assert {test.rules for test in tests if test} == {4}
     made = done[0].accounts[0]
-    assert (made.families[0].status, made.families[0].rule) == (FamilyStatus.NOT_APART, None)
+    assert made.families[0].status is FamilyStatus.NOT_APART
     assert (made.best, made.families[2].chance) == (made.families[1], None)
     assert str(made.families[1].rule) == "a >= 2"
-    assert predicts(done[0].anchored[0]) is predicts(done[1].anchored[0]) is None
+    assert not done[0].anchored[0].shown
+    assert not done[1].anchored[0].shown
     findings = replace(FINDINGS, searches=tuple(done))
     assert shown_of_all(findings) == "1 of 4 learned rules is shown (corrected for 4, α = .05)"
-    assert [shown_words(rule) for rule in learned_rules(done[0])] == [
+    assert [shown_words(rule) for rule in done[0].rules] == [
         "no, p = .06",
         "no, p = .06",
         "yes, p = .004",
     ]
-    assert family_words(made.families[0]).endswith(f"MCC {WEAK}, p = .06 (corrected for 4 rules)")
-    assert anchored_words(done[0].anchored[0], "0c1f").endswith(", p = .06 (corrected for 4 rules)")
+    assert rule_words(made.families[0], "0c1f").endswith(
+        f"MCC {interval_of(WEAK)}, p = .06 (corrected for 4 rules)"
+    )
+    assert rule_words(done[0].anchored[0], "0c1f").endswith(", p = .06 (corrected for 4 rules)")
     assert shown_over(done, LEVEL) == done
-    assert shown_over(done, 0.1)[0].accounts[0].families[0].rule == Rule.parse("b >= 5")
+    assert shown_over(done, 0.1)[0].accounts[0].families[0].shown
 
 
 def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None:
@@ -158,7 +141,7 @@ def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None
     assert beside.chance is not None
     assert beside.chance.adjusted == pytest.approx(0.06)
     later = anchored_beside(anchored(1, SOME, SOME), [0.5], LEVEL)
-    assert predicts(later) is not None
+    assert later.shown
     assert later.chance is not None
     assert later.chance.rules == 2
 
@@ -169,22 +152,5 @@ def test_an_interval_that_reaches_0_is_not_shown_however_small_p_is() -> None:
     flips = rng.random(80) < 0.4
     rule = replace(anchored(1, rng.random(80) < 0.4, flips), chance=ChanceTest(p=0.0))
     (done,) = shown_over([replace(POSITIVE, anchored=(rule,))], LEVEL)[0].anchored
-    assert done.held_out is not None
-    interval = interval_of(done.held_out)
-    assert interval is not None
-    assert not interval.above_chance
-    assert predicts(done) is None
-    assert shown_words(unit_rule(done.neuron, done)) == "no, its interval reaches 0"
-
-
-def test_runs_of_before_the_correction_are_read_as_they_were() -> None:
-    """Their rules have no p, are shown by the interval, and say that they are not corrected."""
-    stored = encode(anchored(1, SOME, SOME))
-    del stored["chance"]
-    rule = decode(AnchoredRule, stored)
-    assert rule.chance is None
-    assert predicts(rule) is not None
-    assert shown_words(unit_rule(rule.neuron, rule)) == "yes, not corrected"
-    old = replace(FINDINGS, searches=(replace(POSITIVE, anchored=(rule,)),))
-    assert shown_of_all(old) == ""
-    assert from_json(to_json(FINDINGS)) == FINDINGS
+    assert done.status is FamilyStatus.NO_BETTER
+    assert shown_words(done) == "no, its interval reaches 0"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from drawn import rows_of_points
-from findings_fixture import FINDINGS, POSITIVE
+from findings_fixture import FINDINGS, POSITIVE, of_family
 
 from mecharule_ops import pages
 from mecharule_ops.facts.run_evidence import ranks_of
@@ -17,30 +17,21 @@ from mecharule_ops.findings.counts import PredictedUnit
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.drawing import draw, standalone
 from mecharule_ops.pages.unit_account import account_figures
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 
 UNIT = POSITIVE.tau_agonists[0].neuron
 GOOD = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)
+INPUT = of_family("b >= 50", 0.5, 200, 60, free_form=GOOD, validated=0.5)
 
 
 def account() -> Account:
     rng = np.random.default_rng(0)
     lead, drop = rng.gamma(2, 2, 200), rng.gamma(2, 2, 200)
     families = (
-        FamilyRule(
-            family=Family.INPUT,
-            status=FamilyStatus.SHOWN,
-            columns=3,
-            learned=Rule.parse("b >= 50"),
-            held_out=GOOD,
-            free_form=GOOD,
-            validated=0.5,
-            prompt_only=True,
-        ),
-        FamilyRule(family=Family.CLEAN_RUN, status=FamilyStatus.NO_BETTER, columns=4, free_form=GOOD),
-        FamilyRule(family=Family.MECHANISM, status=FamilyStatus.CONSTANT, columns=5),
+        INPUT,
+        UnitRule(neuron=UNIT, family=Family.CLEAN_RUN, absent=FamilyStatus.NO_CLAUSE, free_form=GOOD),
+        UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=FamilyStatus.CONSTANT),
     )
     return Account(
         neuron=UNIT,
@@ -49,7 +40,11 @@ def account() -> Account:
         records=300,
         held_out=200,
         families=families,
-        predictions=(PredictionScore(kind=PredictionKind.STEADY, predicted=50, held_out=GOOD, records=200),),
+        predictions=(
+            PredictionScore(
+                kind=PredictionKind.STEADY, predicted=50, held_out=GOOD, records=200, happened=60
+            ),
+        ),
         points=LeadsAndDrops(
             lead=tuple(lead.tolist()), drop=tuple(drop.tolist()), flipped=tuple((drop > lead).tolist())
         ),
@@ -71,7 +66,9 @@ def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findi
     """With first order, the rule and the trees beside it; the commands that show the rest."""
     text = " ".join(pages.render_text(found).split())
     assert f"When and why {UNIT} flips (1→0)" in text
-    assert "b >= 50 – input rule, MCC .50 [.40, .60]; free-form trees of the same columns reach .50" in text
+    assert (
+        f"b >= 50 – input rule, MCC {INPUT.interval}; free-form trees of the same columns reach .50" in text
+    )
     assert f"`mecharule explain {found.run} {UNIT} --parts drive --regime 1`" in text
 
 

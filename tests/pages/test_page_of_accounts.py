@@ -7,11 +7,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from findings_fixture import of_family
 
 from mecharule_ops.findings.accounts import Account
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
-from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import Neuron, Regime
 
 
@@ -113,13 +111,7 @@ def test_the_page_has_one_short_table_and_says_first_what_was_tuned(accounts: Mo
 
 def test_a_learned_rule_counts_whether_or_not_it_is_shown(accounts: ModuleType) -> None:
     """Its MCC stands in table and median as those of the other columns do; 0 only where none was learned."""
-    doubted = FamilyRule(
-        family=Family.INPUT,
-        status=FamilyStatus.NOT_APART,
-        columns=3,
-        learned=Rule.parse("a > 1"),
-        held_out=MccInterval(mcc=0.3, low=0.01, high=0.5, n=30, positives=15),
-    )
+    doubted = of_family("a > 1", 0.3, 30, 15)
     account = Account(
         neuron=Neuron.parse("m1.17"),
         regime=Regime.BASELINE_POSITIVE,
@@ -131,5 +123,5 @@ def test_a_learned_rule_counts_whether_or_not_it_is_shown(accounts: ModuleType) 
     row = accounts.unit_of(account)
     assert row["input rule"]["mcc"] == 0.3
     assert accounts.middle([row], "input rule") == ".30"
-    assert accounts.rule_cell(row) == ".30 [.01, .50] ○"
+    assert accounts.rule_cell(row) == f"{doubted.interval} ○"
     assert accounts.middle([{**row, "input rule": None}], "input rule") == "0.00"

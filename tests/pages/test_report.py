@@ -21,13 +21,14 @@ from findings_fixture import (
     anchored,
     estimate,
     node,
+    of_family,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.facts.flips import stronger_slice, unit_flips
 from mecharule_ops.facts.found import negative, suggestions
-from mecharule_ops.facts.rules import LONGEST_RULE, clipped, family_words, predicts
+from mecharule_ops.facts.rules import LONGEST_RULE, clipped, rule_words
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
 from mecharule_ops.findings.records import Findings, SearchOutcome, from_json
@@ -47,7 +48,7 @@ from mecharule_ops.pages.plots import figures, icicle
 from mecharule_ops.pages.rows import RuleRow, rule_rows
 from mecharule_ops.plain_text import plain
 from mecharule_ops.rules.algebra import Rule, score
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval
 from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, Share, Verdict
 
@@ -78,19 +79,9 @@ def test_few_examples_are_told_apart_from_the_threshold_of_their_run(
     assert unit_flips(run.units()[0]) == said
 
 
-def family(status: FamilyStatus, held: tuple[float, float, float] | None, trees: float | None) -> FamilyRule:
-    def interval(mcc: float, low: float, high: float) -> MccInterval:
-        return MccInterval(mcc=mcc, low=low, high=high, n=200, positives=90)
-
-    return FamilyRule(
-        family=Family.INPUT,
-        status=status,
-        columns=3,
-        learned=Rule.parse("b % 10 >= 7"),
-        held_out=None if held is None else interval(*held),
-        free_form=None if trees is None else interval(trees, trees - 0.1, trees + 0.1),
-        prompt_only=True,
-    )
+def beside_trees(mcc: float, trees: float) -> UnitRule:
+    reached = MccInterval(mcc=trees, low=trees - 0.1, high=trees + 0.1, n=200, positives=90)
+    return of_family("b % 10 >= 7", mcc, 200, 90, free_form=reached)
 
 
 def only(outcome: SearchOutcome, **changes: object) -> Findings:
@@ -275,23 +266,23 @@ def test_a_rule_that_chance_explains_stands_in_the_list_of_all_alone() -> None:
     ("rule", "said"),
     [
         (
-            family(FamilyStatus.SHOWN, (0.45, 0.38, 0.52), 0.48),
-            "b % 10 >= 7 – input rule, MCC .45 [.38, .52]; free-form trees of the same columns reach .48",
+            beside_trees(0.45, 0.48),
+            "b % 10 >= 7 – input rule, MCC .45 [.32, .57]; free-form trees of the same columns reach .48",
         ),
         (
-            family(FamilyStatus.NO_BETTER, (0.04, -0.1, 0.2), 0.31),
+            beside_trees(0.04, 0.31),
             "no input rule predicts (free-form trees of the same columns reach .31 [.21, .41])",
         ),
         (
-            family(FamilyStatus.NO_COLUMNS, None, None),
+            UnitRule(neuron=POSITIVE.agonists[0].neuron, family=Family.INPUT, absent=FamilyStatus.NO_COLUMNS),
             "no input rule predicts: the family has no columns here",
         ),
     ],
 )
 def test_a_rule_of_a_family_is_said_with_its_interval_and_the_trees_beside_it(
-    rule: FamilyRule, said: str
+    rule: UnitRule, said: str
 ) -> None:
-    assert family_words(rule) == said
+    assert rule_words(rule, "0c1f") == said
 
 
 def test_the_interval_of_a_stored_score_is_that_of_its_records() -> None:
@@ -372,8 +363,7 @@ def test_small_held_out_samples_have_no_interval_and_show_no_rule() -> None:
         dict(zip(table.header, table.rows[0], strict=True))["held-out MCC"]
         == ".92 [.78, .98] (n 84, 40 flips)"
     )
-    assert predicts(few) is predicts(lopsided) is None
-    assert predicts(many) is not None
+    assert [rule.shown for rule in (few, lopsided, many)] == [False, False, True]
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100])

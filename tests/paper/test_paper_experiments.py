@@ -37,7 +37,7 @@ from scipy import stats
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.counts import Dominance
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import Baseline, Basis, ChanceTest, Regime, Share
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def distinct(plans: dict[str, list[RunConfig]]) -> set[str]:
 
 def run(
     seed: int = 0,
-    rules: Sequence[AnchoredRule] = (),
+    rules: Sequence[UnitRule] = (),
     flips: Sequence[Sequence[int]] = (),
     changed: RunConfig | None = None,
 ) -> PaperRun:
@@ -73,7 +73,7 @@ def run(
     )
 
 
-def good(count: int) -> list[AnchoredRule]:
+def good(count: int) -> list[UnitRule]:
     """So many units whose rule reaches MCC .78, held out and all-fit, and one whose rule does not."""
     reached = [anchored(f"a1.h{number}", "a > 1", 0.78, 84, 40) for number in range(count)]
     return [*reached, anchored("a2.h0", "b", 0.3, 84, 40)]

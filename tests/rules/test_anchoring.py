@@ -11,9 +11,9 @@ from predicate_columns import table as columns
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in
 from mecharule_ops.rules.anchoring import anchor
-from mecharule_ops.rules.families import AnchoredRule, dataset_coverage, is_hq, is_hq_full, is_hq_test
+from mecharule_ops.rules.families import UnitRule, dataset_coverage, is_hq, is_hq_full, is_hq_test
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.types import Neuron, Regime, RuleScore
+from mecharule_ops.types import FlipCount, Neuron, RuleScore
 
 ELIGIBLE = 600
 PREDICATES = ("op == '-'", "b >= 100", "a % 2 == 0", "answer >= 10", "a > b", "len(completion) > 3")
@@ -33,10 +33,8 @@ def flips_of(text: str, matrix: np.ndarray) -> np.ndarray:
     return Rule.parse(text).fires(lookup_in(matrix, PREDICATES))
 
 
-def anchored_to(flips: np.ndarray, matrix: np.ndarray, train: np.ndarray = TRAIN) -> AnchoredRule:
-    return anchor(
-        UNIT, Regime.BASELINE_POSITIVE, flips, columns(matrix, PREDICATES), train, TEST, reads_prompt, 0
-    )
+def anchored_to(flips: np.ndarray, matrix: np.ndarray, train: np.ndarray = TRAIN) -> UnitRule:
+    return anchor(UNIT, flips, columns(matrix, PREDICATES), train, TEST, reads_prompt, 0)
 
 
 def test_a_planted_trigger_is_anchored() -> None:
@@ -50,7 +48,7 @@ def test_a_planted_trigger_is_anchored() -> None:
     assert found.full is not None
     assert found.train.mcc == found.held_out.mcc == found.full.mcc == 1.0
     assert (found.train.n, found.held_out.n, found.full.n) == (400, 200, 600)
-    assert (found.flips, found.eligible) == (flips.sum(), ELIGIBLE)
+    assert found.flips == FlipCount(flips=int(flips.sum()), n=ELIGIBLE)
     assert found.prompt_only
     assert is_hq_test(found)
     assert is_hq_full(found)
@@ -121,16 +119,7 @@ def test_without_held_out_records_there_is_no_held_out_score() -> None:
     matrix = table()
     flips = flips_of("b >= 100", matrix)
     everything, nothing = np.arange(ELIGIBLE), np.arange(0)
-    found = anchor(
-        UNIT,
-        Regime.BASELINE_POSITIVE,
-        flips,
-        columns(matrix, PREDICATES),
-        everything,
-        nothing,
-        reads_prompt,
-        0,
-    )
+    found = anchor(UNIT, flips, columns(matrix, PREDICATES), everything, nothing, reads_prompt, 0)
     assert found.rule == found.full_rule == Rule.parse("b >= 100")
     assert found.held_out is None
     assert is_hq_full(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.certificates.certificate import Certificate, CertifiedRule, ExampleRow
+from mecharule_ops.certificates.certificate import Certificate, CertifiedScore, ExampleRow
 from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, totals_of, verify
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.run.certify import ablation_rows, certify
@@ -79,7 +79,7 @@ def test_its_rule_is_the_held_out_score(run: Run) -> None:
         if rule is None or rule.rule is None or rule.held_out is None:
             assert certificate.rule is None
         else:
-            assert certificate.rule == CertifiedRule(
+            assert certificate.rule == CertifiedScore(
                 text=str(rule.rule),
                 scope="held-out",
                 mcc=rule.held_out.mcc,

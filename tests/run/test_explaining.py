@@ -11,7 +11,7 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.controlling import (
     control_records,
     controls,
@@ -40,7 +40,7 @@ class Scene:
     """Of the three strongest units."""
     first: UnitFlips
     """Of the strongest one."""
-    rules: tuple[AnchoredRule, ...]
+    rules: tuple[UnitRule, ...]
     """Its rule."""
 
 
@@ -62,7 +62,7 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield Scene(run=run, journal=journal, told=told, found=found, flips=flips, first=first, rules=rules)
 
 
-def learned(rules: tuple[AnchoredRule, ...]) -> list[tuple]:
+def learned(rules: tuple[UnitRule, ...]) -> list[tuple]:
     """What train records decide."""
     return [(rule.neuron, rule.rule, rule.train, rule.prompt_only) for rule in rules]
 

@@ -23,7 +23,7 @@ from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.rules.families import Family, FamilyRule, FamilyStatus
+from mecharule_ops.rules.families import OF_AN_ACCOUNT, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
@@ -214,7 +214,7 @@ def account_of(bench: Toy) -> Account:
     first = FirstOrder.of(run, [UNIT], regime, records, train, test)
     changed = first.happened(UNIT, np.zeros(60, bool))
     families = tuple(
-        FamilyRule(family=family, status=FamilyStatus.NO_COLUMNS, columns=0) for family in Family
+        UnitRule(neuron=UNIT, family=family, absent=FamilyStatus.NO_COLUMNS) for family in OF_AN_ACCOUNT
     )
     account = Account(
         neuron=UNIT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 from typing import Any
 
@@ -26,7 +27,7 @@ from mecharule_ops.findings.records import (
 )
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import AnchoredRule
+from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
 from mecharule_ops.run.analyse import choices_for
 from mecharule_ops.types import (
     Agonist,
@@ -63,22 +64,33 @@ def agonist(name: str, plus: int, minus: int) -> Agonist:
     )
 
 
-def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> AnchoredRule:
-    learned = Rule.parse(rule) if rule else None
+def of_family(rule: str, mcc: float, n: int, positives: int, **changes: Any) -> UnitRule:
+    """The input rule of `a20.h8`, with its score and its test against chance."""
     score = RuleScore(mcc=mcc, coverage=positives / n, n=n, positives=positives)
-    return AnchoredRule(
-        neuron=Neuron.parse(name),
-        regime=Regime.BASELINE_POSITIVE,
-        rule=learned,
-        train=score if rule else None,
-        held_out=score if rule else None,
-        full_rule=learned,
-        full=score if rule else None,
+    made = UnitRule(
+        neuron=Neuron.parse("a20.h8"),
+        family=Family.INPUT,
+        rule=Rule.parse(rule),
+        train=score,
+        held_out=score,
         prompt_only=True,
-        flips=positives,
-        eligible=280,
-        chance=ChanceTest(p=chance_p(score)) if rule else None,
+        chance=ChanceTest(p=chance_p(score)),
     )
+    return replace(made, **changes)
+
+
+def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> UnitRule:
+    neuron, flips = Neuron.parse(name), FlipCount(flips=positives, n=max(280, positives))
+    if rule is None:
+        return UnitRule(
+            neuron=neuron,
+            family=Family.ANCHORED,
+            absent=FamilyStatus.NO_CLAUSE,
+            prompt_only=True,
+            flips=flips,
+        )
+    made = of_family(rule, mcc, n, positives, neuron=neuron, family=Family.ANCHORED, flips=flips)
+    return replace(made, full_rule=made.rule, full=made.held_out)
 
 
 def chance_p(score: RuleScore) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from mecharule_ops.certificates.certificate import (
     Certificate,
     CertifiedIntervention,
-    CertifiedRule,
+    CertifiedScore,
     Completion,
     ExampleRow,
     ModelIdentity,
@@ -53,6 +53,6 @@ def certificate_of(rows: tuple[ExampleRow, ...] | None = None, **changes: Any) -
         seed=7,
         dtype="float32",
         versions={"torch": "2.13.0"},
-        rule=CertifiedRule(text="op == '-'", scope="held-out", mcc=0.78, coverage=0.4, n=100, positives=30),
+        rule=CertifiedScore(text="op == '-'", scope="held-out", mcc=0.78, coverage=0.4, n=100, positives=30),
     )
     return replace(made, **changes)

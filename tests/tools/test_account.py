@@ -95,7 +95,7 @@ def test_what_is_arithmetic_is_said_and_counted_nowhere(copied_run: Path, accoun
     """Of a unit with nothing above it no prediction is registered and no rule over its drop is learned or tested."""
     mechanism = account.family(Family.MECHANISM)
     assert account.nothing_above
-    assert (mechanism.learned, mechanism.chance, mechanism.free_form) == (None, None, None)
+    assert (mechanism.rule, mechanism.chance, mechanism.free_form) == (None, None, None)
     assert "no rows" in call("show", {"run": "last", "table": "claims"}).text
     assert mechanism.status.value in call("show", {"run": "last", "table": "rules"}).text
     told = call("explain", {"run": "last", "neuron": str(account.neuron), "parts": "drive"}).text

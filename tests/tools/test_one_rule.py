@@ -12,7 +12,7 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.account_facts import drive_facts, registered_sentence
 from mecharule_ops.facts.chain_facts import NAMED_FROM, writes_sentence
-from mecharule_ops.facts.unit_rules import learned_rules, shown_of_all, told_rule, when_told
+from mecharule_ops.facts.unit_rules import shown_of_all, told_rule, when_told
 from mecharule_ops.mechanism.links import TokenPush
 from mecharule_ops.numbers import percent, told_apart
 from mecharule_ops.rules.families import Family
@@ -35,7 +35,7 @@ def test_why_and_flip_tell_the_same_rule(copied_run: Path, strongest: str) -> No
     assert unit.account is not None
     assert unit.rule is not None
     asked, anchored = unit.account.family(Family.INPUT), unit.rule
-    assert asked.learned not in (None, anchored.rule)
+    assert asked.rule not in (None, anchored.rule)
     given = {"run": str(copied_run), "neuron": strongest}
     why, flip = (
         call("why", {**given, "full": True}),
@@ -45,7 +45,7 @@ def test_why_and_flip_tell_the_same_rule(copied_run: Path, strongest: str) -> No
     assert (
         told[f"unit.{strongest}.rule"]["rule"]
         == told[f"unit.{strongest}.rule.disguise"]["rule"]
-        == str(asked.learned)
+        == str(asked.rule)
     )
     rule: Any = flip.as_json[f"unit.{strongest}.flip.rule"]
     assert rule is None or rule["text"] == str(asked.rule)
@@ -66,7 +66,7 @@ def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tu
     with opened(str(copied_run)) as run:
         after = findings_of(run)
     known = after.unit(unit, Regime.BASELINE_POSITIVE)
-    chances = [rule.chance.rules for rule in learned_rules(after.searches[0]) if rule.chance]
+    chances = [rule.chance.rules for rule in after.searches[0].rules if rule.chance]
     assert known is not None
     told = told_rule(known.account, known.rule)
     assert told is not None
@@ -77,7 +77,7 @@ def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tu
         row["learned"] or row["absent"]
         for row in rows
         if (row["unit"], row["family"]) == (str(unit), told.family)
-    ] == [str(told.learned or told.absent)]
+    ] == [str(told.rule or told.absent)]
     assert max(chances) > min(chances), "corrected together with those that were there before"
     assert f"corrected for {min(chances)} to {max(chances)}" in shown_of_all(after)
 
