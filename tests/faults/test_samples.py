@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,12 +46,12 @@ def problems(cases: Iterable[Case], least: int) -> list[str]:
     return [problem for _, found in tried for problem in found]
 
 
-def test_struck_commands_go_on_to_what_they_find_when_left_alone(bench: Bench) -> None:
-    """Ten kills, six disks, two races."""
-    chance = random.Random(0)
-    assert problems(kills(bench, chance, 10), 10) == []
-    assert problems(disks(bench, chance, 6), 6) == []
-    assert problems(races(bench, chance, 2), 2) == []
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("tried", "times"), [(kills, 10), (disks, 6), (races, 2)])
+def test_struck_commands_go_on_to_what_they_find_when_left_alone(
+    bench: Bench, tried: Callable[[Bench, random.Random, int], Iterator[Case]], times: int
+) -> None:
+    assert problems(tried(bench, random.Random(0), times), times) == []
 
 
 def test_a_forged_certificate_is_refused_or_differs(quick_run: Path, tmp_path: Path) -> None:
