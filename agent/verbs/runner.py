@@ -40,7 +40,7 @@ from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
-from mecharule_ops.types import Basis
+from mecharule_ops.types import Basis, Share
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.result import ToolResult
 from tools.show import example_of
@@ -52,6 +52,7 @@ Show = Callable[[Event], None]
 Approve = Callable[[Price], bool]
 CALIBRATED = 4 * 10**9
 """Bytes of the largest weights that a dry run loads to measure a pace."""
+UNKNOWN = Share(count=0, n=0)
 ALONE = Wanted()
 """No workers: this process answers itself."""
 
@@ -112,14 +113,14 @@ def plan(config: RunConfig) -> ToolResult:
         rehearse(task)
     of_table = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
     warnings = list(dict.fromkeys([*_too_little(config), *of_table]))
-    paces, measured = _paces(config, found)
+    paces, right, measured = _paces(config, found)
     settings = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     tried = (
         f"A group ablation is one try: some units off together, on up to {2 * config.slice_size} prompts (an "
         "example-forward is one of them). Nothing was searched; a yes begins it (--yes agrees beforehand)."
     )
     lines = [f"could go wrong: {warning}" for warning in warnings]
-    lines += [f"{name:18} {said}" for name, said in _outlook_lines(found, paces)]
+    lines += [f"{name:18} {said}" for name, said in _outlook_lines(config, found, paces, right)]
     lines += ["", measured, tried, "", "Settings:"]
     lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
     shape = found.shape
@@ -140,17 +141,21 @@ def plan(config: RunConfig) -> ToolResult:
     return ToolResult(data=planned, text="\n".join(lines))
 
 
-def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], str]:
-    """Seconds an example-forward of each basis, measured now, and the sentence about it; none where that takes long."""
+def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Share, str]:
+    """Seconds an example-forward of each basis and right answers, measured now unless that is long; and a sentence."""
     weights, graded = found.weight_bytes(4), _graded_by_model(config)
     if weights > CALIBRATED or graded:
         why = "a language model grades" if graded else f"{_gigabytes(weights)} of weights to load"
-        return {}, f"The time is not measured here ({why}); the run measures its pace before it asks."
+        return (
+            {},
+            Share(count=0, n=0),
+            f"The time is not measured here ({why}); the run measures its pace before it asks.",
+        )
     try:
-        paces = measured_pace(config, time.monotonic)
+        paces, right = measured_pace(config, time.monotonic)
     except MechaRuleError as error:
-        return {}, f"The time is not known, since no pace could be measured: {error}"
-    return paces, "The time is by a few ablations of this model, task and units, made just now."
+        return {}, UNKNOWN, f"The time is not known, since no pace could be measured: {error}"
+    return paces, right, "The time is by a few ablations of this model, task and units, made just now."
 
 
 def _too_little(config: RunConfig) -> Iterator[str]:
@@ -162,8 +167,13 @@ def _too_little(config: RunConfig) -> Iterator[str]:
         yield f"a half of {config.slice_size} answers can rule no unit out, which takes --set slice_size={least}"
 
 
-def _outlook_lines(outlook: Outlook, paces: Mapping[Basis, float]) -> Iterator[tuple[str, str]]:
-    """(what, how much) line by line; `paces` are seconds an example-forward of the bases for which they are known."""
+def _outlook_lines(
+    config: RunConfig, outlook: Outlook, paces: Mapping[Basis, float], right: Share
+) -> Iterator[tuple[str, str]]:
+    """(what, how much) line by line, by the paces and the right answers that are known.
+
+    Of so few answers that no half could rule a unit out nothing is asked.
+    """
     shape, n = outlook.shape, outlook.shape.parameters
     parameters = f"{n / 1e9:.1f} B" if n >= 1e9 else f"{n / 1e6:.3g} M"
     size = f"{shape.n_layers} layers of width {shape.d_model:,}, {shape.n_heads} heads"
@@ -176,7 +186,12 @@ def _outlook_lines(outlook: Outlook, paces: Mapping[Basis, float]) -> Iterator[t
     yield "memory", f"{weights} of weights in float32; {free} free"
     yield "placed", outlook.placed
     for search in outlook.searches:
-        yield f"{search.basis.value} {search.regime.arrow}", _price_of(search, paces)
+        start = right.count if search.regime.value else right.n - right.count
+        expected = config.records * (1 - config.test_share) * start / max(1, right.n)
+        price = _price_of(search, paces)
+        if right.n and config.search != "exhaustive" and expected < 2 * config.least_slice:
+            price = f"probably nothing, since {start} of {right.n} answers tried start there; else {price}"
+        yield f"{search.basis.value} {search.regime.arrow}", price
 
 
 def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:

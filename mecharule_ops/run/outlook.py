@@ -32,7 +32,7 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import PromptTable, Write
 from mecharule_ops.tasks.task_names import settings_for, task_of
-from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime, Value
+from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime, Share, Value
 
 PROMPTS = 256
 """Prompts of the task that are measured in tokens."""
@@ -181,8 +181,8 @@ def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | N
     return longest
 
 
-def measured_pace(config: RunConfig, clock: Callable[[], float]) -> Mapping[Basis, float]:
-    """Seconds an example-forward of each basis of a run, measured now; nothing is kept.
+def measured_pace(config: RunConfig, clock: Callable[[], float]) -> tuple[Mapping[Basis, float], Share]:
+    """Seconds an example-forward of each basis of a run, measured now, and how many answers were right; none is kept.
 
     Cost: loads the model, completes `RECORDS` prompts, 25 ablations of each basis. Raises what a run raises.
     """
@@ -199,7 +199,8 @@ def measured_pace(config: RunConfig, clock: Callable[[], float]) -> Mapping[Basi
         behaviour = behaviour_on(run.task, run.subject, examples)
         store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
         store.put(keys.TRAIN, np.ones(len(behaviour.records), bool))
-        return {basis: _pace(run, basis, clock) for basis in config.bases}
+        right = Share(count=int(run.labels.sum()), n=len(run.records))
+        return {basis: _pace(run, basis, clock) for basis in config.bases}, right
 
 
 def _pace(run: Run, basis: Basis, clock: Callable[[], float]) -> float:

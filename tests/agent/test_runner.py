@@ -192,6 +192,17 @@ def test_a_dry_run_of_one_layer_counts_its_units() -> None:
     assert "on 128 units" in one.text
 
 
+def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() -> None:
+    """The model is right on every prompt, so there is none that turns from wrong to right."""
+    task = {"task": "program", "settings": [("task.program", "parity")], "bases": "mlp_hidden"}
+    lines = runner.plan(runner.config_from(model="known/parity", **task)).text.splitlines()
+    said = {line[:14].strip(): line[19:] for line in lines if line.startswith("mlp_hidden")}
+    assert said["mlp_hidden 0→1"].startswith(
+        "probably nothing, since 0 of 32 answers tried start there; else "
+    )
+    assert said["mlp_hidden 1→0"].startswith("between ")
+
+
 def test_a_budget_caps_the_price_of_a_dry_run() -> None:
     plan = runner.plan(runner.config_from(model="arith-tiny", budget=7))
     assert {one["evaluations"] for one in plan.data["searches"]} == {7}

@@ -36,38 +36,60 @@ def _refused(done: Done, code: int, *words: str) -> None:
     assert "Traceback" not in done.err
 
 
-# --- wrong input, one test a line of the list ------------------------------------------------------------
+# --- wrong input ------------------------------------------------------------------------------------------
+
+RUN = ("run", "arithmetic", "-m", "arith-tiny")
+WRONG: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("run", "arithmetic", "-m", "gpt9", "--yes"), ("gpt9", "arith-tiny", "models list")),
+    (("run", "poetry", "-m", "arith-tiny", "--yes"), ("poetry", "arithmetic")),
+    (("run", "-m", "arith-tiny"), ("expected a task and --model NAME, or --from RUN",)),
+    ((*RUN, "--yes", "--device", "cuda:77"), ("expected the device cuda:77", "this machine has cpu")),
+    ((*RUN, "--yes", "--device", "tpu"), ("device", "tpu")),
+    ((*RUN, "--basis", "neurons"), ("neurons", "mlp_out", "attn_head")),
+    ((*RUN, "--set", "task.high=-1", "--yes"), ("low", "high", "-1")),
+    ((*RUN, "--set", "task.high=10000000", "--yes"), ("low", "high", "10000000")),
+    ((*RUN, "--set", "task.low=500", "--yes"), ("low", "high", "500")),
+    ((*RUN, "--set", "tau"), ("KEY=VALUE",)),
+    ((*RUN, "--set", "tau=high"), ("tau",)),
+    ((*RUN, "--set", "colour=1"), ("colour",)),
+    ((*RUN, "--set", "task.colour=1"), ("colour",)),
+    ((*RUN, "--set", "task_settings=1"), ("task_settings",)),
+    ((*RUN, "--set", "regimes=[2]"), ("regimes",)),
+    ((*RUN, "--regime", "2"), ("both",)),
+    ((*RUN, "--tau", "0"), ("tau",)),
+    ((*RUN, "--budget", "0"), ("budget",)),
+    ((*RUN, "--records", "many"), ("records",)),
+    ((*RUN, "--llm", "oracle"), ("oracle",)),
+    ((*RUN, "--hlep"), ("got '--hlep'; did you mean '--help'?", "mecharule run --help")),
+    (("--hlep",), ("got '--hlep'; did you mean '--help'?",)),
+    (("rnu",), ("expected a verb, got 'rnu'; did you mean 'run'?",)),
+    ((), ("terminal",)),
+    (("tasks", "chek", "prompts.jsonl"), ("check or fetch, got 'chek'; did you mean 'check'?",)),
+    (("tasks", "check", "table.xls"), ("got 'table.xls'", ".csv, .tsv", "`mecharule tasks`")),
+    (("show", "last", "more"), ("expected nothing more, got 'more'",)),
+    (("show", "--table", "units", "--section", "cost"), ("--table or --section, got both",)),
+    (("show", "nothing"), ("got 'nothing'", "`mecharule runs`")),
+    (("flip", "last", "m1.14"), ("expected --prompt (a question of the task", "got none")),
+    (("tabulate", "last"), ("units",)),
+    (("why", "last", "m4"), ("a unit such as",)),
+    (("demo", "--display", "neon"), ("neon",)),
+    (("resume", "--display", "full"), ("screens",)),
+)
 
 
-def test_an_unknown_model_is_named_with_the_known_ones(commands: Commands, runs: Path) -> None:
-    """Exit 2."""
-    _refused(
-        commands.main("run", "arithmetic", "-m", "gpt9", "--yes"), 2, "gpt9", "arith-tiny", "models list"
-    )
-
-
-def test_an_unknown_task_is_named_with_the_known_ones_and_leaves_no_run(
-    commands: Commands, runs: Path
+@pytest.mark.parametrize(("arguments", "words"), WRONG, ids=lambda each: " ".join(each))
+def test_what_is_wrong_is_answered_in_a_line_with_the_way_out_and_leaves_no_run(
+    commands: Commands, runs: Path, finished_run: Path, arguments: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
-    """Exit 2, and nothing was created."""
+    """Exit 2: what was expected, what came, what to do."""
+    shutil.copy(finished_run, runs / finished_run.name)
     before = set(runs.iterdir())
-    _refused(commands.main("run", "poetry", "-m", "arith-tiny", "--yes"), 2, "poetry", "arithmetic")
+    _refused(commands.main(*arguments), 2, *words)
     assert set(runs.iterdir()) == before
 
 
-def test_a_device_that_is_not_here_is_refused_before_a_run_is_made(commands: Commands, runs: Path) -> None:
-    """Exit 2; a name that is none is refused by the settings themselves."""
-    before = set(runs.iterdir())
-    asked = ("run", "arithmetic", "-m", "arith-tiny", "--yes", "--device")
-    _refused(commands.main(*asked, "cuda:77"), 2, "expected the device cuda:77", "this machine has cpu")
-    _refused(commands.main(*asked, "tpu"), 2, "device", "tpu")
-    assert set(runs.iterdir()) == before
-
-
-def test_an_unknown_basis_is_named_with_the_known_ones(commands: Commands) -> None:
-    """Exit 2."""
-    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--basis", "neurons")
-    _refused(done, 2, "neurons", "mlp_out", "attn_head")
+def test_a_display_named_in_the_environment_is_checked_too(commands: Commands) -> None:
+    _refused(commands.main("resume", MECHARULE_DISPLAY="neon"), 2, "neon")
 
 
 def test_a_directory_that_is_no_model_is_said_to_be_none(commands: Commands, tmp_path: Path) -> None:
@@ -85,15 +107,6 @@ def test_a_behaviour_that_is_all_wrong_has_nothing_to_explain(commands: Commands
     model = save_tiny(tmp_path / "random", "llama")
     done = commands.main("run", "arithmetic", "-m", str(model), *TINY, "--yes")
     _refused(done, 1, "all 60 wrong", "easier")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("task.high", "-1"), ("task.high", "10000000"), ("task.low", "500")]
-)
-def test_operands_out_of_range_are_refused_with_the_range(commands: Commands, key: str, value: str) -> None:
-    """Exit 2."""
-    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--set", f"{key}={value}", "--yes")
-    _refused(done, 2, "low", "high", value)
 
 
 def test_predicates_that_are_wrong_are_refused_one_by_one_with_reasons(
@@ -191,32 +204,6 @@ def test_a_finished_run_stays_as_it_is(commands: Commands, runs: Path, finished_
     path.unlink()
 
 
-def test_a_mistyped_verb_is_answered_with_the_nearest(commands: Commands) -> None:
-    _refused(commands.main("rnu"), 2, "expected a verb, got 'rnu'; did you mean 'run'?")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("tasks", "chek", "prompts.jsonl"), ("check or fetch, got 'chek'; did you mean 'check'?",)),
-        (("run", "arithmetic", "--hlep"), ("got '--hlep'; did you mean '--help'?", "mecharule run --help")),
-        (("--hlep",), ("got '--hlep'; did you mean '--help'?",)),
-        (("show", "last", "more"), ("expected nothing more, got 'more'",)),
-        (("show", "--table", "units", "--section", "cost"), ("--table or --section, got both",)),
-        (("flip", "last", "m1.14"), ("expected --prompt (a question of the task", "got none")),
-        (("run", "-m", "arith-tiny"), ("expected a task and --model NAME, or --from RUN",)),
-        (("show", "nothing"), ("got 'nothing'", "`mecharule runs`")),
-        (("tasks", "check", "table.xls"), ("got 'table.xls'", ".csv, .tsv", "`mecharule tasks`")),
-    ],
-    ids=str,
-)
-def test_what_is_mistyped_or_left_out_is_answered_with_the_way_out(
-    commands: Commands, runs: Path, arguments: tuple[str, ...], words: tuple[str, ...]
-) -> None:
-    """Exit 2: what was expected, what came, what to do."""
-    _refused(commands.main(*arguments), 2, *words)
-
-
 def test_help_of_run_shows_what_is_set_every_day_and_after_all_every_setting(commands: Commands) -> None:
     short, whole = commands.main("run", "--help").out, commands.main("run", "--help", "all").out
     assert all(said in short for said in ("--records", "`mecharule run --help all`"))
@@ -246,29 +233,6 @@ def test_a_second_process_on_one_run_is_told_who_holds_it(commands: Commands, ru
     path.unlink()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("--set", "tau"), "KEY=VALUE"),
-        (("--set", "tau=high"), "tau"),
-        (("--set", "colour=1"), "colour"),
-        (("--set", "task.colour=1"), "colour"),
-        (("--set", "task_settings=1"), "task_settings"),
-        (("--set", "regimes=[2]"), "regimes"),
-        (("--regime", "2"), "both"),
-        (("--tau", "0"), "tau"),
-        (("--budget", "0"), "budget"),
-        (("--records", "many"), "records"),
-        (("--llm", "oracle"), "oracle"),
-    ],
-)
-def test_malformed_settings_name_the_setting(
-    commands: Commands, arguments: tuple[str, ...], word: str
-) -> None:
-    """Exit 2 before any model is loaded."""
-    _refused(commands.main("run", "arithmetic", "-m", "arith-tiny", *arguments), 2, word)
-
-
 @pytest.mark.parametrize("content", [None, "no json", "[1]", '{"colour": 1}'])
 def test_a_malformed_config_file_is_named(commands: Commands, tmp_path: Path, content: str | None) -> None:
     """Exit 2: missing, no JSON, no object, an unknown key."""
@@ -283,30 +247,6 @@ def test_a_malformed_config_file_is_named(commands: Commands, tmp_path: Path, co
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("sing",), "sing"),
-        (("tabulate", "last"), "units"),
-        (("show", "nothing-here"), "nothing-here"),
-        (("why", "last", "m4"), "a unit such as"),
-        (("demo", "--display", "neon"), "neon"),
-        (("resume", "--display", "full"), "screens"),
-        ((), "terminal"),
-    ],
-)
-def test_a_wrong_command_line_is_one_line_and_exit_2(
-    commands: Commands, arguments: tuple[str, ...], word: str
-) -> None:
-    """The same form as every other error, with the help to read."""
-    _refused(commands.main(*arguments), 2, word)
-
-
-def test_a_display_named_in_the_environment_is_checked_too(commands: Commands) -> None:
-    """`MECHARULE_DISPLAY` is input like any other."""
-    _refused(commands.main("resume", MECHARULE_DISPLAY="neon"), 2, "neon")
-
-
-@pytest.mark.parametrize(
     "arguments", [("show", "nothing", "--json"), ("sing", "--json"), ("resume", "x", "--output", "jsonl")]
 )
 def test_failure_prints_json_where_json_was_asked(commands: Commands, arguments: tuple[str, ...]) -> None:
@@ -315,17 +255,6 @@ def test_failure_prints_json_where_json_was_asked(commands: Commands, arguments:
     assert done.data["ok"] is False
     assert done.data["exit_code"] == done.code == 2
     assert done.data["error"] in done.err
-
-
-def test_a_dry_run_loads_nothing_and_prints_the_settings(commands: Commands, runs: Path) -> None:
-    """Exit 0, no run is made."""
-    before = set(runs.iterdir())
-    done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--tau", "0.3", "--dry-run", "--json")
-    assert done.code == 0
-    assert done.data["settings"]["tau"] == 0.3
-    assert done.data["settings"]["device"] == "auto"
-    assert " free" in done.data["memory"]["placed"]
-    assert set(runs.iterdir()) == before
 
 
 def test_interrupting_ends_with_130_and_says_how_to_go_on(

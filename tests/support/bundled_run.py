@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from mecharule_ops.events import Event
     from mecharule_ops.findings.records import Findings
     from mecharule_ops.run.live_run import Run
+    from tools.registry import ToolResult
 
+Ask = Callable[..., "ToolResult"]
+"""Calls a tool, `ask(name, **given)`, about the copied run; its price is accepted."""
 BUNDLED: Mapping[str, object] = {
     "model": "arith-tiny",
     "records": 300,
@@ -117,3 +120,25 @@ def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copied_run(finished_run: Path, tmp_path: Path) -> Path:
     """A copy of the finished run that a test may write to."""
     return Path(shutil.copy(finished_run, tmp_path / finished_run.name))
+
+
+@pytest.fixture
+def ask(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Tools about a copy of the finished run."""
+    from tools.registry import TOOLS, call
+
+    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
+
+    def asked(name: str, /, **given: Any) -> ToolResult:
+        fields = TOOLS[name].arguments.model_fields if name != "verify" else {}
+        known = {key: value for key, value in (("run", "last"), ("yes", True)) if key in fields}
+        return call(name, {**known, **given})
+
+    return asked
+
+
+@pytest.fixture
+def unit(copied_run: Path) -> str:
+    """The strongest of the finished run."""
+    with opened(copied_run, read_only=True) as run:
+        return str(run.findings.units()[0].neuron)

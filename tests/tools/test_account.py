@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.pages.unit_account import account_figures
@@ -105,11 +104,6 @@ def test_what_is_arithmetic_is_said_and_counted_nowhere(copied_run: Path, accoun
     assert "First order is arithmetic here; " in " ".join(
         call("show", {"run": "last", "full": True}).text.split()
     )
-
-
-def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
-    with pytest.raises(UsageError, match="units, got m9"):
-        call("explain", {"run": "last", "neuron": "m9.1"})
 
 
 def test_flip_says_what_first_order_expects(copied_run: Path, account: Account) -> None:

@@ -121,11 +121,22 @@ def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:
     assert said == ["19.98 %", "20 %", "20.04 %", "19 %", "30 %"]
 
 
-@pytest.mark.parametrize("unit", ["m9.0", "a77.h0", "n0.99999"])
-def test_a_wrong_unit_is_told_before_anything_is_loaded(copied_run: Path, unit: str) -> None:
-    """Of a basis that was searched, and of one that was not: from the sizes alone."""
-    with pytest.raises(UsageError, match="expected a unit of 2 layers of"):
-        call("explain", {"run": str(copied_run), "neuron": unit})
+@pytest.mark.parametrize(
+    ("tool", "wrong", "said"),
+    [
+        *(("explain", each, "expected a unit of 2 layers of") for each in ("m9.0", "a77.h0", "n0.99999")),
+        *(
+            ("why-not", each, said)
+            for each, said in (("m0.128", "128"), ("a0.h0", "mlp_out"), ("x1", "a unit such as"))
+        ),
+    ],
+)
+def test_a_wrong_unit_is_told_before_anything_is_loaded(
+    copied_run: Path, tool: str, wrong: str, said: str
+) -> None:
+    """Of a basis that was searched, and of one that was not: from the sizes alone, with the units that there are."""
+    with pytest.raises(UsageError, match=said):
+        call(tool, {"run": str(copied_run), "neuron": wrong})
 
 
 def test_explain_needs_no_torch_to_refuse_a_unit() -> None:

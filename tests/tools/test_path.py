@@ -131,16 +131,6 @@ def test_named_units_are_held_in_place_of_the_found_ones(unit: Neuron, chain: Ch
         call("explain", given | {"hold": str(unit)})
 
 
-def test_every_link_is_printed_and_its_sources_stand_at_the_end(unit: Neuron, chain: Chain) -> None:
-    """The verdict, then breaks, writes, reads, direct, through and pairs; both certificates, and the run."""
-    text = call("explain", {**CHAIN, "neuron": str(unit)}).text
-    assert text.startswith("What breaks. ")
-    for word in ("how", "direct", "pairs"):
-        assert f"\n{word.capitalize()}. " in text
-    both = f"{chain.mediation_certificate} {chain.pairs_certificate}"
-    assert f"\nProof: `mecharule verify {both}` · the rest: run b00d" in text
-
-
 def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tmp_path: Path) -> None:
     """The same SVG for the same chain; bars that lower are hatched, words carry the counts; files stand alone."""
     drawn = chain_figures(chain)
@@ -155,9 +145,3 @@ def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tm
         "figures"
     ]
     assert [Path(str(file)).read_text(encoding="utf-8")[:4] for file in files] == ["<svg"] * len(drawn)
-
-
-def test_a_unit_that_is_not_there_is_refused() -> None:
-    """In one sentence, before anything is measured."""
-    with pytest.raises(UsageError, match=r"got m9\.0"):
-        call("explain", {**CHAIN, "neuron": "m9.0"})

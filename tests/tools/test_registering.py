@@ -6,27 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundled_run import opened
+from bundled_run import Ask, opened
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.rivals import difference
 from mecharule_ops.run.tabulating import Part, drawn, fires
 from mecharule_ops.types import Neuron
-from tools.registry import ToolResult, call
+from tools.registry import ToolResult
 
 WORDS = "the answer's units digit is 1"
 
 
-@pytest.fixture
-def unit(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The strongest of a run that may be written to."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-    with opened(copied_run, read_only=True) as run:
-        return str(run.findings.units()[0].neuron)
-
-
-def _entered(path: Path, unit: str, predicate: str, **more: object) -> dict[str, object]:
-    told = call("register", {"run": str(path), "neuron": unit, "where": predicate, **more})
+def _entered(ask: Ask, unit: str, predicate: str, **more: object) -> dict[str, object]:
+    told = ask("register", neuron=unit, where=predicate, **more)
     entered: Any = told.facts[0].value
     looked = told.as_json.get(f"claim.{entered['claim']}.looked_at_before_by")
     return {**entered, "looked_at_before_by": looked}
@@ -36,12 +28,12 @@ def _verdicts(told: ToolResult) -> list[Any]:
     return [one.value for one in told.facts if one.key.endswith(".verdict")]
 
 
-def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, unit: str) -> None:
+def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, ask: Ask, unit: str) -> None:
     """In the words of a rule, or its predicate: one claim. The counts are those of the held-out flips."""
-    first = _entered(copied_run, unit, WORDS)
+    first = _entered(ask, unit, WORDS)
     assert (first["state"], first["rule"]) == ("open", "digit(expected, 0) == 1")
-    assert _entered(copied_run, unit, "digit(expected, 0) == 1")["claim"] == first["claim"]
-    told = call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True})
+    assert _entered(ask, unit, "digit(expected, 0) == 1")["claim"] == first["claim"]
+    told = ask("decide", claims=first["claim"])
     (decided,) = _verdicts(told)
     with opened(copied_run, read_only=True) as run:
         regime = next(one for one in run.regimes if one.value == decided["regime"])
@@ -55,46 +47,43 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, un
     assert "so far, by decide" in told.text
 
 
-def test_what_was_decided_stands_whatever_the_threshold(copied_run: Path, unit: str) -> None:
+def test_what_was_decided_stands_whatever_the_threshold(copied_run: Path, ask: Ask, unit: str) -> None:
     """A second claim of the same with another threshold is the first."""
-    first = _entered(copied_run, unit, "op == '-'")
-    before = _verdicts(call("decide", {"run": str(copied_run), "claims": first["claim"], "yes": True}))
-    again = _entered(copied_run, unit, "op == '-'", threshold=0.5)
+    first = _entered(ask, unit, "op == '-'")
+    before = _verdicts(ask("decide", claims=first["claim"]))
+    again = _entered(ask, unit, "op == '-'", threshold=0.5)
     assert again["claim"] == first["claim"]
-    after = _verdicts(call("decide", {"run": str(copied_run), "claims": again["claim"], "yes": True}))
+    after = _verdicts(ask("decide", claims=again["claim"]))
     assert after == before
 
 
-def test_a_condition_that_was_looked_at_before_is_said_to_be(copied_run: Path, unit: str) -> None:
+def test_a_condition_that_was_looked_at_before_is_said_to_be(copied_run: Path, ask: Ask, unit: str) -> None:
     """Whoever has seen the held-out flips predicts nothing."""
-    looked = {"run": str(copied_run), "units": unit, "where": "carry", "records": "held-out", "yes": True}
-    call("tabulate", looked)
-    entered = _entered(copied_run, unit, "carry")
+    ask("tabulate", units=unit, where="carry", records="held-out")
+    entered = _entered(ask, unit, "carry")
     assert entered["looked_at_before_by"] == ["tabulate"]
 
 
-def test_claims_that_are_decided_together_share_the_error(copied_run: Path, unit: str) -> None:
+def test_claims_that_are_decided_together_share_the_error(copied_run: Path, ask: Ask, unit: str) -> None:
     """Of one unit alone; a price is said first."""
-    ids = [str(_entered(copied_run, unit, text)["claim"]) for text in ("a > 50", "b > 50")]
-    asked = {"run": str(copied_run), "claims": ",".join(ids)}
-    assert "price" in call("decide", {**asked, "estimate": True}).as_json
-    told = call("decide", {**asked, "yes": True})
+    ids = [str(_entered(ask, unit, text)["claim"]) for text in ("a > 50", "b > 50")]
+    assert "price" in ask("decide", claims=",".join(ids), estimate=True).as_json
+    told = ask("decide", claims=",".join(ids))
     assert len(_verdicts(told)) == 2
     with opened(copied_run, read_only=True) as run:
         other = str(run.findings.units()[1].neuron)
-    third = str(_entered(copied_run, other, "a > 50")["claim"])
+    third = str(_entered(ask, other, "a > 50")["claim"])
     with pytest.raises(UsageError, match="of one unit and direction"):
-        call("decide", {"run": str(copied_run), "claims": f"{ids[0]},{third}"})
+        ask("decide", claims=f"{ids[0]},{third}")
     with pytest.raises(UsageError, match="expected a hypothesis of the ledger"):
-        call("decide", {"run": str(copied_run), "claims": "00000000"})
+        ask("decide", claims="00000000")
 
 
-def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, unit: str) -> None:
+def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, ask: Ask, unit: str) -> None:
     """Looking at many and deciding one is no way around the correction: p is that of all that are open."""
-    alone = {"run": str(copied_run), "yes": True}
     texts = ("a > 50", "b > 50", "a > 100", "b > 100", "op == '-'")
-    ids = [str(_entered(copied_run, unit, text)["claim"]) for text in texts]
-    (chosen,) = _verdicts(call("decide", {**alone, "claims": ids[-1]}))
+    ids = [str(_entered(ask, unit, text)["claim"]) for text in texts]
+    (chosen,) = _verdicts(ask("decide", claims=ids[-1]))
     with opened(copied_run, read_only=True) as run:
         regime = next(one for one in run.regimes if one.value == chosen["regime"])
         places = drawn(run, regime, Part.HELD_OUT)
@@ -103,12 +92,14 @@ def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, unit:
     assert chosen["outcome"]["p"] == pytest.approx(min(1.0, len(texts) * p * 2))
 
 
-def test_claims_entered_after_a_verdict_pay_for_those_decided_before(copied_run: Path, unit: str) -> None:
+def test_claims_entered_after_a_verdict_pay_for_those_decided_before(
+    copied_run: Path, ask: Ask, unit: str
+) -> None:
     """One after another is no way around the correction either."""
     ps = []
     for place, text in enumerate(("a > 50", "b > 50", "op == '-'"), 1):
-        id = str(_entered(copied_run, unit, text)["claim"])
-        (decided,) = _verdicts(call("decide", {"run": str(copied_run), "claims": id, "yes": True}))
+        id = str(_entered(ask, unit, text)["claim"])
+        (decided,) = _verdicts(ask("decide", claims=id))
         with opened(copied_run, read_only=True) as run:
             regime = next(one for one in run.regimes if one.value == decided["regime"])
             places = drawn(run, regime, Part.HELD_OUT)
@@ -123,32 +114,31 @@ def test_claims_entered_after_a_verdict_pay_for_those_decided_before(copied_run:
     "given", [{"among": "a > 50", "where": "op == '-'"}, {"by": "op"}, {"where": "a > 50", "by": "op"}]
 )
 def test_a_condition_looked_at_as_a_column_or_among_some_is_said_to_be(
-    copied_run: Path, unit: str, given: dict[str, str]
+    ask: Ask, unit: str, given: dict[str, str]
 ) -> None:
-    call("tabulate", {"run": str(copied_run), "units": unit, "records": "held-out", "yes": True, **given})
-    assert _entered(copied_run, unit, "op == '-'")["looked_at_before_by"] == ["tabulate"]
+    ask("tabulate", units=unit, records="held-out", **given)
+    assert _entered(ask, unit, "op == '-'")["looked_at_before_by"] == ["tabulate"]
 
 
-def test_one_claim_at_two_thresholds_is_decided_once(copied_run: Path, unit: str) -> None:
+def test_one_claim_at_two_thresholds_is_decided_once(copied_run: Path, ask: Ask, unit: str) -> None:
     """As the first of them."""
-    ids = [
-        str(_entered(copied_run, unit, "op == '-'", threshold=threshold)["claim"]) for threshold in (0.1, 0.4)
-    ]
-    told = call("decide", {"run": str(copied_run), "claims": ",".join(ids), "yes": True})
+    ids = [str(_entered(ask, unit, "op == '-'", threshold=threshold)["claim"]) for threshold in (0.1, 0.4)]
+    told = ask("decide", claims=",".join(ids))
     assert [one["threshold"] for one in _verdicts(told)] == [0.1]
 
 
-def test_why_tells_what_was_registered_and_shown_and_of_how_many(copied_run: Path, unit: str) -> None:
+def test_why_tells_what_was_registered_and_shown_and_of_how_many(
+    copied_run: Path, ask: Ask, unit: str
+) -> None:
     """With the counts of the ledger, in the order of registration, the open one too; nothing where none was shown."""
-    given = {"run": str(copied_run), "neuron": unit}
-    assert not [key for key in call("why", given).as_json if key.startswith("claim.")]
+    assert not [key for key in ask("why", neuron=unit).as_json if key.startswith("claim.")]
     texts = (WORDS, "a % 7 == 3", "digit(a, 2) == 1")
-    claims = [str(_entered(copied_run, unit, text)["claim"]) for text in texts]
-    call("decide", {"run": str(copied_run), "claims": ",".join(claims[:2]), "yes": True})
-    answer, every = call("why", given), call("why", {**given, "full": True}).as_json
+    claims = [str(_entered(ask, unit, text)["claim"]) for text in texts]
+    ask("decide", claims=",".join(claims[:2]))
+    answer, every = ask("why", neuron=unit), ask("why", neuron=unit, full=True).as_json
     states = [every[f"claim.{claim}.state"] for claim in claims]
     assert states[2] == "open"
-    verdicts = _verdicts(call("decide", {"run": str(copied_run), "claims": ",".join(claims[:2])}))
+    verdicts = _verdicts(ask("decide", claims=",".join(claims[:2])))
     shown = [one for one in verdicts if one["state"] == "supported"]
     assert [one["state"] for one in verdicts] == states[:2]
     for one in shown:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from bundled_run import opened
+from bundled_run import Ask, opened
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.control_facts import claims_words
@@ -22,24 +22,14 @@ from mecharule_ops.store.keys import Artefact
 from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
 from tools.explain import CERTIFIED
-from tools.registry import call
 
 
-@pytest.fixture(autouse=True)
-def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-
-
-def _data(name: str, **given: object) -> Any:
-    return call(name, given).as_json
-
-
-def test_scores_are_those_of_the_train_records(copied_run: Path) -> None:
+def test_scores_are_those_of_the_train_records(copied_run: Path, ask: Ask) -> None:
     """Two routes to one AUC; a refusal is a row with its reason; without a predicate it is a usage error."""
     with opened(copied_run, read_only=True) as run:
         fires = (run.columns["a"] > run.columns["b"])[run.train]
         (true,) = score_predicates(fires[:, None], run.labels[run.train])
-    scored = call("score", {"run": "last", "predicates": "a > b; nosuch > 3; a > -5"})
+    scored = ask("score", predicates="a > b; nosuch > 3; a > -5")
     first, second, constant = (
         scored.as_json[f"success.score.{text}"] for text in ("a > b", "nosuch > 3", "a > -5")
     )
@@ -50,31 +40,31 @@ def test_scores_are_those_of_the_train_records(copied_run: Path) -> None:
     assert "holds on some train records" in constant["refused"]
     assert scored.exit_code == 2
     with pytest.raises(UsageError, match="got none"):
-        call("score", {"run": "last", "predicates": " ; "})
+        ask("score", predicates=" ; ")
 
 
-def test_extracted_clauses_never_see_the_held_out_records(copied_run: Path) -> None:
+def test_extracted_clauses_never_see_the_held_out_records(copied_run: Path, ask: Ask) -> None:
     """With the held-out outcomes turned round, clauses and rule are the same."""
-    before = _data("extract", run="last", limit=5)
+    before = ask("extract", limit=5).as_json
     with opened(copied_run) as run:
         rows = [dict(row) for row in cast(list[Any], run.store.get(Artefact("records")))]
         for row, train in zip(rows, run.train, strict=True):
             row["label"] = row["label"] if train else not row["label"]
         run.store.put(Artefact("records"), rows)
-    after = _data("extract", run="last", limit=5)
+    after = ask("extract", limit=5).as_json
     assert before["success.extracted"] == after["success.extracted"]
     assert before["rows"] == after["rows"]
     assert before["rows"]
 
 
 def test_rules_of_a_units_flips_are_learned_on_them_over_the_columns_asked_among_the_records_asked(
-    copied_run: Path,
+    copied_run: Path, ask: Ask
 ) -> None:
     """The rule's own train MCC against the flips, once more by hand; what reads another column is left out."""
     with opened(copied_run, read_only=True) as run:
         unit = str(run.findings.searches[0].agonists[0].neuron)
-    given = {"run": "last", "unit": unit, "columns": "a, op", "among": "b > 20", "yes": True, "limit": 500}
-    told = _data("extract", **given)
+    given = {"unit": unit, "columns": "a, op", "among": "b > 20", "limit": 500}
+    told = ask("extract", **given).as_json
     found = told[f"unit.{unit}.extracted"]
     with opened(copied_run, read_only=True) as run:
         places = drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
@@ -84,30 +74,32 @@ def test_rules_of_a_units_flips_are_learned_on_them_over_the_columns_asked_among
     assert found["records"] == len(places)
     assert found["train_mcc"] == pytest.approx(mcc(holds, flips))
     assert not any(re.search(r"\b(b|expected|answer)\b", row["clause"]) for row in told["rows"])
-    scored = _data("score", run="last", predicates="op == '-'", unit=unit)[f"unit.{unit}.score.op == '-'"]
-    counted = _data("tabulate", run="last", units=unit, where="op == '-'")[f"unit.{unit}.train.op == '-'"]
+    scored = ask("score", predicates="op == '-'", unit=unit).as_json[f"unit.{unit}.score.op == '-'"]
+    counted = ask("tabulate", units=unit, where="op == '-'").as_json[f"unit.{unit}.train.op == '-'"]
     assert (scored["hits"], scored["n"]) == (counted["flips"], counted["n"])
     with pytest.raises(UsageError, match="expected columns of"):
-        call("extract", {**given, "columns": "c"})
+        ask("extract", **{**given, "columns": "c"})
 
 
-def test_a_column_of_ones_own_is_kept_said_to_be_whose_and_read_by_every_condition(copied_run: Path) -> None:
+def test_a_column_of_ones_own_is_kept_said_to_be_whose_and_read_by_every_condition(
+    copied_run: Path, ask: Ask
+) -> None:
     """By arithmetic, by a condition over it, by labels; a name of the task's, two ways and stray ids are refused."""
     with opened(copied_run, read_only=True) as run:
         unit = str(run.findings.searches[0].agonists[0].neuron)
         a, b = run.observed.columns["a"], run.observed.columns["b"]
         labelled = {str(record.example.id): "odd" for record in run.observed.records if record.example.id % 2}
-    call("column", {"run": "last", "name": "total", "expression": "a + b"})
-    told = call("column", {"run": "last", "name": "large", "expression": "total > 300", "by": "mock"})
+    ask("column", name="total", expression="a + b")
+    told = ask("column", name="large", expression="total > 300", by="mock")
     assert told.text.startswith("Column large of mock, by the expression total > 300")
-    call("column", {"run": "last", "name": "parity", "labels": json.dumps(labelled)})
+    ask("column", name="parity", labels=json.dumps(labelled))
     with opened(copied_run, read_only=True) as run:
         columns, places = columns_of(run), drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
     assert (columns["total"] == a + b).all()
     assert (columns["large"] == (a + b > 300)).all()
     assert (columns["parity"] == "odd").sum() == len(labelled)
-    asked = {"run": "last", "units": unit, "where": "large and parity == 'odd'"}
-    counted = _data("tabulate", **asked)[f"unit.{unit}.train.{asked['where']}"]
+    asked = {"units": unit, "where": "large and parity == 'odd'"}
+    counted = ask("tabulate", **asked).as_json[f"unit.{unit}.train.{asked['where']}"]
     assert counted["n"] == int((columns["large"] & (columns["parity"] == "odd"))[places].sum())
     for wrong, words in (
         ({"name": "a", "expression": "b"}, "no column of the task"),
@@ -117,33 +109,33 @@ def test_a_column_of_ones_own_is_kept_said_to_be_whose_and_read_by_every_conditi
         ({"name": "x", "labels": "no-such-file"}, "expected labels"),
     ):
         with pytest.raises(UsageError, match=words):
-            call("column", {"run": "last", **wrong})
+            ask("column", **wrong)
 
 
-def test_slices_are_those_of_the_search(copied_run: Path) -> None:
+def test_slices_are_those_of_the_search(copied_run: Path, ask: Ask) -> None:
     """Sizes, rule and prompts."""
-    told = _data("slices")
+    told = ask("slices").as_json
     with opened(copied_run, read_only=True) as run:
         made = run.slices(Regime.BASELINE_POSITIVE)
     kept = told["slices.1.associated"], told["slices.1.unrelated"]
     assert [side["n"] for side in kept] == [len(made.associated), len(made.unrelated)]
     assert (told["slices.1.rule"], told["slices.1.pairs"]["pairs"]) == (made.rule, len(made.pairs))
     assert len(kept[0]["prompts"]) == 5
-    assert _data("slices", size=8)["slices.1.associated"]["n"] == 8
-    assert _data("slices", again=True) == {**told, "facts": _data("slices", again=True)["facts"]}
-    assert _data("slices") == told
+    assert ask("slices", size=8).as_json["slices.1.associated"]["n"] == 8
+    assert ask("slices", again=True).as_json == {**told, "facts": ask("slices", again=True).as_json["facts"]}
+    assert ask("slices").as_json == told
 
 
-def test_candidates_fall_by_their_scores(copied_run: Path) -> None:
+def test_candidates_fall_by_their_scores(copied_run: Path, ask: Ask) -> None:
     """All 256, by |score|, with what the search made of them; without scores in the order of channels."""
-    rows = _data("candidates", limit=300)["rows"]
+    rows = ask("candidates", limit=300).as_json["rows"]
     unasked = [row["unit"] for row in rows if row["score"] is None]
     assert {row["rank"] for row in rows} == {None}
     assert unasked == [f"m{layer}.{channel}" for layer in range(2) for channel in range(128)]
     with opened(copied_run) as run:
         scores = np.random.default_rng(0).normal(size=(2, 128))
         run.store.put(keys.attribution(run.config.bases[0], Regime.BASELINE_POSITIVE), scores)
-    rows = _data("candidates", limit=300)["rows"]
+    rows = ask("candidates", limit=300).as_json["rows"]
     strength = [abs(float(row["score"])) for row in rows]
     assert len(strength) == 256
     assert strength == sorted(strength, reverse=True)
@@ -152,38 +144,46 @@ def test_candidates_fall_by_their_scores(copied_run: Path) -> None:
     assert {row["unit"] for row in rows if row["found"]} == found
 
 
-def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(copied_run: Path) -> None:
+def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(
+    copied_run: Path, ask: Ask
+) -> None:
     """What was anchored costs nothing and is equal; another unit has a price first, then a rule of its own flips."""
     with opened(copied_run, read_only=True) as run:
         known = run.findings.searches[0].anchored[0]
         eligible = run.eligible(Regime.BASELINE_POSITIVE)
-    own = _data("anchor", run="last", neuron=str(known.neuron))
+    own = ask("anchor", neuron=str(known.neuron)).as_json
     assert own[f"unit.{known.neuron}.anchored.rule"]["text"] == str(known.rule)
-    assert _data("anchor", run="last", neuron=str(known.neuron), estimate=True)["price"] == {
+    assert ask("anchor", neuron=str(known.neuron), estimate=True).as_json["price"] == {
         "example_forwards": 0,
         "seconds": 0.0,
     }
-    price = _data("anchor", run="last", neuron="m0.0", estimate=True)["price"]
+    price = ask("anchor", neuron="m0.0", estimate=True).as_json["price"]
     assert price["example_forwards"] == len(eligible)
-    made = _data("anchor", run="last", neuron="m0.0", yes=True)
+    made = ask("anchor", neuron="m0.0").as_json
     with opened(copied_run) as run:
         engine = run.engine(run.intervention(Neuron.parse("m0.0").basis))
         flips = int(np.count_nonzero(~engine.labels([(Neuron.parse("m0.0"),)], eligible.tolist())[0]))
         assert run.cost.example_forwards == 0
     assert made["unit.m0.0.anchored.flips"] == {"flips": flips, "n": len(eligible)}
-    assert _data("anchor", run="last", neuron="m0.0", estimate=True)["price"]["example_forwards"] == 0
+    assert ask("anchor", neuron="m0.0", estimate=True).as_json["price"]["example_forwards"] == 0
 
 
-def test_the_tool_says_what_the_report_says_and_certifies_the_random_units(copied_run: Path) -> None:
+def test_the_tool_says_what_the_report_says_and_certifies_the_random_units(
+    copied_run: Path, ask: Ask
+) -> None:
     """Of a controlled unit the report's own words, at no price."""
     with opened(copied_run, read_only=True) as run:
         reported = run.findings.searches[0].controls[0]
-    asked = {"run": "last", "neuron": str(reported.neuron), "parts": "controls"}
-    assert "nothing" in call("explain", asked | {"estimate": True}).text
-    assert _data("explain", **asked)[f"unit.{reported.neuron}.controls.claims"] == claims_words(reported)
+    asked = {"neuron": str(reported.neuron), "parts": "controls"}
+    assert "nothing" in ask("explain", **asked, estimate=True).text
+    assert ask("explain", **asked).as_json[f"unit.{reported.neuron}.controls.claims"] == claims_words(
+        reported
+    )
 
 
-def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(copied_run: Path) -> None:
+def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(
+    copied_run: Path, ask: Ask
+) -> None:
     """The same draw and function as the run's; kept."""
     with opened(copied_run, read_only=True) as run:
         controlled = {ran.neuron for ran in run.findings.searches[0].controls}
@@ -193,9 +193,9 @@ def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(
         )
         assert run.config.controls > RANDOM_UNITS
         drawn = units_beside(run, unit, run.config.controls)[0]
-    asked = {"run": "last", "neuron": str(unit), "parts": "controls"}
-    assert "ablated completions" in call("explain", asked | {"estimate": True}).text
-    data = _data("explain", **asked, yes=True)
+    asked = {"neuron": str(unit), "parts": "controls"}
+    assert "ablated completions" in ask("explain", **asked, estimate=True).text
+    data = ask("explain", **asked).as_json
     counts = data[f"unit.{unit}.controls.counts"]
     with opened(copied_run) as run:
         certificate = run.store.certificate(str(data[f"unit.{unit}.controls.certificate"]))
@@ -204,6 +204,6 @@ def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(
     assert certificate.kind == "control"
     assert certificate.units == tuple(map(str, drawn[:CERTIFIED]))
     assert {total.n for total in certificate.totals} == {len(records)}
-    assert call("verify", {"what": certificate.id}).exit_code == 0
-    assert "nothing" in call("explain", asked | {"estimate": True}).text
-    assert _data("explain", **asked)[f"unit.{unit}.controls.counts"] == counts
+    assert ask("verify", what=certificate.id).exit_code == 0
+    assert "nothing" in ask("explain", **asked, estimate=True).text
+    assert ask("explain", **asked).as_json[f"unit.{unit}.controls.counts"] == counts

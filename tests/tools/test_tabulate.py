@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from bundled_run import Ask
 from scipy.stats import binomtest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.controls import holm
-from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.run.tabulating import Part, drawn, fires, looks_at
-from tools.registry import call
 
 
 @pytest.fixture
@@ -24,14 +22,12 @@ def units(copied_run: Path) -> tuple[str, str]:
     return str(first.neuron), str(second.neuron)
 
 
-def _given(run: Path, units: str, **more: object) -> dict[str, Any]:
-    return call("tabulate", {"run": str(run), "units": units, "yes": True, **more}).as_json
-
-
-def test_cells_sum_to_the_records_and_equal_counts_by_hand(copied_run: Path, units: tuple[str, str]) -> None:
+def test_cells_sum_to_the_records_and_equal_counts_by_hand(
+    copied_run: Path, ask: Ask, units: tuple[str, str]
+) -> None:
     """With exact intervals, as SciPy gives them."""
     unit = units[0]
-    found = _given(copied_run, unit, where="a > b", by="op", among="a > 20")
+    found = ask("tabulate", units=unit, where="a > b", by="op", among="a > 20").as_json
     with opened(str(copied_run)) as run:
         neuron = findings_of(run).units()[0].neuron
         regime = findings_of(run).searches[0].regime
@@ -49,18 +45,18 @@ def test_cells_sum_to_the_records_and_equal_counts_by_hand(copied_run: Path, uni
 
 
 def test_a_number_is_cut_at_quartiles_and_a_text_of_many_values_is_refused(
-    copied_run: Path, units: tuple[str, str]
+    copied_run: Path, ask: Ask, units: tuple[str, str]
 ) -> None:
-    found = _given(copied_run, units[0], by="a")
+    found = ask("tabulate", units=units[0], by="a").as_json
     cells = [value for key, value in found.items() if ".train.a" in key]
     assert len(cells) == 4
     assert max(one["n"] for one in cells) - min(one["n"] for one in cells) <= 5
     with pytest.raises(UsageError, match="expected a column of op, a, b"):
-        _given(copied_run, units[0], by="weather")
+        ask("tabulate", units=units[0], by="weather")
 
 
-def test_two_units_are_paired_on_the_same_records(copied_run: Path, units: tuple[str, str]) -> None:
-    found = _given(copied_run, ",".join(units), paired=True)
+def test_two_units_are_paired_on_the_same_records(copied_run: Path, ask: Ask, units: tuple[str, str]) -> None:
+    found = ask("tabulate", units=",".join(units), paired=True).as_json
     with opened(str(copied_run)) as run:
         regime = findings_of(run).searches[0].regime
         places = drawn(run, regime, Part.TRAIN)
@@ -77,19 +73,21 @@ def test_two_units_are_paired_on_the_same_records(copied_run: Path, units: tuple
     assert told["p"] == pytest.approx(binomtest(told["first_only"], changed, 0.5).pvalue if changed else 1.0)
 
 
-def test_pairs_share_one_error_and_an_empty_cell_says_so(copied_run: Path, units: tuple[str, str]) -> None:
+def test_pairs_share_one_error_and_an_empty_cell_says_so(
+    copied_run: Path, ask: Ask, units: tuple[str, str]
+) -> None:
     with opened(str(copied_run)) as run:
         third = str(findings_of(run).units()[2].neuron)
     names = [*units, third]
     alone = [
-        _given(copied_run, f"{one},{other}", paired=True)[f"units.{one}.{other}.train.paired"]["p"]
+        ask("tabulate", units=f"{one},{other}", paired=True).as_json[f"units.{one}.{other}.train.paired"]["p"]
         for one, other in ((names[0], names[1]), (names[0], names[2]), (names[1], names[2]))
     ]
-    told = call("tabulate", {"run": str(copied_run), "units": ",".join(names), "paired": True, "yes": True})
+    told = ask("tabulate", units=",".join(names), paired=True)
     together = [one.value["p"] for one in told.facts if one.key.endswith(".paired")]  # type: ignore[index,call-overload]
     assert together == pytest.approx(holm(alone))
     assert "corrected for 3 pairs" in told.text
-    empty = call("tabulate", {"run": str(copied_run), "units": units[0], "where": "a > 5000", "yes": True})
+    empty = ask("tabulate", units=units[0], where="a > 5000")
     assert "There is no train record where a > 5000" in empty.text
 
 
@@ -101,49 +99,24 @@ def test_pairs_share_one_error_and_an_empty_cell_says_so(copied_run: Path, units
         ({"among": "a > 20"}, ["all among a > 20"]),
     ],
 )
-def test_a_look_is_of_all_that_it_showed(
-    copied_run: Path, units: tuple[str, str], given: dict[str, str], read: list[str]
+def test_a_look_at_held_out_records_is_of_all_that_it_showed_and_counted_once(
+    copied_run: Path, ask: Ask, units: tuple[str, str], given: dict[str, str], read: list[str]
 ) -> None:
-    _given(copied_run, units[0], records="held-out", **given)
+    """Train is free."""
+    for records in ("train", "held-out", "held-out"):
+        ask("tabulate", units=units[0], records=records, **given)
     with opened(str(copied_run)) as run:
         regime = findings_of(run).searches[0].regime
         assert [look["condition"] for look in looks_at(run, units[0], regime)] == read
 
 
-def test_a_look_at_held_out_records_is_counted_and_train_is_free(
-    copied_run: Path, units: tuple[str, str]
+def test_records_are_those_of_the_unit_with_what_it_does(
+    copied_run: Path, ask: Ask, units: tuple[str, str]
 ) -> None:
-    def looks() -> int:
-        with opened(str(copied_run)) as run:
-            return len(looks_at(run, units[0], findings_of(run).searches[0].regime))
-
-    _given(copied_run, units[0], where="a > b")
-    assert looks() == 0
-    _given(copied_run, units[0], where="a > b", records="held-out")
-    _given(copied_run, units[0], where="a > b", records="held-out")
-    assert looks() == 1
-
-
-def test_the_flips_of_a_unit_are_asked_of_the_run_once(
-    copied_run: Path, units: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, flips = [], Run.flips
-
-    def counted(self: Run, *given: object) -> object:
-        asked.append(given)
-        return flips(self, *given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Run, "flips", counted)
-    _given(copied_run, units[0], where="a > b", by="op")
-    assert len(asked) == 1
-
-
-def test_records_are_those_of_the_unit_with_what_it_does(copied_run: Path, units: tuple[str, str]) -> None:
     unit = units[0]
     every, flipped = (
-        call("records", {"run": str(copied_run), "unit": unit, "flips": which, "limit": 500}).as_json["rows"]
-        for which in ("any", "yes")
+        ask("records", unit=unit, flips=which, limit=500).as_json["rows"] for which in ("any", "yes")
     )
-    all_cell = _given(copied_run, unit)[f"unit.{unit}.train.all"]
+    all_cell = ask("tabulate", units=unit).as_json[f"unit.{unit}.train.all"]
     assert (len(flipped), len(every)) == (all_cell["flips"], all_cell["n"])  # type: ignore[arg-type]
     assert {row["flips"] for row in flipped} == {True}  # type: ignore[attr-defined]

@@ -116,18 +116,6 @@ def test_why_not_of_an_agonist_says_what_it_lacks(tool: Tool, strongest: str) ->
     assert reason in ("no rule", "weak rule", "it is one")
 
 
-def test_units_that_do_not_exist_or_were_never_searched_are_refused(tool: Tool) -> None:
-    """The message says which units there are."""
-    for unit, said in (
-        ("m9.0", "2 layers of 128"),
-        ("m0.128", "128"),
-        ("a0.h0", "mlp_out"),
-        ("x1", "a unit such as"),
-    ):
-        with pytest.raises(UsageError, match=said):
-            tool("why-not", run="last", neuron=unit)
-
-
 def test_flip_certifies_one_prompt_and_its_edits(tool: Tool, strongest: str) -> None:
     """The answer's before and after are those of a certificate that re-runs."""
     result = tool("flip", run="last", neuron=strongest, prompt="120 - 7 =")
@@ -355,17 +343,6 @@ def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_pa
     assert {"arith-tiny", "smollm2-135m"} <= {row["model"] for row in tool("models").data["rows"]}
     with pytest.raises(UsageError, match="models list"):
         tool("models", action="fetch")
-
-
-def test_shared_flips_are_said_of_both(tool: Tool, strongest: str) -> None:
-    """Of those that either flips: neither flips so many alone."""
-    told = tool("why", run="b00d", neuron=strongest, full=True)
-    about = f"unit.{strongest}.shared."
-    shared = {name.removeprefix(about): row for name, row in told.data.items() if name.startswith(about)}
-    assert shared
-    for unit, row in shared.items():
-        both = f"{unit} and {strongest} both flip {row['both']} of the {row['either']} examples that either flips"
-        assert both in told.text
 
 
 def test_doctor_proves_the_hook_and_never_prints_a_key(commands: Commands) -> None:
