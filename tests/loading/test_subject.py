@@ -49,20 +49,6 @@ def test_generation_equals_decoding_each_prompt_alone(family: str) -> None:
             assert subject.generate(prompts, 7, stop, batch).tokens == expected
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_generation_equals_hugging_face_greedy_decoding(family: str) -> None:
-    """`generate` of the library, one prompt at a time, gives the same tokens."""
-    subject = tiny_subject(family, seed=1)
-    prompts = subject.encode(TEXTS)
-    stop = subject.stop_ids(("3",))
-    ours = subject.generate(prompts, 6, stop).tokens
-    for prompt, completion in zip(prompts, ours, strict=True):
-        ids = torch.tensor([prompt])
-        settings = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": sorted(stop), "pad_token_id": 0}
-        theirs = subject.hf.generate(ids, attention_mask=torch.ones_like(ids), **settings)
-        assert completion == tuple(theirs[0, len(prompt) :].tolist())
-
-
 def test_generation_check_can_fail() -> None:
     """The oracle rejects a decoding that forgets the padding mask."""
     subject = tiny_subject("llama")
@@ -72,19 +58,6 @@ def test_generation_check_can_fail() -> None:
     with torch.no_grad():
         unmasked = subject.hf(padded).logits[:, -1].argmax(-1).tolist()
     assert unmasked != [tokens[0] for tokens in one_by_one(subject, prompts, 1, frozenset())]
-
-
-def test_completions_vary_and_end_at_the_first_stop_token() -> None:
-    """The tiny models are not constant, and a stop token is the last one when it comes."""
-    subject = tiny_subject("llama")
-    prompts = subject.encode(TEXTS)
-    free = subject.generate(prompts, 8, frozenset()).tokens
-    assert len(set(free)) > 3
-    stop = frozenset({free[0][2]})
-    stopped = subject.generate(prompts, 8, stop).tokens
-    for whole, cut in zip(free, stopped, strict=True):
-        first = next((index + 1 for index, token in enumerate(whole) if token in stop), 8)
-        assert cut == whole[:first]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -184,16 +157,6 @@ def test_stop_ids_are_ends_and_tokens_containing_the_text() -> None:
     end = CHARACTERS.index("\n")
     assert subject.stop_ids(()) == {end}
     assert subject.stop_ids(("a", " ")) == {end, CHARACTERS.index("a"), CHARACTERS.index(" ")}
-
-
-def test_a_tokenizer_without_padding_generates_the_same() -> None:
-    """Padding is ours, under the mask."""
-    subject = tiny_subject("qwen2")
-    expected = subject.generate(subject.encode(UNRELATED), 5, frozenset()).tokens
-    tokenizer = tiny_model("qwen2")[1]
-    tokenizer.pad_token = None
-    bare = replace(subject, tokenizer=tokenizer)
-    assert bare.generate(bare.encode(UNRELATED), 5, frozenset()).tokens == expected
 
 
 def test_wrong_prompts_are_named_errors() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tiny_models import FAMILIES, character_tokenizer, tiny_model
+from tiny_models import FAMILIES, character_tokenizer, save_tiny, tiny_model
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from mecharule_ops.errors import ModelUnavailable
@@ -77,15 +77,6 @@ def test_files_that_leave_out_the_base_of_a_name_load_too(tmp_path: Path) -> Non
         assert ours.model_hash == theirs.model_hash
 
 
-def test_pickled_files_load(tmp_path: Path) -> None:
-    model, tokenizer = tiny_model("llama")
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    (tmp_path / "model.safetensors").unlink()
-    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    assert load(str(tmp_path)).model_hash == as_transformers_loads(tmp_path, "float32").model_hash
-
-
 def test_a_shard_whose_weights_are_not_those_of_the_model_is_refused(tmp_path: Path) -> None:
     """Weights of other sizes than the configuration's."""
     directory = saved(tmp_path, "llama", "float32")
@@ -119,7 +110,7 @@ def test_a_weight_that_no_file_holds_is_named(files: str, lost: str, tmp_path: P
     if files == "pickled":
         (tmp_path / "model.safetensors").unlink()
         torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    load(str(tmp_path))
+    assert load(str(tmp_path)).model_hash == as_transformers_loads(tmp_path, "float32").model_hash
     drop(tmp_path, lost)
     with pytest.raises(ModelUnavailable, match=rf"1 are missing, such as {lost}"):
         load(str(tmp_path))
@@ -128,9 +119,7 @@ def test_a_weight_that_no_file_holds_is_named(files: str, lost: str, tmp_path: P
 @pytest.mark.parametrize("family", FAMILIES)
 def test_layers_that_the_configuration_leaves_out_are_named(family: str, tmp_path: Path) -> None:
     """A model of fewer layers is another model."""
-    model, tokenizer = tiny_model(family)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
+    save_tiny(tmp_path, family)
     config = json.loads((tmp_path / "config.json").read_text())
     name = "n_layer" if "n_layer" in config else "num_hidden_layers"
     fewer = {name: 2} | ({"layer_types": config["layer_types"][:2]} if config.get("layer_types") else {})
@@ -149,9 +138,7 @@ def test_layers_that_the_configuration_leaves_out_are_named(family: str, tmp_pat
     ],
 )
 def test_constants_in_older_files_are_no_weights(family: str, name: str, tmp_path: Path) -> None:
-    model, tokenizer = tiny_model(family)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
+    save_tiny(tmp_path, family)
     file = tmp_path / "model.safetensors"
     save_file(load_file(file) | {name: torch.ones(4)}, file, {"format": "pt"})
     load(str(tmp_path))

@@ -4,42 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
-
-
-def test_a_model_is_all_that_is_needed() -> None:
-    """The rest are the paper's values (§5)."""
-    config = make_config(model="arith-tiny")
-    assert (config.tau, config.epsilon, config.alpha, config.slice_size) == (0.2, 0.2, 0.05, 64)
-    assert (config.bases, config.baseline) == ((Basis.MLP_OUT,), Baseline.MEAN_POSITIONAL)
-    assert config.regimes == (1, 0)
 
 
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
         ("tau", 0, "greater than 0"),
-        ("tau", 1.0, "less than 1"),
         ("tau", float("nan"), "tau"),
         ("alpha", 0.5, "less than 0.5"),
-        ("records", 49, "greater than or equal to 50"),
         ("records", 100.5, "integer"),
-        ("test_share", 1, "less than 1"),
-        ("slice_size", 0, "greater than or equal to 1"),
         ("budget", 0, "greater than or equal to 1"),
-        ("rows", 0, "greater than or equal to 1"),
         ("baseline", "median", "mean-positional"),
-        ("phase", "prefill", "decode"),
         ("condition", "any", "rule-spectral"),
-        ("engine", "quick", "plain"),
-        ("spending", "some", "per-node"),
-        ("regimes", (), "expected 1, 0 or both"),
-        ("regimes", (1, 1), "expected 1, 0 or both"),
-        ("regimes", (2,), "expected 1, 0 or both"),
-        ("bases", (), "one or more distinct bases"),
-        ("bases", ("mlp_out", "mlp_out"), "one or more distinct bases"),
+        *(("regimes", wrong, "expected 1, 0 or both") for wrong in ((), (1, 1), (2,))),
+        *(("bases", wrong, "one or more distinct bases") for wrong in ((), ("mlp_out", "mlp_out"))),
         ("bases", ("mlp",), "mlp_out"),
         ("task_settings", 3, "dictionary"),
     ],
@@ -61,10 +42,6 @@ def test_an_unknown_key_is_refused_by_name() -> None:
     """A misspelled setting never passes silently."""
     with pytest.raises(UsageError, match=r"expected a setting, got 'taau'; did you mean 'tau'\?"):
         make_config(model="arith-tiny", taau=0.3)
-
-
-def test_a_missing_model_is_named() -> None:
-    """The only setting without a default."""
     with pytest.raises(UsageError, match=r"^model: Field required"):
         make_config()
 
@@ -76,14 +53,6 @@ def test_a_config_survives_json() -> None:
     )
     assert make_config(**config.model_dump(mode="json")) == config
     assert config.task_settings == {"low": 1, "operators": ["+"]}
-
-
-def test_a_config_cannot_be_changed() -> None:
-    """Frozen: two stages never see two settings."""
-    config = make_config(model="x")
-    with pytest.raises(ValueError, match="frozen"):
-        config.tau = 0.3  # type: ignore[misc]
-    assert set(RunConfig.model_fields) >= {"tau", "model"}
 
 
 def test_the_phase_of_the_task_holds_unless_the_run_says_otherwise() -> None:

@@ -71,16 +71,6 @@ def test_every_record_is_held_out_as_often_as_the_share_says() -> None:
     assert (np.abs(often / 600 - 7 / 23) < 0.1).all()
 
 
-def test_both_outcomes_reach_both_splits_and_a_single_one_is_for_learning() -> None:
-    """Two positives: one each side. One positive: train."""
-    matrix = np.zeros((30, 2), dtype=bool)
-    for positives, held_out in ((2, 1), (1, 0)):
-        target = np.arange(30) < positives
-        split = stratified_split(matrix, target, range(30), seed=0)
-        assert target[split.test].sum() == held_out
-        assert target[split.train].sum() == positives - held_out
-
-
 def test_split_is_a_function_of_the_seed_and_the_ids_not_of_the_order() -> None:
     """Same seed, same split, in whatever order the records come; another seed, another split."""
     matrix, target, ids = rng(1).random((80, 6)) < 0.5, rng(2).random(80) < 0.5, rng(3).permutation(999)[:80]

@@ -47,13 +47,6 @@ def test_the_interval_covers_the_true_change() -> None:
     assert 0.93 < inside / 2000 < 0.975
 
 
-def test_nothing_changed_is_no_evidence() -> None:
-    """p is 1 and the interval holds 0."""
-    found = paired(500, 400, 0, 0)
-    assert found.p_value == 1.0
-    assert found.interval[0] < 0 < found.interval[1]
-
-
 def test_impossible_counts_are_refused() -> None:
     """More fixed records than were wrong."""
     with pytest.raises(UsageError, match="same 10 records"):

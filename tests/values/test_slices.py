@@ -91,18 +91,15 @@ def test_spectral_split_finds_the_two_clouds_without_a_rule() -> None:
     assert cloud[slices.associated].all()
     assert not cloud[slices.unrelated].any()
     assert slices.rule is None
+    assert not slices.at_random
+    assert compact({**data, "fires": None}).at_random
 
 
 @pytest.mark.parametrize(
     ("associated", "unrelated", "status", "sentence"),
     [
         (64, 70, SliceStatus.READY, "both slices have the 64 examples asked for"),
-        (
-            20,
-            70,
-            SliceStatus.SHORT,
-            "the associated slice has 20 of the 64 examples asked for: all there are",
-        ),
+        (20, 70, SliceStatus.SHORT, "the associated slice has 20 of the 64 examples asked for: all there"),
         (11, 13, SliceStatus.UNDERPOWERED, "14 examples a slice are needed, 11 exist"),
         (40, 11, SliceStatus.ONE_SLICE, "only the associated slice can bound flips below τ"),
         (0, 40, SliceStatus.ONE_SLICE, "the associated slice has 0"),
@@ -168,14 +165,6 @@ def test_a_random_draw_is_of_records_and_not_of_places() -> None:
     settings = {"regime": Regime.BASELINE_POSITIVE, "seed": 5}
     there = compact_slices(**moved, identifiers=order.tolist(), **settings)
     assert order[there.associated].tolist() == compact(data).associated.tolist()
-
-
-def test_without_a_rule_two_clusters_split_and_the_draw_stays_random() -> None:
-    """No condition needs a rule; what is drawn at random says so."""
-    slices = compact({**records(), "fires": None})
-    assert slices.rule is None
-    assert slices.at_random
-    assert not compact(records(), condition=E1Condition.RULE_SPECTRAL).at_random
 
 
 def test_a_size_out_of_range_is_named() -> None:
