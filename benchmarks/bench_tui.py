@@ -8,18 +8,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
 import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from textual.events import Key
 
-from mecharule_ops.events import AgonistFound, Event, NodeAsked, NodeTested, RunStarted, SearchStarted
+from mecharule_ops.events import Event
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+from tui_story import big_search
+
 from tui.backend import Backend
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
@@ -27,64 +29,6 @@ from tui.terminal_app import MechaRuleApp
 from tui.tree_pane import TreePane
 
 SEARCH = "cha:1:m0"
-_FLIPS = {"split": 30, "pruned": 1, "kept": 20, "dropped": 2}
-
-
-def search_events(nodes: int, seed: int = 0) -> Iterator[Event]:
-    """A tree of one layer grown at random from the later half of its groups."""
-    draw, groups = random.Random(seed), [0]
-    yield RunStarted(
-        run="be9c",
-        task="arithmetic",
-        model="none",
-        basis="mlp_out",
-        baseline="zero",
-        phase="decode",
-        regimes=(1,),
-        tau=0.2,
-        epsilon=0.2,
-        alpha=0.05,
-        slice_size=64,
-    )
-    yield SearchStarted(search=SEARCH, regime=1, layer=0, units=nodes)
-    yield _tested(0, None, nodes, "split")
-    for node in range(1, nodes):
-        verdict = draw.choices(tuple(_FLIPS), (3, 4, 1, 2))[0]
-        size = 1 if verdict in ("kept", "dropped") else 9
-        test = _tested(node, draw.choice(groups[-(len(groups) + 1) // 2 :]), size, verdict)
-        place = {name: getattr(test, name) for name in ("parent", "units", "channels")}
-        yield NodeAsked(search=SEARCH, node=node, size=size, associated=64, unrelated=64, **place)
-        yield test
-        if verdict == "split":
-            groups.append(node)
-        if verdict == "kept":
-            yield AgonistFound(
-                search=SEARCH,
-                regime=1,
-                neuron=f"m0.{node}",
-                strength=0.3,
-                ucb=0.4,
-                signed_selectivity=0.2,
-                is_tau_agonist=True,
-            )
-
-
-def _tested(node: int, parent: int | None, size: int, verdict: str) -> NodeTested:
-    return NodeTested(
-        search=SEARCH,
-        node=node,
-        parent=parent,
-        depth=0 if parent is None else 1,
-        size=size,
-        units=f"m0.{node}" if size == 1 else f"m0.{node} … m0.{node + size}",
-        associated_flips=_FLIPS[verdict],
-        associated_n=64,
-        unrelated_flips=1,
-        unrelated_n=64,
-        ucb=0.4,
-        verdict=verdict,
-        channels=tuple(range(node, node + size)),
-    )
 
 
 class Recorded(Backend):
@@ -128,7 +72,7 @@ async def heartbeat(stalls: list[float]) -> None:
 
 async def watch(nodes: int, pause: float) -> dict[str, float]:
     """Flush and key times while a search is told, and the memory that it took."""
-    events = list(search_events(nodes))
+    events = big_search(nodes)
     app = MechaRuleApp(Recorded(events, pause))
     flushes: list[float] = []
     stalls: list[float] = []

@@ -1,7 +1,7 @@
 """Pictures of the terminal app for the README, drawn by the app itself while it tells a finished run again.
 
-`python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search half way, as it
-looked live) and `card.svg` (the strongest shown unit) at 120×40. Nothing is ablated; all comes from the run file.
+`python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search on its way, as it looked
+live, at 120×40) and `card.svg` (the strongest shown unit, at 120×28). Nothing is ablated; all comes from the run file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from tui.session import Session
 from tui.terminal_app import MechaRuleApp
 from tui.words import Activity
 
-SIZE = (120, 40)
-LIVE_SHARE = 0.6
+LIVE_SHARE = 0.85
 """Share of the search's events told when the live picture is taken."""
 WAIT = 0.05
 PATIENCE = 60.0
@@ -93,20 +92,19 @@ async def finished(photo: Photographer) -> None:
     app.push_screen(RunScreen(app.begin(reading, reading=True)))
     await photo.until(lambda: isinstance(photo.app.screen, RunScreen))
     await photo.until(lambda: photo.screen.session.activity is Activity.READ)
-    await photo.pilot.press("3")
-    shown = next(unit for (_, unit), one in photo.screen.state.judged.items() if one.certainty == "shown")
-    while photo.screen.unit != shown:
-        await photo.pilot.press("down")
+    await photo.pilot.press("enter")
     await photo.until(lambda: photo.screen.cards)
     await photo.picture("card")
 
 
-def taken(run: str, into: Path, script: Callable[[Photographer], Awaitable[None]]) -> None:
+def taken(
+    run: str, into: Path, script: Callable[[Photographer], Awaitable[None]], size: tuple[int, int]
+) -> None:
     """Run a script of keys against the app."""
 
     async def go() -> None:
         app = MechaRuleApp(Retold(run))
-        async with app.run_test(size=SIZE) as pilot:
+        async with app.run_test(size=size) as pilot:
             await script(Photographer(app, pilot, into))
 
     asyncio.run(go())
@@ -118,8 +116,8 @@ def main() -> None:
     parser.add_argument("run", nargs="?", default="last", help="a finished run")
     parser.add_argument("--into", type=Path, default=Path("docs/screenshots"))
     options = parser.parse_args()
-    for script in (live, finished):
-        taken(options.run, options.into, script)
+    for script, size in ((live, (120, 40)), (finished, (120, 28))):
+        taken(options.run, options.into, script, size)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from tui.session import Entry, Session
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
-    from mecharule_ops.findings.records import Findings
     from mecharule_ops.store.run_directory import RunSummary
     from mecharule_ops.store.run_store import RunStore
     from tools.registry import ToolResult
@@ -126,7 +125,7 @@ class Backend:
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
-        from mecharule_ops.facts.found import found_line
+        from mecharule_ops.facts.found import found_line, in_short
         from mecharule_ops.run.live_run import Run
 
         assert session.run is not None
@@ -135,7 +134,9 @@ class Backend:
             if run.finished:
                 session.findings = run.findings
                 session.headline = found_line(session.findings)
-                session.turns.append(Entry(who="agent", text=_in_short(session.findings)))
+                parts = in_short(session.findings).items()
+                said = "\n".join(f"{part}. {sentence}" for part, sentence in parts)
+                session.turns.append(Entry(who="agent", text=said))
 
     def investigate(
         self, run: str, question: str, tell: Tell, should_stop: Callable[[], bool] = lambda: False
@@ -172,13 +173,6 @@ class Backend:
         from agent import chat
 
         return chat.ask(run or "last", question, listener)
-
-
-def _in_short(findings: Findings) -> str:
-    """What a run found, when the strongest unit flips, how sure: what its end says first."""
-    from mecharule_ops.facts.found import in_short
-
-    return "\n".join(f"{part}. {sentence}" for part, sentence in in_short(findings).items())
 
 
 def _words(line: str) -> list[str]:

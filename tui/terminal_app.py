@@ -26,7 +26,7 @@ from textual.screen import Screen
 
 from tui.backend import Backend
 from tui.commands import COMMANDS, Palette, bindings_of, commands_of, key_said
-from tui.screens.common import CommandScreen, HelpPopup, PressedTwice
+from tui.screens.common import CommandScreen, HelpPopup
 from tui.screens.home_screen import HomeScreen
 from tui.working_app import Outbox, WorkingApp
 
@@ -42,17 +42,12 @@ _SIGNS = {
 @lru_cache(4096)
 def ascii_only(text: str) -> str:
     """The text in ASCII, as wide as before; a sign without a likeness becomes `?`."""
-    return text if text.isascii() else "".join(_likeness(char) for char in text)
+    return text if text.isascii() else "".join(map(_likeness, text))
 
 
 def _likeness(char: str) -> str:
-    if char.isascii():
-        return char
-    if "\u2500" <= char <= "\u257f":
-        return _SIGNS.get(char, "+")
-    if "\u2580" <= char <= "\u259f":
-        return _SIGNS.get(char, "#")
-    return _SIGNS.get(char, "?" * cell_len(char))
+    blocks = "+" if "\u2500" <= char <= "\u257f" else "#" if "\u2580" <= char <= "\u259f" else ""
+    return char if char.isascii() else _SIGNS.get(char) or blocks or "?" * cell_len(char)
 
 
 class AsciiFilter(LineFilter):
@@ -72,7 +67,6 @@ class MechaRuleApp(WorkingApp):
 
     def __init__(self, backend: Backend | None = None, *, outbox: Outbox | None = None) -> None:
         super().__init__(backend or Backend(), outbox)
-        self._quitting = PressedTwice()
         if os.environ.get("MECHARULE_ASCII"):
             self._filters.append(AsciiFilter())
 
@@ -123,21 +117,6 @@ class MechaRuleApp(WorkingApp):
         around = screen.focused.ancestors_with_self if screen.focused else (screen,)
         texts = [getattr(each, "about", None) for each in around]
         return next((text for text in texts if isinstance(text, str) and text), "")
-
-    def do_interrupt(self) -> None:
-        """Stop the work; when there is none, quit at the second time."""
-        if self.working is not None and self.working.busy:
-            self.working.stop()
-            self.tell("stopping after this batch; the checkpoint is kept")
-        elif self._quitting.again():
-            self.do_quit()
-        else:
-            self.tell("press ^C again to quit")
-
-    def do_quit(self) -> None:
-        """End the work and leave."""
-        self.end_work()
-        self.exit(0)
 
 
 @contextmanager

@@ -125,7 +125,8 @@ def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, 
 def _folded(board: Board, keys: tuple[Key, ...]) -> str:
     if keys[0].node < 0:
         return f"{counted(len(keys), 'layer')} ruled out"
-    units = sum(board.node(key).size for key in keys)
+    # Groups of different parts share units.
+    units = len(set().union(*map(board.units_of, keys))) or sum(board.node(key).size for key in keys)
     groups = sum(board.node(key).size > 1 for key in keys)
     what = f"{counted(units, 'unit')} ruled out"
     return f"{what}, {counted(groups, 'group')} among them" if groups else what

@@ -184,7 +184,7 @@ def headline(state: RunState, activity: str, left: str, width: int) -> Text:
 
 
 def progress(state: RunState, elapsed: float) -> str:
-    """`186 of at most 317 tests · 5:18`."""
+    """`186 of at most 317 tests · 5:18 · 301 of 1,297 answers right`."""
     cost, price, parts = state.cost, state.price, []
     if cost is not None:
         most = (
@@ -193,10 +193,9 @@ def progress(state: RunState, elapsed: float) -> str:
             else ""
         )
         parts.append(f"{cost.group_evaluations:,}{most} tests")
+    parts.append(clock(elapsed))
     told = state.stages.get("behaviour")
-    if told is not None:
-        parts.append(plain(told.summary))
-    return " · ".join([*parts, clock(elapsed)])
+    return " · ".join(parts + ([plain(told.summary)] if told else []))
 
 
 def share_done(state: RunState) -> float | None:

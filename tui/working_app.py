@@ -6,6 +6,7 @@ Nothing here imports torch or the engine: the `Backend` does, on a working threa
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ from mecharule_ops.plain_text import plain, write_file
 from tui.backend import Backend
 from tui.session import Session
 
+TWICE_SECONDS = 3.0
+"""A second press within this time counts."""
 _Found = TypeVar("_Found")
 
 
@@ -47,6 +50,8 @@ class WorkingApp(App[Any]):
         self.outbox = outbox
         self.told: list[str] = []
         """Everything said in passing."""
+        self._warned = ("", 0.0)
+        """The last warning before an end, and when it was said."""
         self.working: Session | None = None
         """The session that began last."""
         self._begun = WeakSet[Session]()
@@ -78,6 +83,19 @@ class WorkingApp(App[Any]):
         for session in set(self._begun):
             session.stop()
 
+    def do_interrupt(self) -> None:
+        """Stop the work; when there is none, quit at the second time."""
+        if self.working is not None and self.working.busy:
+            self.working.stop()
+            self.tell("stopping after this batch; the checkpoint is kept")
+        elif self.twice("press ^C again to quit"):
+            self.do_quit()
+
+    def do_quit(self) -> None:
+        """End the work and leave."""
+        self.end_work()
+        self.exit(0)
+
     def holds(self, screen: Screen[Any]) -> bool:
         """Whether a screen is neither closed nor closing with the app; of one that is, some widgets may be gone."""
         return screen in self.screen_stack and screen.is_attached
@@ -103,6 +121,15 @@ class WorkingApp(App[Any]):
                 self.call_from_thread(hand, found)
 
         self.run_worker(work, thread=True, exclusive=True, group=what)
+
+    def twice(self, sentence: str) -> bool:
+        """Whether a key that ends something was pressed again soon; else says so."""
+        (said, when), now = self._warned, time.monotonic()
+        if said == sentence and now - when <= TWICE_SECONDS:
+            return True
+        self._warned = sentence, now
+        self.tell(sentence)
+        return False
 
     # what leaves the app ------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""What a person sees of a run at work: the same sentences on every display, nothing on stdout."""
+"""What a person sees of a run at work, and of agents on it: the same sentences on every display, nothing on stdout."""
 
 from __future__ import annotations
 
 import io
+from functools import reduce
 
 import pytest
 from events_told import run_started
@@ -13,9 +14,13 @@ from mecharule_ops.events import (
     CertificateWritten,
     CostChanged,
     Event,
+    HypothesisDecided,
+    HypothesisRegistered,
+    LlmMessage,
     NodeAsked,
     Notice,
     Price,
+    QuestionAnswered,
     RuleAnchored,
     RunFinished,
     SearchFinished,
@@ -23,8 +28,11 @@ from mecharule_ops.events import (
     StageFinished,
     StageProgress,
     StageStarted,
+    ToolCalled,
 )
+from mecharule_ops.state.run_state import RunState
 from tui.display import LineDisplay, RichDisplay, make_display, narrate
+from tui.session import narrated
 from tui.words import clock
 
 HOSTILE = "x == '\x1b[31m' and [red]\u202eop in [/,*]\nsecond line"
@@ -56,6 +64,17 @@ def rule(
     )
 
 
+REGISTERED = HypothesisRegistered(
+    hypothesis="0a1b2c3d",
+    subject="m1.14",
+    statement="It carries.",
+    condition="carry(a, b)",
+    test="held-out MCC",
+    threshold=0.7,
+)
+DECIDED = HypothesisDecided(
+    hypothesis="0a1b2c3d", subject="m1.14", state="refuted", value=0.3, n=148, positives=20
+)
 STORY: tuple[tuple[float, Event], ...] = (
     (
         0,
@@ -120,27 +139,14 @@ def told(display: LineDisplay, clock: Clock) -> None:
     display.close()
 
 
-def test_plain_prints_one_line_a_change() -> None:
+def test_plain_prints_one_line_a_change_and_log_when_it_came() -> None:
     """Sentences at once; progress at most every five seconds, with cost and time left; low rules not at all."""
-    clock, stream = Clock(), io.StringIO()
-    told(LineDisplay(stream, "plain", clock), clock)
-    assert stream.getvalue().splitlines() == LINES
-
-
-def test_log_adds_the_seconds() -> None:
-    """The same lines after the seconds since the start."""
-    clock, stream = Clock(), io.StringIO()
-    told(LineDisplay(stream, "log", clock), clock)
-    lines = stream.getvalue().splitlines()
-    assert [line[9:] for line in lines] == LINES
+    for name, width in (("plain", 0), ("log", 9)):
+        clock, stream = Clock(), io.StringIO()
+        told(LineDisplay(stream, name, clock), clock)
+        lines = stream.getvalue().splitlines()
+        assert [line[width:] for line in lines] == LINES
     assert [float(line[:8]) for line in lines] == [0.0, 6.0, 7.0, 7.0, *[13.0] * 8]
-
-
-def test_none_is_silent() -> None:
-    """Not a byte."""
-    clock, stream = Clock(), io.StringIO()
-    told(LineDisplay(stream, "none", clock), clock)
-    assert stream.getvalue() == ""
 
 
 def test_rich_says_the_same_sentences() -> None:
@@ -188,21 +194,57 @@ def test_the_display_fits_the_stream() -> None:
         Notice(text=HOSTILE),
         CertificateWritten(certificate="c", claim=HOSTILE),
         StageFinished(stage="s", summary=HOSTILE, seconds=0.0),
-        RunFinished(run="r", status=HOSTILE),
+        LlmMessage(model="m", purpose="p", text=HOSTILE, ok=False, input_tokens=0, output_tokens=0),
     ],
 )
 def test_no_text_can_paint_the_terminal(event: Event) -> None:
-    """Control sequences and line breaks of a rule or a claim are disarmed, markup is shown as it is written."""
-    clock = Clock()
-    for display, stream in ((LineDisplay, io.StringIO()), (RichDisplay, io.StringIO())):
-        shown = display(stream, "plain", clock) if display is LineDisplay else display(stream)
+    """Control sequences and line breaks of a rule, a claim or a reply are disarmed, markup is as it was written."""
+    for display in (LineDisplay, RichDisplay):
+        stream = io.StringIO()
+        shown = display(stream)
         shown.show(event)
         shown.close()
         text = stream.getvalue()
-        assert "\x1b" not in text
-        assert "\u202e" not in text
+        assert not {"\x1b", "\u202e"} & set(text)
         assert "[red]" in text
     assert "\n" not in str(narrate(event))
+
+
+AGENTS = {
+    LlmMessage(
+        model="mock:s", purpose="question", text="It flips.", ok=True, input_tokens=1200, output_tokens=3
+    ): "mock:s (question; 1,200 + 3 tokens): It flips.",
+    ToolCalled(tool="why", arguments='{"neuron":"m1.14"}', ok=False, result="no such unit"): (
+        'tool why {"neuron":"m1.14"}: failed: no such unit'
+    ),
+    REGISTERED: "hypothesis 0a1b2c3d registered: It carries. Decided by: held-out MCC, at least 0.70",
+    DECIDED: "hypothesis 0a1b2c3d on m1.14: refuted (0.30 on 148 records, 20 of them flips)",
+}
+
+
+@pytest.mark.parametrize("event", AGENTS)
+def test_what_agents_do_is_one_line_in_every_display_and_one_turn_of_the_chat(event: Event) -> None:
+    """The same sentence for the plain display and the screens."""
+    turn = narrated(event)
+    assert turn is not None
+    assert narrate(event) == turn.text == AGENTS[event]  # type: ignore[index]
+
+
+def test_an_answered_question_is_a_line_and_no_second_turn() -> None:
+    answered = QuestionAnswered(
+        question="why?", answer="It flips.", llm="mock:s", checked="every number checked", certificates=()
+    )
+    assert narrate(answered) == "answered 'why?' (mock:s): every number checked"
+    assert narrated(answered) is None
+
+
+def test_the_state_holds_the_ledger() -> None:
+    """A hypothesis is open until it is decided; told again by a resumed run, it keeps its verdict; none is invented."""
+    opened = RunState().apply(REGISTERED)
+    closed = reduce(RunState.apply, [DECIDED, REGISTERED], opened)
+    assert [state.hypotheses["0a1b2c3d"].state for state in (opened, closed)] == ["open", "refuted"]
+    with pytest.raises(AssertionError, match="never registered"):
+        RunState().apply(DECIDED)
 
 
 def test_time_left_is_known_once_something_is_done() -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import lzma
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
 from bundled_run import QUICK, new_run
 from events_told import run_started
+from findings_fixture import FINDINGS
+from textual.events import Key as Pressed
 from tui_driving import Driver, drive
 from tui_story import FakeBackend, story
 from tui_story import tested as node_tested
@@ -42,10 +45,7 @@ def recorded(name: str) -> list[tuple[float, Event]]:
 
 
 def folded(events: Sequence[Event]) -> RunState:
-    state = RunState()
-    for event in events:
-        state = state.apply(event)
-    return state
+    return reduce(RunState.apply, events, RunState())
 
 
 def cells(screen: RunScreen) -> list[str]:
@@ -266,3 +266,23 @@ def test_a_run_that_was_ended_before_it_began_says_what_begins_it(
         pass
     with pytest.raises(UsageError, match="`mecharule resume f26e` begins f26e"):
         Backend().read("f26e", Session())
+
+
+def test_a_card_opened_before_the_end_has_the_answer_to_why_once_there_is_one(tmp_path: Path) -> None:
+    """Asked once, when the findings come; the pane is the one of the key pressed last."""
+    backend = FakeBackend(tmp_path)
+
+    async def script(user: Driver) -> None:
+        session = Session()
+        session.replay(story())
+        await user.app.push_screen(RunScreen(session))
+        await user.press("c")
+        assert backend.called == []
+        session.findings = FINDINGS
+        await user.sees("result of why m0.17")
+        assert len(backend.called) == 1
+        for key in ("2", "3"):
+            user.app.post_message(Pressed(key, key))
+        await user.until(lambda: user.run.shown == {"tree"}, "the tree")
+
+    drive(backend, script)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unicodedata
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -17,24 +18,16 @@ from events_told import run_started
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from tui_story import FakeBackend, big_search, found, judged, story
-from tui_story import tested as node_tested
+from tui_story import FakeBackend, big_search, story
 
 from agent.chat import ask
 from agent.verbs.options import SETTINGS_SHOWN
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.events import (
-    Event,
-    RuleAnchored,
-    RunFinished,
-    SearchStarted,
-)
+from mecharule_ops.events import Event, SearchStarted
 from mecharule_ops.facts.found import found_line, sure_line, when_line
-from mecharule_ops.pages.as_text import csv_of, markdown_block
-from mecharule_ops.pages.document import Table
+from mecharule_ops.pages.as_text import csv_of
 from mecharule_ops.plain_text import plain
-from mecharule_ops.plain_text import plain as report_plain
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tools.registry import TOOLS
@@ -48,7 +41,7 @@ from tui.screens.new_run import NewRunScreen, fields_of, settings_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
-from tui.screens.view import PANES, Arrangement, arrangement, panes_shown
+from tui.screens.view import PANES, panes_shown, stand_together
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_pane import find_row, row_text, rows_of
@@ -94,10 +87,7 @@ SCREENS: tuple[type[CommandScreen], ...] = (
 
 
 def fold(events: list[Event]) -> RunState:
-    state = RunState()
-    for event in events:
-        state = state.apply(event)
-    return state
+    return reduce(RunState.apply, events, RunState())
 
 
 # --- text from outside ------------------------------------------------------------------------------------
@@ -110,7 +100,6 @@ def test_ten_thousand_hostile_texts_appear_exactly_as_plain_text() -> None:
         text = "".join(draw.choices(PIECES, k=draw.randint(1, 12)))
         shown = plain(text)
         assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co")]
-        assert shown == report_plain(text)
         drawn = "".join(segment.text for segment in said(text).render(console))
         assert drawn == shown
         assert ascii_only(shown).isascii()
@@ -123,21 +112,15 @@ def test_the_fuzz_would_catch_markup() -> None:
     assert said("op in [b]").plain == "op in [b]"
 
 
-def test_hostile_texts_pass_through_every_pure_view() -> None:
-    """Chat texts and the cells of a table that is read come out as plain text in turns and files."""
+def test_hostile_texts_pass_through_chat_and_files() -> None:
+    """Plain lines in a turn; one row a row of CSV; a cell that a spreadsheet would run is quoted, a number is not."""
     draw = random.Random(6)
     for _ in range(300):
         text = "".join(draw.choices(PIECES, k=8))
         rows = [(text, "x"), ("y", text)]
         assert len(list(csv.reader(io.StringIO(csv_of(("a", "b"), rows))))) == len(rows) + 1
-        table = Table(header=("a", "b"), rows=tuple(rows), align="ll")
-        assert markdown_block(table).count("\n") == len(rows) + 1
         turn = entry_text(Entry(who="agent", text=text)).plain.splitlines()
         assert turn == [plain(line) for line in text.splitlines()] or not text.strip()
-
-
-def test_a_formula_in_a_rule_is_harmless_in_a_spreadsheet() -> None:
-    """A cell that would be run is quoted; numbers are not."""
     assert csv_of(("a", "b", "c"), [("=1+1", "+.39", "@x")]).splitlines()[1] == "'=1+1,+.39,'@x"
 
 
@@ -253,7 +236,7 @@ def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> No
 
 def test_progress_says_cost_against_price() -> None:
     """What was tested, of how much at most, and what the model got right."""
-    assert progress(fold(story()), 190.0) == "21 of at most 1,840 tests · 2,000 records, 79 % right · 3:10"
+    assert progress(fold(story()), 190.0) == "21 of at most 1,840 tests · 3:10 · 2,000 records, 79 % right"
 
 
 def test_stages_are_five_parts_of_which_one_is_at_work() -> None:
@@ -263,50 +246,22 @@ def test_stages_are_five_parts_of_which_one_is_at_work() -> None:
         assert "".join(part.plain[0] for part in rail(fold(told[:moment]))) == marks
 
 
-def _one_unit_events(unit: str, flips: tuple[int, int]) -> list[Event]:
-    """A finished attention-head run whose search tested one unit alone and anchored its rule."""
-    search = "cha:1:a20"
-    return [
-        run_started(regimes=(1,)),
-        SearchStarted(search=search, regime=1, layer=20, units=9),
-        node_tested(search, 0, None, unit, 1, flips, "kept"),
-        found(search, unit, 1, flips),
-        judged(unit, 1, 44, 1),
-        RuleAnchored(
-            regime=1,
-            neuron=unit,
-            rule="b >= 50",
-            held_out_mcc=0.78,
-            full_mcc=None,
-            prompt_only=True,
-            held_out_low=0.64,
-            held_out_high=0.88,
-        ),
-        RunFinished(run="0c1f", status="1 localized"),
-    ]
-
-
-def _one_unit(unit: str, flips: tuple[int, int]) -> RunState:
-    return fold(_one_unit_events(unit, flips))
-
-
 def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer_to_why() -> None:
     """Answers kept aside first, then each half; the answer follows by its parts; colour is of what is shown alone."""
-    state = _one_unit("a20.h8", (50, 8))
-    view = state.searches["cha:1:a20"]
-    made = card(state, view, view.nodes[0], 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
+    state = fold(story())
+    view = state.searches["cha:1:m0"]
+    made = card(state, view, view.nodes[4], 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
     assert made.style == ""
     assert made.plain == (
-        "● shown  a20.h8  1→0  1 head of layer 20\n"
-        "█████████████▊······ 44 of 64 answers kept aside, at least 55 %\n"
-        "███████████████▋···· 50 of 64 of half A of the answers\n"
-        "██▌················· 8 of 64 of half B of the answers\n"
+        "● shown  m0.17  1→0  1 channel of layer 0\n"
+        "█████████▍·········· 30 of 64 answers kept aside, at least 33 %\n"
+        "████████▊··········· 28 of 64 of half A of the answers\n"
+        "█··················· 3 of 64 of half B of the answers\n"
         "\nSwitch it off.\n1 + 1 = 2 → 3\nHow sure. Very.\n"
     )
     bold = [made.plain[span.start : span.end] for span in made.spans if str(span.style) == "bold"]
-    assert bold == ["  a20.h8  1→0", "1 + 1 = 2 → 3", "How sure. "]
-    unjudged = replace(state, judged={})
-    made = card(unjudged, view, view.nodes[0], 60)
+    assert bold == ["  m0.17  1→0", "1 + 1 = 2 → 3", "How sure. "]
+    made = card(replace(state, judged={}), view, view.nodes[4], 60)
     assert "green" not in str(made.spans)
     assert "not ruled out" in made.plain
 
@@ -353,32 +308,15 @@ def test_files_that_cannot_be_written_are_said(tmp_path: Path) -> None:
 # --- layout and commands ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("size", "how"),
-    [
-        ((120, 40), Arrangement.TOGETHER),
-        ((80, 24), Arrangement.TOGETHER),
-        ((75, 24), Arrangement.SINGLE),
-        ((80, 19), Arrangement.SINGLE),
-        ((40, 10), Arrangement.SINGLE),
-        ((39, 40), Arrangement.TINY),
-        ((120, 9), Arrangement.TINY),
-    ],
-)
-def test_the_size_decides_the_arrangement(size: tuple[int, int], how: Arrangement) -> None:
-    """From 76×20 all stand together."""
-    assert arrangement(*size) is how
-
-
 def test_the_pane_asked_for_is_always_on_show_and_chat_stays_where_there_is_room() -> None:
-    """Over every arrangement and order of asking."""
+    """From 76×20 all stand together, over every order of asking; below one does."""
+    sizes = ((120, 40), (76, 20), (75, 24), (80, 19), (40, 10))
+    assert [stand_together(*size) for size in sizes] == [True, True, False, False, False]
     draw = random.Random(2)
     for _ in range(200):
         chosen = draw.sample([*PANES], k=len(PANES))
-        assert panes_shown(Arrangement.SINGLE, chosen, False) == {chosen[-1]}
-        shown = panes_shown(Arrangement.TOGETHER, chosen, False)
-        assert {chosen[-1], "map", "found", "chat"} <= shown <= {*PANES}
-        assert panes_shown(Arrangement.TOGETHER, chosen, True) == {chosen[-1]}
+        assert panes_shown(False, chosen) == {chosen[-1]}
+        assert {chosen[-1], "map", "found", "chat"} <= panes_shown(True, chosen) <= {*PANES}
 
 
 def test_every_command_is_done_by_its_screen_or_the_app_and_no_key_means_two_things() -> None:

@@ -18,7 +18,6 @@ from tui.tree_pane import TreePane
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SIZES = ((40, 12), (60, 15), (80, 24), (120, 40))
-LINES_IN_USE = 3
 
 
 @pytest.fixture(autouse=True)
@@ -73,15 +72,3 @@ def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) 
         same(f"replay-{where}", user.text)
 
     drive(FakeBackend(tmp_path), script, size)
-
-
-def test_a_terminal_too_small_gets_one_line(tmp_path: Path) -> None:
-    """Under 40×10 the screen says what to run instead, and nothing else."""
-
-    async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.until(lambda: "--display plain" in " ".join(user.text.split()), "the advice")
-        assert "tree" not in user.text
-        assert len([line for line in user.text.splitlines() if line.strip()]) <= LINES_IN_USE
-
-    drive(FakeBackend(tmp_path), script, (38, 9))

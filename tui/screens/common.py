@@ -1,11 +1,10 @@
-"""What every screen shares: commands by name, moving, a key to be pressed twice, one line of state at its foot.
+"""What every screen shares: commands by name, moving, one line of state at its foot.
 
 And what opens over a screen: the price to accept, the help of the focused widget, a line to type a search in.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partialmethod
 from typing import Any, ClassVar, cast
@@ -21,11 +20,9 @@ from textual.widgets import Input, Static
 
 from tui.chat_pane import ChatPane
 from tui.commands import ClosesOnce, bindings_of, command_named, commands_of, key_said
-from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
-from tui.words import clock
 from tui.working_app import WorkingApp
 
 Pane = MapPane | TreePane | TextTable | ReadingPane | ChatPane
@@ -33,8 +30,6 @@ _FAR = 1_000_000
 TWO_COLUMNS = 100
 """Columns of the terminal from which the help lists keys in two."""
 _OF_A_SCREEN_ON_SHOW = (events.Mount, events.ScreenResume, events.Resize, events.Timer, events.Key)
-TWICE_SECONDS = 3.0
-"""A second press within this time counts."""
 
 
 class CommandScreen(Screen[None]):
@@ -91,13 +86,6 @@ class CommandScreen(Screen[None]):
             self.app.pop_screen()
         return closes
 
-    def put_question(self, session: Session) -> None:
-        """Put the price that waits for a yes or no, once nothing stands over this screen."""
-        if session.question is not None and self.is_current:
-            price, session.question = session.question, None
-            cost = f"{price.ablations.capitalize()},\n{price.time(clock)}."
-            self.app.push_screen(PricePopup(cost), lambda yes: session.answer(bool(yes)))
-
     def _move(self, lines: int) -> None:
         self.moved.move(lines)
 
@@ -105,21 +93,6 @@ class CommandScreen(Screen[None]):
     do_up = partialmethod(_move, -1)
     do_top = partialmethod(_move, -_FAR)
     do_bottom = partialmethod(_move, _FAR)
-
-
-class PressedTwice:
-    """A key that ends work only when it is pressed twice; remembers the first press."""
-
-    def __init__(self) -> None:
-        self._pressed = float("-inf")
-
-    def again(self) -> bool:
-        """Whether this press is the second one; else it is the first."""
-        now = time.monotonic()
-        if now - self._pressed <= TWICE_SECONDS:
-            return True
-        self._pressed = now
-        return False
 
 
 def hint_parts(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> list[str]:

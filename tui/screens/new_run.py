@@ -14,7 +14,8 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.events import DescendantFocus
-from textual.widgets import Collapsible, Input, Label, Select
+from textual.suggester import SuggestFromList
+from textual.widgets import Collapsible, Input, Label
 
 from mecharule_ops.errors import UsageError
 from tui.screens.common import CommandScreen, Line, PricePopup, hints
@@ -62,29 +63,22 @@ def _field(name: str, given: Mapping[str, Any], schema: Mapping[str, Any], *, is
     options = given.get("anyOf", [given])
     value = next(option for option in options if option.get("type") != "null")
     is_list, default = value.get("type") == "array", given.get("default")
-    one = _resolved(value["items"] if is_list else value, schema)
+    one = value["items"] if is_list else value
+    one = schema["$defs"][one["$ref"].rsplit("/", 1)[-1]] if "$ref" in one else one
     limits = " ".join(f"{word} {one[key]}" for key, word in _SIGNS.items() if key in one)
     hint = given.get("description", "").split("\n")[0].rstrip(".")
+    typed = (
+        "" if default in (None, {}) else str(default).lower() if isinstance(default, bool) else str(default)
+    )
     return Field(
         name=name,
-        default=",".join(map(str, default)) if isinstance(default, list) else _typed(default),
+        default=",".join(map(str, default)) if isinstance(default, list) else typed,
         choices=("true", "false") if one.get("type") == "boolean" else tuple(map(str, one.get("enum", ()))),
         is_list=is_list,
         optional=len(options) > 1,
         is_object=value.get("type") == "object",
         hint=f"{hint} ({limits})" if limits else hint,
         is_shown=is_shown,
-    )
-
-
-def _resolved(value: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    reference = value.get("$ref", "")
-    return schema["$defs"][reference.rsplit("/", 1)[-1]] if reference else value
-
-
-def _typed(default: Any) -> str:
-    return (
-        "" if default in (None, {}) else str(default).lower() if isinstance(default, bool) else str(default)
     )
 
 
@@ -122,21 +116,9 @@ class FieldLine(Horizontal):
     def compose(self) -> ComposeResult:
         default = self.field.default or (_DEFAULT_MODEL if self.field.name == "model" else "")
         yield Label(said(self.field.name.replace("_", " ")), classes="name", markup=False)
-        if self.field.choices and not self.field.is_list:
-            options = [(said(choice), choice) for choice in self.field.choices]
-            value = default if default in self.field.choices else Select.NULL
-            yield Select(options, value=value, allow_blank=self.field.optional, compact=True, prompt="none")
-        else:
-            yield Input(default, compact=True)
-        hint = ", ".join(self.field.choices) if self.field.is_list else self.field.hint
+        yield Input(default, compact=True, suggester=SuggestFromList(self.field.choices))
+        hint = ", ".join(self.field.choices) or self.field.hint
         yield Label(said(hint, "dim"), classes="hint", markup=False)
-
-    @property
-    def text(self) -> str:
-        """What stands there now."""
-        for select in self.query(Select):
-            return "" if select.value is Select.NULL else str(select.value)
-        return self.query_one(Input).value
 
 
 class NewRunScreen(CommandScreen):
@@ -173,7 +155,7 @@ class NewRunScreen(CommandScreen):
         others.collapsed = not others.collapsed
 
     def do_start(self) -> None:
-        texts = {line.field.name: line.text for line in self.query(FieldLine)}
+        texts = {line.field.name: line.query_one(Input).value for line in self.query(FieldLine)}
         problem = self.query_one("#problem", Line)
         try:
             config = self.app.backend.config(settings_of(self.fields, texts))

@@ -23,9 +23,9 @@ from tui.backend import Listener
 from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
 from tui.found import shown_units
-from tui.screens.common import Line, PressedTwice, SearchPopup, fitted, hint_parts
+from tui.screens.common import Line, PricePopup, SearchPopup, fitted, hint_parts
 from tui.screens.replay_screen import ReplayScreen
-from tui.screens.view import Arrangement, RunView
+from tui.screens.view import RunView
 from tui.session import Entry, Session
 from tui.tree_pane import TreePane
 from tui.words import (
@@ -33,6 +33,7 @@ from tui.words import (
     Activity,
     activity_word,
     bar,
+    clock,
     counted,
     headline,
     progress,
@@ -66,7 +67,6 @@ class RunScreen(RunView):
         self._drawn: tuple[object, ...] = ()
         self._turns = 0
         """Turns of the session that the chat has."""
-        self._stopping, self._leaving = PressedTwice(), PressedTwice()
         self.exchanges: list[tuple[str, str]] = []
         """Questions and answers so far, for the next to follow on."""
         self._asking: list[threading.Event] = []
@@ -81,7 +81,10 @@ class RunScreen(RunView):
     def flush(self) -> None:
         """Draw the latest snapshot when there is a new one, and put the question of the work."""
         session = self.session
-        self.put_question(session)
+        if session.question is not None and self.is_current:
+            price, session.question = session.question, None
+            cost = f"{price.ablations.capitalize()},\n{price.time(clock)}."
+            self.app.push_screen(PricePopup(cost), lambda yes: session.answer(bool(yes)))
         latest = (session.state, session.activity, session.findings)
         is_new = any(a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True))
         turned = int(session.clock() * TURNS_A_SECOND) if session.busy else 0
@@ -115,14 +118,14 @@ class RunScreen(RunView):
             line.append(f" {bar(share, 24, '·')}", "bold")
         parts = [f"{spin}{how}" if how else "", progress(state, session.elapsed)]
         ended = not session.busy and session.activity is not Activity.FAILED
-        if ended and self.arrangement is not Arrangement.SINGLE:
+        if ended and self.together:
             parts.reverse()
         self.query_one("#progress", Line).say(line.append(f" {' · '.join(filter(None, parts))}"))
         self.query_one("#status", Line).say(fitted(self._keys(), width))
 
     def _keys(self) -> list[str]:
         words = {"pane-map": "map", "pane-found": "found", "pane-tree": "tree", "pane-chat": "ask"}
-        words |= {"why-unit": "why", "investigate": "find out", "try-prompt": "try"}
+        words |= {"why-unit": "why", "investigate": "find out", "try-prompt": "try", "verify-unit": "verify"}
         names = ["pane-map", "pane-found", "pane-tree", "rules", "pane-chat", "card"]
         if self.session.busy:
             words["back"] = "stop"
@@ -278,15 +281,13 @@ class RunScreen(RunView):
             self.choose("tree")
         elif self.picked:
             self.do_follow()
-        elif self.session.busy and not self._stopping.again():
-            self.app.tell("press Esc again to stop the search (checkpoint kept)")
         elif self.session.busy:
-            self.session.stop()
-            self.app.tell("stopping after this batch; the checkpoint is kept")
-        elif self.session.activity is Activity.FAILED or self._leaving.again():
-            super().do_back()
-        else:
-            self.app.tell("press Esc again to leave this run; it is kept")
+            if self.app.twice("press Esc again to stop the search (checkpoint kept)"):
+                self.app.do_interrupt()
+        elif self.session.activity is Activity.FAILED or self.app.twice(
+            "press Esc again to leave this run; it is kept"
+        ):
+            self.close()
 
     def do_freeze(self) -> None:
         self.frozen = not self.frozen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
-from textual.widgets import Static
 
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
@@ -30,37 +28,22 @@ if TYPE_CHECKING:
 
 PANES = {"map": "1 map", "found": "2 found", "tree": "3 tree", "chat": "5 log and questions"}
 """Each with its title, which begins with its key."""
-BORDERS, TALL, LEAST_WIDTH, LEAST_HEIGHT = 100, 28, 40, 10
-"""Columns from which panes have borders, rows from which map and log are whole, and the least that is drawn on."""
+BORDERS, TALL = 100, 28
+"""Columns from which panes have borders, rows from which map and log are whole."""
 FULL = (76, 20)
 """Columns and rows from which all panes stand together."""
 ALL = "--limit 10000"
 """Rows of a table that is read."""
 
 
-class Arrangement(Enum):
-    """The value is the style class of the screen."""
-
-    TOGETHER = "together"
-    """Map beside what was found, the tree below, the log and a line to ask in at the foot."""
-    SINGLE = "single"
-    """One pane at a time."""
-    TINY = "tiny"
-    """Too small: one line says what to run instead."""
+def stand_together(width: int, height: int) -> bool:
+    """Map beside what was found, the tree below, the log at the foot; on a smaller terminal one pane at a time."""
+    return width >= FULL[0] and height >= FULL[1]
 
 
-def arrangement(width: int, height: int) -> Arrangement:
-    """The arrangement of a terminal of so many columns and rows."""
-    if width < LEAST_WIDTH or height < LEAST_HEIGHT:
-        return Arrangement.TINY
-    return Arrangement.TOGETHER if width >= FULL[0] and height >= FULL[1] else Arrangement.SINGLE
-
-
-def panes_shown(how: Arrangement, chosen: Sequence[str], maximised: bool) -> frozenset[str]:
+def panes_shown(together: bool, chosen: Sequence[str]) -> frozenset[str]:
     """The panes on show; `chosen` are those asked for, the latest last, and hold every pane."""
-    if how is Arrangement.TINY:
-        return frozenset()
-    if maximised or how is Arrangement.SINGLE:
+    if not together:
         return frozenset({chosen[-1]})
     return frozenset(PANES) - {"tree"} if chosen[-1] == "chat" else frozenset(PANES)
 
@@ -94,7 +77,6 @@ class RunView(CommandScreen):
         yield TreePane(id="tree")
         yield ChatPane(id="chat")
         yield Line(id="status", classes="status")
-        yield Static("too small a terminal: use `mecharule run … --display plain`", id="tiny", markup=False)
 
     def on_mount(self) -> None:
         for pane, title in PANES.items():
@@ -105,13 +87,13 @@ class RunView(CommandScreen):
     # which panes are on show --------------------------------------------------------------------------
 
     @property
-    def arrangement(self) -> Arrangement:
-        return arrangement(*self.app.size)
+    def together(self) -> bool:
+        return stand_together(*self.app.size)
 
     @property
     def shown(self) -> frozenset[str]:
         """The panes on show."""
-        return panes_shown(self.arrangement, self.chosen, self.maximised)
+        return panes_shown(self.together and not self.maximised, self.chosen)
 
     @property
     def map_rows(self) -> int:
@@ -126,16 +108,13 @@ class RunView(CommandScreen):
 
     def place_panes(self) -> None:
         """Show the panes that fit and were asked for."""
-        how, shown, (width, height) = self.arrangement, self.shown, self.app.size
-        for each in Arrangement:
-            self.set_class(each is how, each.value)
-        bordered = how is Arrangement.TOGETHER and width >= BORDERS
+        shown, (width, height) = self.shown, self.app.size
+        bordered = self.together and width >= BORDERS
+        self.set_class(self.together, "together")
+        self.set_class(not self.together, "single")
         self.set_class(bordered, "bordered")
         for pane in PANES:
             self.query_one(f"#{pane}").display = pane in shown
-        for line in ("headline", "progress", "status"):
-            self.query_one(f"#{line}").display = how is not Arrangement.TINY
-        self.query_one("#tiny").display = how is Arrangement.TINY
         upper, chat = self.query_one("#upper"), self.query_one("#chat")
         upper.display = bool({"map", "found"} & shown)
         log = (3 if height < TALL else 5) + bordered
@@ -158,7 +137,8 @@ class RunView(CommandScreen):
     do_pane_chat = partialmethod(choose, "chat")
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        pane = self.pane_of(event.widget)
+        # Not `event.widget`: a key pressed since may have moved the focus on.
+        pane = self.pane_of(self.focused)
         if pane is not None and pane != self.chosen[-1]:
             self.chosen = [*(other for other in self.chosen if other != pane), pane]
             self.place_panes()
@@ -208,7 +188,7 @@ class RunView(CommandScreen):
         if place is not None:
             many = sum(len(layer.fates) for layer in self.board.places[place].values())
             units.border_title = f"1 {counted(many, noun_of(place.letter))}, {arrow(place.regime)}"
-        self._draw_side()
+        self._pick(self.picked)
         self.draw_lines()
 
     def draw_lines(self) -> None:
@@ -243,6 +223,7 @@ class RunView(CommandScreen):
             return
         view = self.state.searches[asked.search]
         if view.nodes[asked.node].verdict == "kept":
+            self.cards[asked] = ""
             line = f"why {self.unit} --regime {view.regime}"
             told = partial(self.app.backend.call, line, self.session.run, lambda doing: None)
             self.app.fetch(self, "card", told, partial(self._keep_card, asked))
