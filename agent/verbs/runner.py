@@ -6,14 +6,14 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.consent import says_yes
 from mecharule_ops.codec import encode, parse_json
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
+from mecharule_ops.errors import BudgetSpent, MechaRuleError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.memory import free_memory
@@ -32,7 +32,7 @@ from mecharule_ops.run.outlook import (
     writing,
 )
 from mecharule_ops.store import keys
-from mecharule_ops.store.run_directory import find_run, list_runs, runs_directory
+from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.column_words import wording_of
 from mecharule_ops.tasks.graders import Judge, judging_model
@@ -397,19 +397,10 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> T
             emit=emit,
         )
     findings = analyse(run, show, clock=time.monotonic, approve=approve, proposer=proposer)
-    return report_of(findings, _before(run.id), example_of(run))
+    return report_of(findings, example_of(run))
 
 
-def _before(run: str) -> Findings | None:
-    """What the last finished run other than this one found, of those that can be read."""
-    for each in list_runs(runs_directory()):
-        with suppress(StoreError, UsageError), RunStore.open(each.path, read_only=True) as store:
-            if (earlier := Run(store)).finished and earlier.id != run:
-                return earlier.findings
-    return None
-
-
-def report_of(findings: Findings, earlier: Findings | None = None, example: str = "") -> ToolResult:
+def report_of(findings: Findings, example: str = "") -> ToolResult:
     """What a run found as a tool's result, its text one screen.
 
     Exit code 5 when the budget ended it, 1 when nothing was searched.
@@ -422,6 +413,6 @@ def report_of(findings: Findings, earlier: Findings | None = None, example: str 
     nothing = all(search.nothing_searched for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),
-        text=render_screen(findings, earlier, example),
+        text=render_screen(findings, example),
         exit_code=BudgetSpent.exit_code if spent else int(nothing),
     )

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 from mecharule_ops.bases import ROWS
 from mecharule_ops.confidence import flipless_size
+from mecharule_ops.facts.fact import SENTENCES
 from mecharule_ops.facts.flips import stronger_slice
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import (
@@ -26,6 +27,9 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import percent, plural, sentence
 from mecharule_ops.rules.families import FamilyStatus
 from mecharule_ops.types import Baseline, Basis, Phase, SearchStatus
+
+_Advice = tuple[str, dict[str, object]]
+"""The name of a sentence and its parts."""
 
 
 def in_short(findings: Findings, example: str = "") -> dict[str, str]:
@@ -181,75 +185,46 @@ def suggestions(
 
     `searched` are the bases of the whole run: none of them is advised.
     """
-    return tuple(_after_audit(outcome) if outcome.tau_agonists else _advice(findings, outcome, searched))
+    return tuple(SENTENCES[name].format(**parts) for name, parts in _advice(findings, outcome, searched))
 
 
-def _after_audit(outcome: SearchOutcome) -> Iterator[str]:
+def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[_Advice]:
     if outcome.audit is not None and outcome.audit.found:
-        left = SearchStatus.LEFT.value in outcome.status
-        how = (
-            "not asked: ask the rest in groups (--set rest=grouped) or audit more (--set audit=N)"
-            if left
-            else "pruned with a group: search smaller groups (--set largest=2) or every unit alone (--set largest=1)"
-        )
-        yield f"The audit met {plural(len(outcome.audit.found), 'τ-agonist')} that the search had {how}."
-
-
-def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
-    yield from _after_audit(outcome)
-    yield from _about_power(findings, outcome)
+        how = "left" if SearchStatus.LEFT.value in outcome.status else "pruned"
+        yield f"advice.audit.{how}", {"met": plural(len(outcome.audit.found), "τ-agonist")}
+    if outcome.tau_agonists:
+        return
+    needed = flipless_size(findings.slice_alpha, findings.tau)
+    exist = min(outcome.associated_n, outcome.unrelated_n)
+    if not max(outcome.associated_n, outcome.unrelated_n):
+        yield "advice.direction", {"answer": findings.words.of(not outcome.regime.value), "s": outcome}
+    elif exist < needed:
+        alone = ".alone" if outcome.nothing_searched else ""
+        yield f"advice.records{alone}", {"needed": needed, "exist": exist, "f": findings}
     if missed := len(outcome.missed(findings.tau)):
-        yield (
-            f"Trust the exhaustive run here: it finds {plural(missed, 'τ-agonist')} that the search missed, so groups "
-            "of this basis are weaker than their own members."
-        )
+        yield "advice.exhaustive", {"missed": plural(missed, "τ-agonist")}
     elif not outcome.nothing_searched:
         yield from _about_place(findings, outcome, searched)
-        yield _BASELINES.get(outcome.intervention.baseline, _OTHER_BASELINE)
+        baseline = outcome.intervention.baseline
+        known = baseline in (Baseline.ZERO, Baseline.SLOT0)
+        yield f"advice.baseline.{baseline if known else 'other'}", {}
 
 
-def _about_power(findings: Findings, outcome: SearchOutcome) -> Iterator[str]:
-    needed = flipless_size(findings.slice_alpha, findings.tau)
-    smallest = min(outcome.associated_n, outcome.unrelated_n)
-    if not max(outcome.associated_n, outcome.unrelated_n):
-        yield (
-            f"Every answer is {findings.words.of(not outcome.regime.value)}, so none can flip {outcome.regime.arrow}: "
-            "ask the other direction, or change the task."
-        )
-    elif smallest < needed:
-        more = f" Or test each unit alone: `mecharule run --from {findings.run} --search exhaustive`."
-        yield (
-            f"Run on more records: {needed} examples a slice are needed before anything can be pruned, {smallest} "
-            f"exist.{more if outcome.nothing_searched else ''}"
-        )
-
-
-def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
+def _about_place(
+    findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]
+) -> Iterator[_Advice]:
     """Whether the effect is somewhere in this basis at all, judged by whole layers."""
     basis, layers = outcome.intervention.basis, outcome.whole_layers
     reach = [whole.layer for whole in layers if findings.reaches(whole.estimate)]
     if reach:
-        where = f"Layer {reach[0]}" if len(reach) == 1 else f"{len(reach)} of {len(layers)} layers"
+        one = f"Layer {reach[0]} as a whole reaches"
+        where = one if len(reach) == 1 else f"{len(reach)} of {len(layers)} layers as a whole reach"
         seen = outcome.exhaustive is not None or outcome.singletons_tested >= outcome.cost.candidates
         pruned = "" if seen else ", or one unit has it that was pruned with its group"
-        yield (
-            f"{where} as a whole {'reaches' if len(reach) == 1 else 'reach'} τ while no unit seen alone does: several "
-            f"{basis} units share the effect, or directions that are no single unit{pruned}."
-        )
+        yield "advice.layer", {"where": where, "basis": basis, "pruned": pruned}
     elif layers:
-        yield "No layer as a whole reaches τ: this basis carries little of the flip."
-    left = [f"{other}{row.advice}" for other, row in ROWS.items() if other not in {basis, *searched}]
-    if left:
-        yield f"Try another basis: {' or '.join(left)}."
+        yield "advice.no_layer", {}
+    if left := [f"{other}{row.advice}" for other, row in ROWS.items() if other not in {basis, *searched}]:
+        yield "advice.basis", {"bases": " or ".join(left)}
     if layers and not reach and outcome.intervention.phase is not Phase.WHOLE:
-        yield f"Try the phase whole: {outcome.intervention.phase} leaves the prompt's own computation intact."
-
-
-_BASELINES = {
-    Baseline.ZERO: "Try the baseline mean-positional, whose values the model does meet.",
-    Baseline.SLOT0: "slot0 is for comparison with the published code only; try the true mean-positional baseline.",
-}
-_OTHER_BASELINE = (
-    "Try another baseline: zero is a stronger change, but may write values that the model never meets, so read the "
-    "out-of-range share beside any unit that it finds."
-)
+        yield "advice.phase", {"phase": outcome.intervention.phase}

@@ -7,24 +7,15 @@ A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and covera
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
-
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import FactValue
-from mecharule_ops.findings.records import Findings, Unit
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n, percent, plural, sentence
-from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
-from mecharule_ops.types import RuleScore
 
-WORTH_PRINTING = 0.50
-"""Held-out MCC from which the rule of a unit that is no τ-agonist is printed."""
 LONGEST_WORDS = 400
 """Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
-_ALTERNATIVE = ", or "
-"""Between the clauses of a rule in words."""
 LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
 TREES = "free-form trees of the same columns"
@@ -95,51 +86,17 @@ def _anchored(rule: UnitRule, run: str) -> str:
     if (held := rule.held_out) is None:
         return "no rule predicts: there were no held-out records to score one"
     if rule.shown:
-        return f"{_beginning(rule.rule, rule.words, run)} – {kind_words(rule)}, MCC {rule.interval}"
+        said = "input rule" if rule.prompt_only else "rule over the output"
+        return f"{worded(clipped(str(rule.rule), run), rule.words)} – {said}, MCC {rule.interval}"
     if rule.interval is not None:
         return f"no rule predicts: {_failed_words(rule)}"
     return f"no rule can be scored: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
-
-
-def _beginning(rule: Rule, words: str, run: str) -> str:
-    """The rule as `worded`; of a long one the alternatives that there is room for, and how many more it has."""
-    if len(words) <= LONGEST_WORDS:
-        return worded(clipped(str(rule), run), words)
-    alternatives = words.split(_ALTERNATIVE)
-    sums = accumulate(len(_ALTERNATIVE) + len(each) for each in alternatives)
-    kept = sum(1 for length in sums if length - len(_ALTERNATIVE) <= LONGEST_WORDS)
-    if not kept or len(alternatives) != len(rule.clauses):
-        return clipped(str(rule), run)
-    more = (
-        f"under one of {len(alternatives) - kept} further conditions (`mecharule show {run} --table rules`)"
-    )
-    return _ALTERNATIVE.join([*alternatives[:kept], more])
-
-
-def kind_words(rule: UnitRule) -> str:
-    """`input rule`, or `rule over the output` where it can only be checked after the model has answered."""
-    return "input rule" if rule.prompt_only else "rule over the output"
-
-
-def counts_words(score: RuleScore) -> str:
-    """`n 412, 96 flips`."""
-    return f"n {score.n:,}, {plural(score.positives, 'flip')}"
 
 
 def short(value: float) -> str:
     """`.78`, `-.05`, `1.00`: two decimals without the leading zero, as a correlation is printed."""
     text = f"{value + 0.0:.2f}"
     return "0.00" if float(text) == 0 else text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
-
-
-def is_told(unit: Unit) -> bool:
-    """True when the unit has a line on its rule; the others are counted together."""
-    if unit.is_tau_agonist:
-        return True
-    rule = unit.rule
-    return (
-        rule is not None and rule.shown and rule.held_out is not None and rule.held_out.mcc >= WORTH_PRINTING
-    )
 
 
 def rule_line(findings: Findings, rule: UnitRule | None) -> str:
@@ -149,7 +106,8 @@ def rule_line(findings: Findings, rule: UnitRule | None) -> str:
         return sentence(said)
     held = rule.held_out
     floor = "" if findings.is_hq_t(rule) else "; below the floors of high quality"
-    return f"Rule: {said} ({counts_words(held)}), fires on {percent(held.coverage)} of {held.n:,}{floor}."
+    counts = f"(n {held.n:,}, {plural(held.positives, 'flip')})"
+    return f"Rule: {said} {counts}, fires on {percent(held.coverage)} of {held.n:,}{floor}."
 
 
 def clipped(rule: str, run: str) -> str:
@@ -158,18 +116,3 @@ def clipped(rule: str, run: str) -> str:
         return rule
     kept = rule[:LONGEST_RULE].rsplit(" ", 1)[0]
     return f"{kept} … (`mecharule show {run} --table rules`)"
-
-
-def untold_sentence(units: Sequence[Unit]) -> str:
-    """One line on the rules of those units that have no line of their own; empty when there are none."""
-    untold = [unit for unit in units if not is_told(unit)]
-    if not untold:
-        return ""
-    other = "other " if len(untold) < len(units) else ""
-    missing = sum(unit.rule is None for unit in untold)
-    some = "" if missing == len(untold) else f"{missing} of them "
-    skipped = f" ({some}not anchored in this run)" if missing else ""
-    return (
-        f"{plural(len(untold), f'{other}unit')} not ruled out: no rule predicts held-out flips at MCC ≥ "
-        f"{short(WORTH_PRINTING)}{skipped}."
-    )

@@ -15,11 +15,11 @@ PAGE_ROWS = 200
 """Units not ruled out on the page, which scrolls; text and Markdown list fewer."""
 
 
-def render_screen(findings: Findings, earlier: Findings | None = None, example: str = "") -> str:
+def render_screen(findings: Findings, example: str = "") -> str:
     """What a person reads when a run has ended: at most 40 lines of 100 columns."""
     from mecharule_ops.pages.screen import screen
 
-    return screen(findings, earlier, example)
+    return screen(findings, example)
 
 
 def render_text(findings: Findings) -> str:

@@ -125,7 +125,7 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
     if outcome.exhaustive is not None:
         blocks.append(_recall(outcome))
     blocks.append(_told(ranks_of(findings, outcome)))
-    figures = tuple(f"{kind}-{index}" for kind in ("layers", "predicted", "recall", "tree"))
+    figures = tuple(f"{kind}-{index}" for kind in ("layers", "predicted", "tree"))
     shown = tuple(block for block in blocks if block)
     return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=figures)
 
@@ -214,7 +214,7 @@ def account_section(run: str, account: Account, chain: Chain | None, *, folded: 
             f"All its numbers: `mecharule explain {run} {unit} --parts {parts} --regime {regime.value}`.",
         ),
         figures=(
-            *(f"{account_stem}-{kind}" for kind in ("leads", "pushes")),
+            f"{account_stem}-leads",
             *(f"{chain_stem}-{kind}" for kind in ("writes", "reads", "graph")),
         ),
         folded=folded,

@@ -12,7 +12,6 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.types import Neuron, Regime
@@ -92,8 +91,11 @@ def _inline(svg: str, name: str) -> str:
     svg = _BOX.sub(r"M\1 \2H\3V\4H\1z", svg)
     svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
     short = f"f{zlib.crc32(name.encode()):x}"
-    svg = _dotted(_joined(_classed(_named(svg, short), short)), short)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()
+    return (
+        _classed(_named(svg, short), short)
+        .replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1)
+        .strip()
+    )
 
 
 def _named(svg: str, short: str) -> str:
@@ -127,35 +129,3 @@ def _classed(svg: str, short: str) -> str:
         svg = svg.replace(f' style="{style}"', f' class="{known}"')
     rules = "".join(f".{known}{{{style}}}" for style, known in named.items())
     return svg.replace("<defs>", f"<style>{rules}</style><defs>", 1) if rules else svg
-
-
-_PATHS = re.compile(r'<path d="([^"]*)"([^>]*)/>(?:<path d="[^"]*"\2/>)+')
-_POINTS = re.compile(
-    r'<use href="#([^"]+)" x="[^"]+" y="[^"]+"([^>]*)/>(?:<use href="#\1" x="[^"]+" y="[^"]+"\2/>){2,}'
-)
-
-
-def _joined(svg: str) -> str:
-    """The same drawing with neighbours of one look as one path; they lie side by side, never over one another."""
-
-    def joined(found: re.Match[str]) -> str:
-        places = re.findall(r' d="([^"]*)"', found[0])
-        return f'<path d="{"".join(place.strip() for place in places)}"{found[2]}/>'
-
-    return _PATHS.sub(joined, svg)
-
-
-def _dotted(svg: str, short: str) -> str:
-    """The same drawing with each row of equal points as a path that carries a marker: a fourth of the bytes."""
-    made = count()
-
-    def dotted(found: re.Match[str]) -> str:
-        name = f"{short}m{next(made)}"
-        places = " ".join(f"{x} {y}" for x, y in re.findall(r' x="([^"]+)" y="([^"]+)"', found[0]))
-        point = f'<use href="#{found[1]}"{found[2]}/>'
-        return (
-            f'<marker id="{name}" overflow="visible" markerUnits="userSpaceOnUse">{point}</marker>'
-            f'<path d="M{places}" style="fill:none;marker:url(#{name})"/>'
-        )
-
-    return _POINTS.sub(dotted, svg)

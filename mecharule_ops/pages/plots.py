@@ -50,7 +50,6 @@ def search_figures(findings: Findings, index: int) -> Mapping[str, tuple[str, st
     groups = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
     kinds = (
         (f"layers-{index}", placed, partial(_layers, found), _LAYERS_CAPTION),
-        (f"recall-{index}", outcome.recall, _recall, _RECALL_CAPTION),
         (f"predicted-{index}", outcome.predicted, partial(_predicted, found), _PREDICTED_CAPTION),
         (f"tree-{index}", outcome.tree, _tree, groups),
     )
@@ -68,10 +67,6 @@ _PREDICTED_CAPTION = (
     "Units tested alone by a guided search: the share of their stronger slice that first order said they flip, and the "
     "share that they do flip. Filled circles are shown, each with its place among all units by prediction; open "
     "squares are the others. On the diagonal it is right."
-)
-_RECALL_CAPTION = (
-    "Share of the τ-agonists found by exhaustive ablation that the search localized, by strength, "
-    "with the counts on the bars."
 )
 _TREE_CAPTION = (
     "The CHA tree: each box is an ablated group, as wide as its units, one level deeper than its parent. "
@@ -99,16 +94,6 @@ def _layers(found: Set[Neuron], outcome: SearchOutcome, figure: Figure) -> None:
     cover.xaxis.get_major_locator().set_params(integer=True)
     for axes in (counts, cover):
         tidy(axes, legend=True)
-
-
-def _recall(outcome: SearchOutcome, figure: Figure) -> None:
-    axes = figure.subplots()
-    rows = [row for row in outcome.recall if row.criterion == "point"]
-    names = ["all" if row.whole else f"{row.low:.2g}–{row.high:.2g}" for row in rows]
-    bars = axes.bar(names, [row.found.rate if row.found.n else 0.0 for row in rows], color=BLUE)
-    axes.bar_label(bars, [f"{row.found.count}/{row.found.n}" for row in rows], color=INK)
-    axes.set(ylabel="recall", xlabel="strength of the exhaustive τ-agonist", ylim=(0, 1.15))
-    tidy(axes)
 
 
 def _predicted(found: Set[Neuron], outcome: SearchOutcome, figure: Figure) -> None:

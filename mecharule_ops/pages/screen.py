@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from mecharule_ops.facts.found import in_short, negative, suggestions
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short
-from mecharule_ops.facts.run_evidence import limits
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import (
     NOT_SHOWN,
@@ -38,19 +37,14 @@ ADVICE = 2
 _BAR = 10
 
 
-def screen(
-    findings: Findings, earlier: Findings | None = None, example: str = "", *, ends: bool = True
-) -> str:
-    """The text; `example` is of the strongest unit, before and after; `ends` with what to ask next.
-
-    `earlier` is the run before, whose limits and named choices need no second reading.
-    """
+def screen(findings: Findings, example: str = "", *, ends: bool = True) -> str:
+    """The text; `example` is of the strongest unit, before and after; `ends` with what to ask next."""
     found = [f"{part}. {text}" for part, text in in_short(findings, example).items()]
     head = [line for text in (*beginning(findings), *found) for line in _wrapped(text)]
     named = list(zip(search_titles(findings), findings.searches, strict=True))
     heads = [_search_head(findings, outcome, name) for name, outcome in named[:SEARCHES]]
     words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))
-    ending = [] if not ends else [*words, *_ask_next(findings), *_elsewhere(findings, earlier)]
+    ending = [] if not ends else [*words, *_ask_next(findings), f"All:  mecharule show {findings.run} --full"]
     left = LINES - len(head) - len(ending) - sum(map(len, heads)) - 2 * len(heads) - 2
     rows = max(1, left // max(1, sum(bool(findings.shown_of(outcome)) for _, outcome in named[:SEARCHES])))
     lines = [*head, ""]
@@ -82,7 +76,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     told = units[:rows]
     columns = [
         [marked(unit) for unit in told],
-        [f"{_bar(unit)} {_strength(unit)}" for unit in told],
+        [_strength(unit) for unit in told],
         [kept_aside(unit_row(unit)) for unit in told],
         [rank_words(unit) for unit in told],
         [_rule(unit) for unit in told],
@@ -107,8 +101,9 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
 
 
 def _strength(unit: Unit) -> str:
-    count = unit.estimate.stronger[1]
-    return f"{count.flips:,} of {count.n:,}"
+    """`███████··· 41 of 64`: the strength in tenths, and its counts."""
+    count, filled = unit.estimate.stronger[1], round(_BAR * unit.estimate.strength)
+    return f"{'█' * filled}{'·' * (_BAR - filled)} {count.flips:,} of {count.n:,}"
 
 
 def _rule(unit: Unit) -> str:
@@ -121,46 +116,20 @@ def _rule(unit: Unit) -> str:
     return f"rule MCC {short(rule.held_out.mcc)}"
 
 
-def _bar(unit: Unit) -> str:
-    """The strength in tenths."""
-    filled = round(_BAR * unit.estimate.strength)
-    return "█" * filled + "·" * (_BAR - filled)
-
-
 def _ask_next(findings: Findings) -> Iterator[str]:
     """Commands that lead on from what was found; where nothing was, what to change first."""
     if not any(outcome.tau_agonists for outcome in findings.searches):
-        for advice in _advice(findings)[:ADVICE]:
+        bases = {outcome.intervention.basis for outcome in findings.searches}
+        first = [
+            advice for outcome in findings.searches for advice in suggestions(findings, outcome, bases)[:1]
+        ]
+        for advice in list(dict.fromkeys(first))[:ADVICE]:
             yield from _wrapped(f"Next: {advice}")
     unit = findings.strongest()
     about = ("why does {} flip?", "how sure is {}?") if unit else ()
     questions = [*(question.format(unit and unit.neuron) for question in about), "what did the search miss?"]
     for place, question in enumerate(questions):
         yield f'{"      " if place else "Ask:  "}mecharule ask {findings.run} "{question}"'
-
-
-def _advice(findings: Findings) -> list[str]:
-    """The most telling advice of each search, once."""
-    bases = {outcome.intervention.basis for outcome in findings.searches}
-    first = [advice for outcome in findings.searches for advice in suggestions(findings, outcome, bases)[:1]]
-    return list(dict.fromkeys(first))
-
-
-def _elsewhere(findings: Findings, earlier: Findings | None) -> Iterator[str]:
-    """Where the rest stands, and which limits and choices the run before did not have."""
-    yield f"All:  mecharule show {findings.run} --full"
-    if earlier is None or (earlier.model, earlier.task) != (findings.model, findings.task):
-        return
-    known = {choice.setting for choice in earlier.choices}
-    new = [choice.setting for choice in findings.choices if choice.setting not in known]
-    known_limits = {said for _, _, said in limits(earlier)}
-    other = [
-        said for key, _, said in limits(findings) if key != "limits.elsewhere" and said not in known_limits
-    ]
-    if new:
-        yield from _wrapped(f"New beside run {earlier.run}, among the named choices: {', '.join(new)}.")
-    for limit in other:
-        yield from _wrapped(f"Unlike run {earlier.run}: {sentence(limit)}")
 
 
 def _wrapped(text: str) -> list[str]:

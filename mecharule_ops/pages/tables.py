@@ -11,7 +11,7 @@ from dataclasses import replace
 from mecharule_ops.facts.account_facts import brief_account
 from mecharule_ops.facts.control_facts import CONTROLS_KEY, control_parts
 from mecharule_ops.facts.flips import unit_flips
-from mecharule_ops.facts.rules import clipped, is_told, rule_line, untold_sentence, worded
+from mecharule_ops.facts.rules import clipped, rule_line, worded
 from mecharule_ops.facts.searches import is_risk, search_names
 from mecharule_ops.facts.shown_units import (
     NOT_SHOWN,
@@ -84,8 +84,9 @@ def _units(units: Sequence[Unit], *only: str) -> Table:
 def _strong(units: Sequence[Unit]) -> Table:
     """Each with the mark of how sure it is and what the controls show."""
     table = _units(units, "kept aside", "above random units", "selective")
-    rows = tuple((marked(unit), *row[1:]) for unit, row in zip(units, table.rows, strict=True))
-    return replace(table, rows=rows)
+    return replace(
+        table, rows=tuple((marked(unit), *row[1:]) for unit, row in zip(units, table.rows, strict=True))
+    )
 
 
 AGONIST_KEY = (
@@ -103,14 +104,7 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
     risk = ", a risk" if is_risk(findings, outcome) else ""
     blocks: list[Block] = []
     if shown:
-        notes = tuple(
-            (
-                f"{evidence_words(findings, unit)}.",
-                _control_line(findings, unit),
-                _rule_line(findings, unit),
-            )
-            for unit in shown
-        )
+        notes = tuple(_told_of(findings, unit) for unit in shown)
         bars = tuple(unit.estimate.strength for unit in shown)
         table = replace(_strong(shown), notes=notes, bars=bars)
         blocks += [
@@ -128,42 +122,24 @@ def strong_blocks(findings: Findings, outcome: SearchOutcome, name: str) -> tupl
 
 
 def weak_blocks(findings: Findings, outcome: SearchOutcome, most: int) -> tuple[Block, ...]:
-    """The units that are localized only: at most `most` rows, then how many more there are."""
+    """The units that are localized only: how little it takes, at most `most` rows, then how many more there are."""
     weak = [unit for unit in findings.units_of(outcome) if not unit.is_tau_agonist]
     if not weak:
         return ()
-    shown, hidden = weak[:most], weak[most:]
-    notes = tuple((rule_line(findings, unit.rule),) if is_told(unit) else () for unit in shown)
-    table = replace(_units(shown, "selectivity"), notes=notes)
-    blocks: list[Block] = [_not_ruled_out(findings, outcome, weak), table]
-    if hidden:
-        ruled = sum(map(is_told, hidden))
-        told = (
-            f", {ruled} of them with a rule (`mecharule show {findings.run} --table rules`)" if ruled else ""
-        )
-        blocks.append(f"… and {len(hidden):,} more (`mecharule show {findings.run} --table units`){told}.")
-    blocks.append(untold_sentence(weak))
-    return tuple(block for block in blocks if block)
-
-
-def _not_ruled_out(findings: Findings, outcome: SearchOutcome, weak: Sequence[Unit]) -> str:
-    """How little it takes to stand in this table."""
-    count, weakest = len(weak), min(weak, key=lambda unit: unit.estimate.strength)
-    these = f"{plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out"
-    few = unit_flips(weakest)
-    return (
-        f"{these}: the upper bound reaches τ = {findings.tau:g}, the point estimate does not. Few flips suffice "
-        f"for that, {few} for {weakest.neuron}, so a place in this table is "
-        "no evidence of an effect, and no control is run beside it."
+    weakest = min(weak, key=lambda unit: unit.estimate.strength)
+    said = (
+        f"{plural(len(weak), 'unit')} {'is' if len(weak) == 1 else 'are'} not ruled out: the upper bound reaches τ = "
+        f"{findings.tau:g}, the point estimate does not. Few flips suffice for that, {unit_flips(weakest)} for "
+        f"{weakest.neuron}, so a place in this table is no evidence of an effect, and no control is run beside it."
     )
+    more = f"… and {len(weak) - most:,} more (`mecharule show {findings.run} --table units`)."
+    return (said, _units(weak[:most], "selectivity"), *([more] if len(weak) > most else []))
 
 
-def _rule_line(findings: Findings, unit: Unit) -> str:
-    """Its account in short, which has a section of its own; without one its anchored rule."""
-    return rule_line(findings, unit.rule) if unit.account is None else sentence(brief_account(unit.account))
-
-
-def _control_line(findings: Findings, unit: Unit) -> str:
-    if unit.controls is None:
-        return "Controls: none was run."
-    return f"Controls: {sentence('; '.join(control_parts(unit.controls, unit.estimate, findings.tau)))}"
+def _told_of(findings: Findings, unit: Unit) -> tuple[str, str, str]:
+    """Its evidence; its controls; its account in short, which has a section of its own, or its anchored rule."""
+    controls = "none was run"
+    if unit.controls is not None:
+        controls = "; ".join(control_parts(unit.controls, unit.estimate, findings.tau))
+    rule = rule_line(findings, unit.rule) if unit.account is None else sentence(brief_account(unit.account))
+    return f"{evidence_words(findings, unit)}.", f"Controls: {sentence(controls)}", rule

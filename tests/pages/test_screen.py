@@ -143,16 +143,6 @@ def test_nothing_is_said_twice() -> None:
     assert len(units) - len(set(units)) == 2
 
 
-def test_what_the_run_before_did_not_say_is_said() -> None:
-    """The same choices and limits are one command away; other ones are named."""
-    same = dataclasses.replace(FINDINGS, run="0aaa", seed=8)
-    assert "0aaa" not in render_screen(FINDINGS, same)
-    other = dataclasses.replace(same, choices=FINDINGS.choices[1:], alpha_policy="uniform")
-    text = render_screen(FINDINGS, other)
-    assert "New beside run 0aaa, among the named choices: mean-positional baseline." in text
-    assert "Unlike run 0aaa: Bounds on a flip rate" in text
-
-
 def test_hidden_units_are_not_asked_about() -> None:
     """A suppressed search names no unit that a question could be put about."""
     hidden = dataclasses.replace(
