@@ -83,9 +83,9 @@ def test_what_is_wrong_is_answered_in_a_line_with_the_way_out_and_leaves_no_run(
 ) -> None:
     """Exit 2: what was expected, what came, what to do."""
     shutil.copy(finished_run, runs / finished_run.name)
-    before = set(runs.iterdir())
+    before = set(runs.glob("*.mecharule"))
     _refused(commands.main(*arguments), 2, *words)
-    assert set(runs.iterdir()) == before
+    assert set(runs.glob("*.mecharule")) == before
 
 
 def test_a_display_named_in_the_environment_is_checked_too(commands: Commands) -> None:
