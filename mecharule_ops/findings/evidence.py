@@ -52,10 +52,6 @@ class Certainty(StrEnum):
         return {Certainty.SHOWN: "●", Certainty.SUGGESTIVE: "◐", Certainty.OPEN: "○"}[self]
 
 
-MANY = 10**6
-"""Units of a basis whose size a run did not keep: more than any has, which only asks for more random units."""
-
-
 STEPS = 256
 """Steps of the rates that a unit is compared at."""
 
@@ -76,7 +72,7 @@ class HeldOut:
     found: tuple[HeldOutFlips, ...]
     random: tuple[int, ...]
     """Flips of each random unit, drawn from all of the basis."""
-    units: int = MANY
+    units: int
     """Units of the basis."""
     again: tuple[Neuron, ...] = ()
     """Random units that are found ones too."""

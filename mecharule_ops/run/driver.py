@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
 
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.engine.group_questions import GroupQuestion
@@ -27,7 +26,7 @@ from mecharule_ops.events import (
     PredictionsDropped,
     SearchFinished,
 )
-from mecharule_ops.store.stored_engine import Cost
+from mecharule_ops.store.stored_engine import StoredEngine
 from mecharule_ops.types import (
     Agonist,
     Basis,
@@ -59,25 +58,11 @@ Asked = tuple[NamedSearch, GroupQuery]
 """A question and whose it is."""
 
 
-@runtime_checkable
-class Answers(Protocol):
-    """What a drive asks, such as a stored engine."""
-
-    @property
-    def cost(self) -> Cost:
-        """What was paid so far."""
-
-    def answered(
-        self, wave: Sequence[GroupQuestion]
-    ) -> Iterator[tuple[int, Bool[np.ndarray, "group record"]]]:
-        """(place in the wave, labels) of each question, in any order."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDriver:
     """What every search of one regime shares."""
 
-    engine: Answers
+    engine: StoredEngine
     basis: Basis
     regime: Regime
     associated: Sequence[int]

@@ -350,9 +350,7 @@ class Run:
 
         Raises `StoreError` when the run has not finished.
         """
-        return self._with_later(from_json(self.store.get(keys.FINDINGS)))
-
-    def _with_later(self, found: Findings) -> Findings:
+        found = from_json(self.store.get(keys.FINDINGS))
         searches = tuple(
             search
             if search.suppressed

@@ -20,7 +20,7 @@ from mecharule_ops.errors import StoreError, system_errors
 
 APPLICATION_ID = 0x4D524C45
 """Written in bytes 68–71 of the file: "MRLE"."""
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _MAGIC = b"SQLite format 3\x00"
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -30,7 +30,7 @@ CREATE TABLE event (
 );
 CREATE INDEX event_kind ON event (kind, seq);
 CREATE TABLE artefact (
-    name TEXT PRIMARY KEY, form TEXT NOT NULL, sha256 TEXT NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL
+    name TEXT PRIMARY KEY, form TEXT NOT NULL, sha256 TEXT NOT NULL, body BLOB NOT NULL
 );
 CREATE TABLE context (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE example_set (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, ids BLOB NOT NULL);

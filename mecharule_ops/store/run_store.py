@@ -138,9 +138,7 @@ class RunStore(RunLog):
         """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
         packed = pack(value)
         with self._transaction():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?, ?)", (name, *packed)
-            )
+            self._connection.execute("INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?)", (name, *packed))
         return packed.sha256
 
     def get(self, name: Artefact[T]) -> T:
@@ -154,7 +152,7 @@ class RunStore(RunLog):
 
     def find(self, name: Artefact[T]) -> T | None:
         """An artefact; None when there is none of this name. Raises `StoreError` when its content has changed."""
-        query = "SELECT form, sha256, crc, body FROM artefact WHERE name = ?"
+        query = "SELECT form, sha256, body FROM artefact WHERE name = ?"
         for row in self._rows(query, name):
             return cast(T, unpack(PackedArtefact(*row)))
         return None

@@ -25,6 +25,7 @@ MANY = dataclasses.replace(
         records=64,
         found=tuple(HeldOutFlips(neuron=Neuron.parse(f"m{n}.{n}"), flips=20 + n % 40) for n in range(200)),
         random=(0,) * 99,
+        units=10**6,
     ),
 )
 

@@ -195,6 +195,7 @@ POSITIVE = SearchOutcome(
             HeldOutFlips(neuron=Neuron.parse(name), flips=flips) for name, flips in _KEPT_ASIDE.items()
         ),
         random=(*[0] * 60, *[6] * 39),
+        units=10**6,
     ),
     union=Share(count=251, n=280),
     drawn_union=Share(count=19, n=280),
