@@ -13,7 +13,7 @@ from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 from mecharule_ops import confidence
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
-from mecharule_ops.config import RunConfig, make_config
+from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.found import suggestions
 from mecharule_ops.facts.searches import (
@@ -24,7 +24,7 @@ from mecharule_ops.facts.searches import (
     searched_words,
 )
 from mecharule_ops.findings.counts import SearchAudit
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages import render_text
 from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
 from mecharule_ops.types import Regime, SearchStatus, Share
@@ -121,24 +121,18 @@ def test_no_audit_where_none_is_wanted_or_everything_is_known(
     assert repeated(finished_run, tmp_path, **settings).searches[0].audit is None
 
 
-def test_the_number_of_draws() -> None:
-    """An eighth, at most 256, unless the config names a number; never more than there are."""
-    assert [audit_tests(make_config(model="arith-tiny"), pruned) for pruned in (0, 80, 100_000)] == [
-        0,
-        10,
-        256,
-    ]
-    assert [audit_tests(make_config(model="arith-tiny", audit=50), pruned) for pruned in (0, 80, 20)] == [
-        0,
-        50,
-        20,
-    ]
+@pytest.mark.parametrize(
+    ("settings", "drawn"),
+    [({}, [0, 0, 0, 10, 256]), ({"audit": 50}, [0, 3, 7, 50, 50]), ({"rest": "audited"}, [0, 3, 7, 10, 256])],
+    ids=["an eighth", "so many", "all of fewer than eight"],
+)
+def test_the_number_of_draws(settings: dict[str, object], drawn: list[int]) -> None:
+    """An eighth, at most 256, unless the config names a number; never more than there are; all of a few."""
+    config = make_config(model="arith-tiny", **settings)
+    assert [audit_tests(config, pruned) for pruned in (0, 3, 7, 80, 100_000)] == drawn
 
 
-def test_what_is_left_to_the_audit_alone_is_drawn_from() -> None:
-    """Of fewer than eight units all are tested; none to draw is refused."""
-    left = make_config(model="arith-tiny", rest="audited")
-    assert [audit_tests(left, pruned) for pruned in (0, 3, 7, 80, 100_000)] == [0, 3, 7, 10, 256]
+def test_an_audit_of_none_is_refused_where_it_is_left_what_was_not_asked() -> None:
     with pytest.raises(UsageError, match=r"audit: .* since rest=audited leaves it what was not asked"):
         make_config(model="arith-tiny", rest="audited", audit=0)
 
@@ -205,12 +199,8 @@ def test_a_guarantee_is_rounded_down() -> None:
 def test_advice_follows_what_the_audit_met() -> None:
     """Only a search whose audit met agonists is advised to look closer."""
     met = replace(AUDIT, found=(agonist("m3.5", 20, 2),))
-    assert "smaller groups" in suggestions(FINDINGS, _with(met))[0]
-    assert "audit" not in suggestions(FINDINGS, _with(AUDIT))[0]
-
-
-def _with(audit: SearchAudit) -> SearchOutcome:
-    return replace(NEGATIVE, audit=audit)
+    assert "smaller groups" in suggestions(FINDINGS, replace(NEGATIVE, audit=met))[0]
+    assert "audit" not in suggestions(FINDINGS, replace(NEGATIVE, audit=AUDIT))[0]
 
 
 @pytest.mark.parametrize("regime", list(Regime))
@@ -218,23 +208,10 @@ def test_parity_is_algorithm_1_whatever_else_is_set(finished_run: Path, regime: 
     """Whole layers first, fixed tests, no limit on cost; the default starts from small groups."""
     with opened(finished_run, read_only=True) as run:
         config = run.config
+    own = {"model": config.model, "records": config.records, "slice_size": config.slice_size}
     sizes = {"n_associated": 40, "n_unrelated": 30}
-    printed = search_settings(make_config(**_settings(config), parity=True, largest=2), regime, **sizes)
+    printed = search_settings(make_config(**own, parity=True, largest=2), regime, **sizes)
     assert printed == replace(ALGORITHM_1, **sizes)
     assert (printed.largest, printed.testing, printed.overhead) == (None, confidence.Testing.FIXED, None)
     assert search_settings(config, regime, **sizes).largest == LARGEST[regime]
     assert search_settings(config.model_copy(update={"largest": 2}), regime, **sizes).largest == 2
-
-
-def _settings(config: RunConfig) -> dict[str, object]:
-    return {"model": config.model, "records": config.records, "slice_size": config.slice_size}
-
-
-def test_what_the_audit_says_is_a_number_of_its_source(finished_run: Path, tmp_path: Path) -> None:
-    """What was tested, found and may be missed at most are the audit's own counts."""
-    findings = repeated(finished_run, tmp_path, exhaustive_up_to=0)
-    audit = findings.searches[0].audit
-    assert audit is not None
-    told = audit_sentence(findings.searches[0], audit)
-    for count in (audit.tested, audit.unknown, audit.missed_at_most):
-        assert f"{count:,}" in told

@@ -13,13 +13,12 @@ from table_engine import TableEngine, new_store, stored
 from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
-from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing as Looks
 from mecharule_ops.events import AgonistFound, CostChanged, Event, NodeTested, SearchFinished, SearchStarted
-from mecharule_ops.run.driver import NamedSearch, SearchDriver, count
+from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.stored_engine import StoredEngine
-from mecharule_ops.types import Basis, FlipCount, LayerCandidates, Regime, SearchStatus
+from mecharule_ops.types import Basis, LayerCandidates, Regime, SearchStatus
 
 UNITS, N = 48, 32
 SETTINGS = ChaSettings(n_associated=N, n_unrelated=N)
@@ -61,10 +60,6 @@ def driver_of(engine: StoredEngine, **changes: object) -> SearchDriver:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def same(first: ChaTree, second: ChaTree) -> bool:
-    return first == second
-
-
 def tell(named: list[NamedSearch], events: list[Event], driver: SearchDriver) -> RunState:
     """The state that the events of a drive lead to."""
     state = RunState()
@@ -85,7 +80,7 @@ def test_trees_equal_those_of_searches_fed_directly(tmp_path: Path, testing: Loo
     named = searches(3, settings)
     with new_store(tmp_path / "a") as store:
         list(driver_of(stored(store, table_of(oracle)), batch=batch).run(named))
-    assert [same(one.search.tree, tree) for one, tree in zip(named, direct, strict=True)] == [True] * 3
+    assert [one.search.tree for one in named] == direct
     assert len(direct[0].kept) > 0
 
 
@@ -98,7 +93,7 @@ def test_the_comparison_of_trees_can_fail(tmp_path: Path) -> None:
             stored(store, table_of(oracle)), associated=list(range(N, 2 * N)), unrelated=list(range(N))
         )
         list(swapped.run(named))
-    assert not same(named[0].search.tree, direct)
+    assert named[0].search.tree != direct
 
 
 def test_events_reproduce_the_trees(tmp_path: Path) -> None:
@@ -171,7 +166,7 @@ def test_a_budget_that_suffices_changes_nothing(tmp_path: Path) -> None:
     with new_store(tmp_path / "a") as store, new_store(tmp_path / "b") as other:
         list(driver_of(stored(store, table_of(planted(7))), budget=10_000).run(named))
         list(driver_of(stored(other, table_of(planted(7)))).run(free))
-    assert same(named[0].search.tree, free[0].search.tree)
+    assert named[0].search.tree == free[0].search.tree
     assert named[0].search.status is SearchStatus.COMPLETE
 
 
@@ -207,7 +202,7 @@ def test_a_stopped_search_goes_on_from_the_store(tmp_path: Path) -> None:
         list(driver_of(stored(store, engine), batch=4).run(again))
     assert 0 < seen < len(engine.asked)
     assert max(engine.asked.values()) == 1
-    assert all(same(one.search.tree, two.search.tree) for one, two in zip(again, whole, strict=True))
+    assert [one.search.tree for one in again] == [one.search.tree for one in whole]
 
 
 def test_exhaustive_search_reuses_the_singletons_of_cha(tmp_path: Path) -> None:
@@ -237,8 +232,3 @@ def test_a_layer_without_candidates_ends_with_its_sentence(tmp_path: Path) -> No
         "there were no candidates to search"
     ]
     assert not engine.calls
-
-
-def test_flips_are_counted() -> None:
-    """Two of three."""
-    assert count(np.array([True, False, True])) == FlipCount(flips=2, n=3)

@@ -91,12 +91,3 @@ def test_a_stage_that_fails_is_not_finished(tmp_path: Path) -> None:
             raise KeyError
         assert shown == on_file(store) == [StageStarted(stage="s")]
         assert journal.stages == []
-
-
-def test_a_notice_has_a_level(tmp_path: Path) -> None:
-    """Plain notices inform; warnings are named."""
-    with new_store(tmp_path / "a") as store:
-        journal = Journal(store, lambda event: None, Clock())
-        journal.notice("a")
-        journal.notice("b", "warning")
-        assert on_file(store) == [Notice(text="a"), Notice(text="b", level="warning")]

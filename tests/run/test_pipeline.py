@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from bundled_run import BUNDLED, QUICK, finish, new_run, opened
 from outcome_audit import cells
 
-from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.events import (
     AgonistFound,
     CertificateWritten,
@@ -32,7 +30,7 @@ from mecharule_ops.run.analyse import PriceDeclined, analyse
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus
+from mecharule_ops.types import Basis, Regime, SearchStatus
 
 
 @pytest.fixture(scope="module")
@@ -273,24 +271,6 @@ def test_a_budget_ends_the_search_as_partial(declined: Path, tmp_path: Path) -> 
 
 def _status(told: Sequence[Event]) -> str:
     return next(event.status for event in told if isinstance(event, RunFinished))
-
-
-def test_labels_do_not_depend_on_order_or_batching(run: Run) -> None:
-    """One group at a time and all together, examples forwards and backwards, any rows: the same labels."""
-    intervention = run.intervention(Basis.MLP_OUT)
-    table = run.replacement(intervention)
-    groups = [(Neuron(Basis.MLP_OUT, layer, channel),) for layer in (0, 1) for channel in (1, 65, 126)]
-    examples = run.eligible(Regime.BASELINE_POSITIVE)[:40].tolist()
-
-    def labels(groups: list, examples: list[int], rows: int | None) -> np.ndarray:
-        made = AblationEngine(run.subject, run.task, run.records, intervention, table, rows=rows)
-        return made.evaluate(groups, examples).labels
-
-    whole = labels(groups, examples, None)
-    assert (~whole).any()
-    assert (labels(groups, examples[::-1], 13)[:, ::-1] == whole).all()
-    for row, group in enumerate(groups):
-        assert (labels([group], examples, 7)[0] == whole[row]).all()
 
 
 def test_the_shared_run_is_the_one_described(run: Run, events: list[Event]) -> None:

@@ -22,17 +22,18 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.leads import Leads
+from mecharule_ops.mechanism.measured import Measured
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import OF_AN_ACCOUNT, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.run.accounting import _prediction_outcome, prediction_hypothesis
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.prediction_scores import (
-    FirstOrder,
-    bands,
-    cut_scores,
-)
-from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Regime
+from mecharule_ops.run.planning import PredictionPrice
+from mecharule_ops.run.predicting import tokens_in_reach
+from mecharule_ops.run.prediction_scores import FirstOrder, _drop_error, bands, cut_scores
+from mecharule_ops.thresholds import COMPETITORS
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 7)
 SPLIT = np.arange(300), np.arange(300, 600)
@@ -299,3 +300,54 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     assert "arithmetic and no prediction" in line
     assert "a check, no prediction" in told["Linear"]
     assert "integrated" not in prediction_sentence(made, "b00d").sentence
+
+
+def test_an_outcome_without_an_interval_keeps_its_true_counts() -> None:
+    """336 of 336 flip: there is no interval, so no value; "0 of them flips" is false."""
+    score = PredictionScore(
+        kind=PredictionKind.STEADY, predicted=336, held_out=None, records=336, happened=336
+    )
+    outcome = _prediction_outcome(score, prediction_hypothesis(UNIT, Regime.BASELINE_POSITIVE))
+    assert (outcome.value, outcome.n, outcome.positives) == (None, 336, 336)
+
+
+def test_the_drop_is_taken_over_the_token_that_wins() -> None:
+    """The runner-up (5) stays where it is; token 6, 2 behind in the clean run, is 1 ahead under the ablation."""
+    leads = Leads(
+        lead=np.array([[[1.0, 2.0]]], np.float32), token=np.array([[[5, 6]]]), generated=np.array([[4]])
+    )
+    effect = np.array([[[[0.0], [2.5]]]], np.float32)
+    measured = Measured(
+        left=np.array([[[-1.0]]], np.float32),
+        best=np.array([[[6]]]),
+        fall=np.array([[[3.0]]], np.float32),
+    )
+    found = _drop_error(Effects(units=(UNIT,), leads=leads, effect=effect), np.array([0]), measured, 0)
+    assert found is not None
+    assert (found.measured, found.first_order, found.error) == pytest.approx((3.0, 2.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("units", "competitors"),
+    [(0, 0), (8, 0), (139, 0), (140, 1), (900, 1), (950, COMPETITORS), (17_280, COMPETITORS)],
+)
+def test_the_prediction_is_asked_as_far_as_it_pays(units: int, competitors: int) -> None:
+    """128 examples with 3 tokens in reach each: three competitors cost 19 forwards an example, 2 % of 950 units."""
+    price = PredictionPrice.of(128, 3 * 128, units)
+    assert price.competitors == competitors
+    assert price.example_forwards == (128 * (1 + 2 * competitors * 3) if competitors else 0)
+
+
+def test_nothing_to_ask_costs_nothing() -> None:
+    """No example, no price, and no division by nothing."""
+    assert PredictionPrice.of(0, 0, 270).competitors == 0
+
+
+def test_the_first_token_is_out_of_reach() -> None:
+    """A completion of one token has none, and neither has an empty one."""
+    example = Example(id=0, prompt="", fields={})
+    records = [
+        BehaviourRecord(example=example, tokens=tokens, completion="", parsed={}, label=True)
+        for tokens in [(), (1,), (1, 2, 3)]
+    ]
+    assert tokens_in_reach(records) == 2
