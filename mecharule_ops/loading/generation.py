@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedModel
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.norms import normalised
@@ -142,28 +142,17 @@ class _Decoding:
             if not kept:
                 return [tuple(completion) for completion in completions]
             if len(kept) < len(alive):
-                self._keep(kept)
+                index = torch.tensor(kept, device=self._mask.device)
+                layers: list[Any] = self._cache.layers
+                for layer in layers:
+                    layer.batch_select_indices(index.to(layer.keys.device))
+                self._mask, self._position, self._last = (
+                    each[index] for each in (self._mask, self._position, self._last)
+                )
                 alive = [alive[slot] for slot in kept]
-            self._step()
-
-    def _step(self) -> None:
-        self._position = self._position + 1
-        self._mask = functional.pad(self._mask, (0, 1), value=1)
-        self._last, self._lead = self._forward(self._last[:, None], self._position)
-
-    def _keep(self, slots: list[int]) -> None:
-        """Drop the rows that have stopped."""
-        index = torch.tensor(slots, device=self._mask.device)
-        select_rows(self._cache, index)
-        self._mask, self._position = self._mask[index], self._position[index]
-        self._last, self._lead = self._last[index], self._lead[index]
-
-
-def select_rows(cache: DynamicCache, rows: Tensor) -> None:
-    """Keep only these rows of a cache, whose layers may lie on several cards."""
-    layers: list[Any] = cache.layers
-    for layer in layers:
-        layer.batch_select_indices(rows.to(layer.keys.device))
+            self._position = self._position + 1
+            self._mask = functional.pad(self._mask, (0, 1), value=1)
+            self._last, self._lead = self._forward(self._last[:, None], self._position)
 
 
 def _aligned(prompts: list[Tokens], shared: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:

@@ -18,12 +18,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.generation import (
-    Generation,
-    Progress,
-    Tokens,
-    generate_greedily,
-)
+from mecharule_ops.loading.generation import Generation, Progress, Tokens, generate_greedily
 from mecharule_ops.loading.gguf_files import UNKNOWN_SPLITTER
 from mecharule_ops.loading.low_precision import prepare
 from mecharule_ops.loading.wiring import Wiring, wiring_for
@@ -162,27 +157,22 @@ class Subject:
     def begun(self, prompts: Sequence[str]) -> int:
         """How many prompts have the beginning token in their text that the tokenizer puts in front of a text."""
         before, _ = self._added
-        return (
-            sum(bool(before) and ids[: len(before)] == before for ids in self._ids(prompts)) if prompts else 0
-        )
+        return sum(ids[: len(before)] == before for ids in self._ids(prompts)) if before and prompts else 0
 
     @cached_property
     def text_notes(self) -> tuple[str, ...]:
         """What the tokenizer is kept from doing, and where it may not be the model's own; a sentence each."""
         _, behind = self._added
-        name = getattr(self.tokenizer, "init_kwargs", {}).get(UNKNOWN_SPLITTER)
-        end = " ".join(map(repr, self.tokenizer.convert_ids_to_tokens(list(behind))))
-        return (
-            *([f"the tokenizer appends {end} to a text; prompts are read without it"] if behind else []),
-            *(
-                [
-                    f"the file names a way to split text that is not known ({name!r}): text is split as GPT-2 does, "
-                    "maybe not into the model's own tokens; a Hugging Face directory of the model has them"
-                ]
-                if name
-                else []
-            ),
-        )
+        notes = []
+        if behind:
+            end = " ".join(map(repr, self.tokenizer.convert_ids_to_tokens(list(behind))))
+            notes.append(f"the tokenizer appends {end} to a text; prompts are read without it")
+        if name := getattr(self.tokenizer, "init_kwargs", {}).get(UNKNOWN_SPLITTER):
+            notes.append(
+                f"the file names a way to split text that is not known ({name!r}): text is split as GPT-2 does, maybe "
+                "not into the model's own tokens; a Hugging Face directory of the model has them"
+            )
+        return tuple(notes)
 
     def encode(self, prompts: Sequence[str]) -> list[Tokens]:
         """Token ids of each prompt behind what the tokenizer begins a text with, once; nothing is appended or padded.

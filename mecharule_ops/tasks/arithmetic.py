@@ -21,6 +21,7 @@ from mecharule_ops.tasks.arithmetic_vocabulary import (
     ARITHMETIC_WORDS,
     account_predicates,
     arithmetic_domain,
+    result,
     seed_predicates,
 )
 from mecharule_ops.tasks.base import drawn
@@ -35,13 +36,6 @@ OPERAND_LIMIT = 10**6
 _TAIL = re.compile(r"(?:\.([0-9]+))?[.,;:!?]*")
 _NUMBER = re.compile(r"(-?[0-9]{1,15})(?:\.[0-9]+)?[.,;:!?]*")
 _COLUMN_TYPES = {"op": np.str_, "prompt": np.str_, "completion": np.str_, "parsed": np.bool_}
-
-
-def result(op: str, a: int, b: int) -> tuple[int, int]:
-    """(integer result, remainder): the quotient's integer part and a mod b for division, remainder 0 else."""
-    if op == "/":
-        return divmod(a, b)
-    return {"+": a + b, "-": a - b, "*": a * b}[op], 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,20 +198,22 @@ class Arithmetic:
         op (str), a, b, expected, remainder (int; see `result`), prompt (str), then from the output answer
         (int), parsed (bool), completion (str).
         """
-        rows = [self._row(record) for record in records]
         names = ("op", "a", "b", "expected", "remainder", "prompt", "answer", "parsed", "completion")
+        rows = []
+        for record in records:
+            question = _fields_of(record.example)
+            read = self.parse(record.example, record.completion)
+            row = (
+                *question,
+                *result(*question),
+                self._question(*question),
+                *read.values(),
+                record.completion,
+            )
+            rows.append(row)
         return {
-            name: np.array([row[name] for row in rows], dtype=_COLUMN_TYPES.get(name, np.int64))
-            for name in names
-        }
-
-    def _row(self, record: BehaviourRecord) -> Mapping[str, Value]:
-        op, a, b = _fields_of(record.example)
-        expected, remainder = result(op, a, b)
-        return {
-            **{"op": op, "a": a, "b": b, "expected": expected, "remainder": remainder},
-            **{"prompt": self._question(op, a, b), "completion": record.completion},
-            **self.parse(record.example, record.completion),
+            name: np.array([row[place] for row in rows], dtype=_COLUMN_TYPES.get(name, np.int64))
+            for place, name in enumerate(names)
         }
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,8 @@ def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str,
     """Distinct predicate texts over op, a, b, expected, remainder, answer and parsed, in a fixed order."""
     places, numbers = len(str(high)), ("a", "b", "expected")
     widest = max(operators, key="/-+*".index)
-    cuts = (0, *_quarters(0, _largest_result(widest, high)), _largest_result(widest, high) + 1)
+    largest = _result_range(widest, 0, high)[1]
+    cuts = (0, *_quarters(0, largest), largest + 1)
     texts = (
         *_operators(operators),
         *(f"{x} >= {cut}" for cut in _quarters(low, high) for x in ("a", "b", "min(a, b)", "max(a, b)")),
@@ -77,7 +79,7 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
 
     Of remainders only divisibility: others would be many more columns to overfit by.
     """
-    largest = max(_largest_result(operator, high) for operator in operators)
+    largest = max(_result_range(operator, 0, high)[1] for operator in operators)
     places = {"a": len(str(high)), "b": len(str(high)), "expected": len(str(largest))}
     sums = [f"digit(a, {place}) + digit(b, {place})" for place in range(places["a"])]
     texts = (
@@ -98,10 +100,6 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
 def _quarters(low: int, high: int) -> tuple[int, ...]:
     """The three inner cuts of a range into quarters."""
     return tuple(low + (high - low + 1) * part // 4 for part in (1, 2, 3))
-
-
-def _largest_result(operator: str, high: int) -> int:
-    return {"+": 2 * high, "*": high * high}.get(operator, high)
 
 
 def _operators(operators: Sequence[str]) -> Iterator[str]:
@@ -155,13 +153,16 @@ def _carries(operators: Sequence[str], places: int) -> Iterator[str]:
         yield from (test if len(operators) == 1 else f"holds(op == '{op}' and {test})" for test in tests)
 
 
-def arithmetic_domain(operators: Sequence[str], low: int, high: int) -> Domain:
-    """All questions where they are not too many, else the ranges of their numbers."""
-    return _domain(tuple(operators), low, high)
+def result(op: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """(integer result, remainder) of numbers or arrays: for division the quotient's integer part and a mod b."""
+    if op == "/":
+        return divmod(a, b)
+    return {"+": a + b, "-": a - b, "*": a * b}[op], 0 * a
 
 
 @lru_cache(maxsize=4)
-def _domain(operators: tuple[str, ...], low: int, high: int) -> Domain:
+def arithmetic_domain(operators: tuple[str, ...], low: int, high: int) -> Domain:
+    """All questions where they are not too many, else the ranges of their numbers."""
     least, most = zip(*(_result_range(op, low, high) for op in operators), strict=True)
     first = max(low, 1) if operators == ("/",) else low
     ranges = {"a": (first, high), "b": (first, high), "expected": (min(least), max(most))}
@@ -187,10 +188,7 @@ def _every_question(operators: Sequence[str], low: int, high: int) -> Columns:
     for op in operators:
         side = np.arange(max(low, 1) if op == "/" else low, high + 1, dtype=np.int64)
         a, b = (grid.ravel() for grid in np.meshgrid(side, side, indexing="ij"))
-        results = (
-            (a // b, a % b) if op == "/" else ({"+": a + b, "-": a - b, "*": a * b}[op], np.zeros_like(a))
-        )
-        grids.append((np.full(len(a), op), a, b, *results))
+        grids.append((np.full(len(a), op), a, b, *result(op, a, b)))
     names = ("op", "a", "b", "expected", "remainder")
     return dict(zip(names, map(np.concatenate, zip(*grids, strict=True)), strict=True))
 

@@ -25,7 +25,7 @@ from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.from_file import kind_of
 from mecharule_ops.tasks.prompt_table import ANSWERS, FOIL, TARGET, PromptTable, Write
 from mecharule_ops.tasks.text import Row, TextTask, spelt
-from mecharule_ops.types import BehaviourRecord, Regime, Value
+from mecharule_ops.types import BehaviourRecord, Regime
 
 SHOWN = 5
 """Prompts that are shown."""
@@ -54,27 +54,20 @@ class ColumnRole:
 
 def column_roles(task: PromptTable) -> tuple[ColumnRole, ...]:
     """Every column in the file's order."""
-    rows = task.rows()
-    return tuple(_role(task, name, [row[name] for row in rows]) for name in rows[0])
-
-
-def _role(task: PromptTable, name: str, values: Sequence[Value]) -> ColumnRole:
-    text = str(values[0])
-    return ColumnRole(
-        name=spelt(name),
-        kind=kind_of(values),
-        role=", ".join(_uses(task, name)) or "for rules",
-        example=text if len(text) <= _SHORT else f"{text[:_SHORT]}…",
-    )
-
-
-def _uses(task: PromptTable, name: str) -> Iterator[str]:
-    if name in task.shown_columns:
-        yield "in the prompt, for rules"
-    if name == FOIL and task.graded_by == TARGET:
-        yield "what is wrong, for rules"
-    elif name in task.solution_columns:
-        yield "what is right" if name == ANSWERS else "what is right, for rules"
+    rows, roles = task.rows(), []
+    for name in rows[0]:
+        values, uses = [row[name] for row in rows], []
+        if name in task.shown_columns:
+            uses.append("in the prompt, for rules")
+        if name == FOIL and task.graded_by == TARGET:
+            uses.append("what is wrong, for rules")
+        elif name in task.solution_columns:
+            uses.append("what is right" if name == ANSWERS else "what is right, for rules")
+        text = str(values[0])
+        example = text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+        role = ", ".join(uses) or "for rules"
+        roles.append(ColumnRole(name=spelt(name), kind=kind_of(values), role=role, example=example))
+    return tuple(roles)
 
 
 _MORE = {
@@ -132,9 +125,13 @@ def rehearse(task: TextTask) -> None:
 
 def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
     kept = task.questions
-    if len(kept) < len(rows):
-        repeated = len(rows) - len(kept)
-        yield f"{plural(repeated, 'row')} repeat a prompt, and only the first of each is kept{_clash(task, rows)}"
+    if repeated := len(rows) - len(kept):
+        answers: dict[str, set[tuple[str, ...]]] = {}
+        for row in rows:
+            answers.setdefault(task.question(row).strip(), set()).add(task.right(row))
+        clashing = sum(len(found) > 1 for found in answers.values())
+        clash = f"; {plural(clashing, 'prompt')} of them with different answers" if clashing else ""
+        yield f"{plural(repeated, 'row')} repeat a prompt, and only the first of each is kept{clash}"
     if spaced := sum(prompt[-1:].isspace() for prompt in kept):
         yield (
             f"{plural(spaced, 'prompt')} end in white space: most tokenizers join a space to the word behind it, so "
@@ -154,14 +151,6 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
         )
     elif len(kept) < FEW:
         yield too_few(f"{len(kept)} records")
-
-
-def _clash(task: PromptTable, rows: Sequence[Row]) -> str:
-    answers: dict[str, set[tuple[str, ...]]] = {}
-    for row in rows:
-        answers.setdefault(task.question(row).strip(), set()).add(task.right(row))
-    clashing = sum(len(found) > 1 for found in answers.values())
-    return f"; {plural(clashing, 'prompt')} of them with different answers" if clashing else ""
 
 
 def _of_answers(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
