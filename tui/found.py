@@ -7,6 +7,8 @@ the card is the answer to "why?", in its own words.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from mecharule_ops.events import UnitJudged
@@ -26,8 +28,10 @@ FLIPPED = "→"
 
 WIDE = 42
 """Columns from which a line holds the rate beside its bound."""
-BAR, LONGEST_PART = 20, 12
-"""Columns of a bar of a card, and letters of the name of an answer's part."""
+BAR = 20
+"""Columns of a bar."""
+Answer = Sequence[tuple[str, str]]
+"""Lines, each the name of its part, which may be empty, and what is said."""
 
 
 def shown_units(state: RunState, place: Place | None = None) -> list[UnitJudged]:
@@ -100,7 +104,7 @@ def flip_text(state: RunState, width: int) -> Text:
     return text
 
 
-def card(state: RunState, view: SearchView, node: NodeView, width: int, told: str = "") -> Text:
+def card(state: RunState, view: SearchView, node: NodeView, width: int, told: Answer = ()) -> Text:
     """The card of one node; `told` is the answer to why a unit flips, if there is one."""
     judged = state.judged.get((view.regime, node.units))
     look, letter = look_of(node, view.thresholds, judged), node.units[:1]
@@ -141,14 +145,10 @@ def _decided(view: SearchView, node: NodeView) -> str:
     return f"{bound}, below {least}: ruled out{' with all its units' if node.size > 1 else ''}"
 
 
-def _answer(told: str) -> Text:
-    """An answer by its parts: what begins with a part's name in bold."""
+def _answer(told: Answer) -> Text:
+    """An answer by its parts: the name of each, and what an answer became, in bold."""
     text = Text()
-    for line in told.splitlines():
-        name, dot, rest = line.partition(". ")
-        is_part = bool(dot) and len(name) <= LONGEST_PART and name[:1].isupper()
-        text.append(f"{plain(name)}. " if is_part else "", "bold")
-        text.append(
-            plain(rest if is_part else line), "" if is_part or FLIPPED not in line else "bold"
-        ).append("\n")
+    for part, said in told:
+        text.append(f"{plain(part)}. " if part else "", "bold")
+        text.append(plain(said), "" if part or FLIPPED not in said else "bold").append("\n")
     return text

@@ -25,11 +25,16 @@ def ending(said: Iterable[str], facts: Iterable[Fact]) -> list[str]:
 
 def lines(facts: Iterable[Fact]) -> list[str]:
     """A line a fact, each sentence once; facts of one part follow each other in one line after its name."""
+    return [f"{part}. {said}" if part else said for part, said in parted(facts)]
+
+
+def parted(facts: Iterable[Fact]) -> list[tuple[str, str]]:
+    """The same lines, the name of the part, which may be empty, apart from what is said."""
     each_once = list({fact.sentence: fact for fact in facts}.values())
-    told = []
+    told: list[tuple[str, str]] = []
     for part, of_part in groupby(each_once, key=lambda fact: fact.part):
         sentences = [f"{fact.sentence}." for fact in of_part]
-        told += [f"{part}. {' '.join(sentences)}"] if part else sentences
+        told += [(part, " ".join(sentences))] if part else [("", said) for said in sentences]
     return told
 
 

@@ -199,8 +199,8 @@ def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Bas
     if not max(outcome.associated_n, outcome.unrelated_n):
         yield "advice.direction", {"answer": findings.words.of(not outcome.regime.value), "s": outcome}
     elif exist < needed:
-        alone = ".alone" if outcome.nothing_searched else ""
-        yield f"advice.records{alone}", {"needed": needed, "exist": exist, "f": findings}
+        name = "advice.records.alone" if outcome.nothing_searched else "advice.records"
+        yield name, {"needed": needed, "exist": exist, "f": findings}
     if missed := len(outcome.missed(findings.tau)):
         yield "advice.exhaustive", {"missed": plural(missed, "τ-agonist")}
     elif not outcome.nothing_searched:

@@ -250,7 +250,8 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
     """Answers kept aside first, then each half; the answer follows by its parts; colour is of what is shown alone."""
     state = fold(story())
     view = state.searches["cha:1:m0"]
-    made = card(state, view, view.nodes[4], 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
+    told = (("", "Switch it off."), ("", "1 + 1 = 2 → 3"), ("How sure", "Very."))
+    made = card(state, view, view.nodes[4], 60, told)
     assert made.style == ""
     assert made.plain == (
         "● shown  m0.17  1→0  1 channel of layer 0\n"

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tui.chat_pane import ChatPane
-from tui.found import FOUND_HELP, card, found_text, shown_units
+from tui.found import FOUND_HELP, Answer, card, found_text, shown_units
 from tui.screens.common import CommandScreen, Line, Pane, SearchPopup
 from tui.screens.reading import ReadingScreen
 from tui.session import Session
@@ -65,7 +65,7 @@ class RunView(CommandScreen):
         """The kind and direction chosen by the person; None follows the work."""
         self.picked: Key | None = None
         """The node whose card stands in place of what was found."""
-        self.cards: dict[Key, str] = {}
+        self.cards: dict[Key, Answer] = {}
         """Why units flip, as answered so far."""
 
     def compose(self) -> ComposeResult:
@@ -208,7 +208,7 @@ class RunView(CommandScreen):
         searches, width = self.state.searches, pane.size.width - 2
         if key is not None and key.search in searches and key.node in searches[key.search].nodes:
             pane.border_title = "2 card · f for what was found"
-            told = self.cards.get(key, "") if self.on_file.findings else ""
+            told = self.cards.get(key, ()) if self.on_file.findings else ()
             view = searches[key.search]
             pane.show(card(self.state, view, view.nodes[key.node], width, told))
         else:
@@ -223,13 +223,17 @@ class RunView(CommandScreen):
             return
         view = self.state.searches[asked.search]
         if view.nodes[asked.node].verdict == "kept":
-            self.cards[asked] = ""
+            self.cards[asked] = ()
             line = f"why {self.unit} --regime {view.regime}"
             told = partial(self.app.backend.call, line, self.session.run, lambda doing: None)
             self.app.fetch(self, "card", told, partial(self._keep_card, asked))
 
     def _keep_card(self, key: Key, result: ToolResult) -> None:
-        self.cards[key] = result.text
+        from mecharule_ops.facts.answer_text import ending, parted
+
+        told = parted(result.facts)
+        closing = ending([f"{part}. {said}" for part, said in told], result.facts)
+        self.cards[key] = [*told, *(("", line) for line in closing)]
         self._draw_side()
 
     def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
