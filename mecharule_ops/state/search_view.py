@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
 from mecharule_ops.thresholds import Thresholds
@@ -121,25 +121,27 @@ class SearchView:
 
     def apply(self, event: NodeAsked | NodeTested) -> SearchView:
         """The view after a node was asked or tested, for the first time or again."""
-        node = self.nodes.get(event.node)
-        return self._asked(node, event) if isinstance(event, NodeAsked) else self._tested(node, event)
+        known = self.nodes.get(event.node)
+        told = {name: getattr(event, name) for name in _TOLD[type(event)]}
+        if isinstance(event, NodeAsked):
+            if known is None or known.verdict is None:
+                tried = (known.tried if known else 0) + event.associated + event.unrelated
+                known = NodeView(tried=tried, **told)
+            return replace(self, nodes=self.nodes.set(event.node, replace(known, asked=True)))
+        before = known or NodeView(node=event.node, size=event.size)
+        if before.verdict is not None:
+            return replace(self, nodes=self.nodes.set(event.node, replace(before, **told)))
+        linked, previous = self._linked(event)
+        after = replace(before, previous_sibling=previous, **told)
+        return replace(linked, nodes=linked.nodes.set(event.node, after), tested=self.tested + 1)
 
-    def _asked(self, node: NodeView | None, event: NodeAsked) -> SearchView:
-        if node is not None and node.verdict is not None:
-            after = replace(node, asked=True)
-        else:
-            place = {name: getattr(event, name) for name in _PLACE}
-            tried = (node.tried if node else 0) + event.associated + event.unrelated
-            after = NodeView(asked=True, tried=tried, **place)
-        return replace(self, nodes=self.nodes.set(event.node, after))
-
-    def _tested(self, node: NodeView | None, event: NodeTested) -> SearchView:
-        before = node or NodeView(node=event.node, size=event.size)
-        again = before.verdict is not None
-        linked = self if again else self._with_link(event)
-        previous = before.previous_sibling if again else self._siblings_end(event.parent)
-        after = replace(_with_test(before, event), previous_sibling=previous)
-        return replace(linked, nodes=linked.nodes.set(event.node, after), tested=self.tested + (not again))
+    def _linked(self, event: NodeTested) -> tuple[SearchView, int | None]:
+        """The view with the node as its parent's last child, or the last root where none was seen; the one before."""
+        above = None if event.parent is None else self.nodes.get(event.parent)
+        if above is None:
+            return replace(self, last_root=event.node), self.last_root
+        parent = replace(above, last_child=event.node)
+        return replace(self, nodes=self.nodes.set(above.node, parent)), above.last_child
 
     def settled(self, channel: int) -> NodeView | None:
         """The node that settled a unit: its own test if it had one, else the smallest decided group with it.
@@ -166,27 +168,9 @@ class SearchView:
             child = self.nodes[child].previous_sibling
         return tuple(reversed(found))
 
-    def _siblings_end(self, parent: int | None) -> int | None:
-        """The last child so far; a node whose parent was never seen hangs at the root."""
-        known = self.nodes.get(parent) if parent is not None else None
-        return known.last_child if known else self.last_root
 
-    def _with_link(self, event: NodeTested) -> SearchView:
-        known = self.nodes.get(event.parent) if event.parent is not None else None
-        if known is None:
-            return replace(self, last_root=event.node)
-        parent = replace(known, last_child=event.node)
-        return replace(self, nodes=self.nodes.set(known.node, parent))
-
-
-_TOLD = {field.name for field in fields(NodeView)} & {field.name for field in fields(NodeTested)}
-"""What a test says of a node, under the same names."""
-
-
-_PLACE = {"step"} | _TOLD & {field.name for field in fields(NodeAsked)}
-"""What a question says of a node, likewise."""
-
-
-def _with_test(node: NodeView, event: NodeTested) -> NodeView:
-    told: dict[str, Any] = {name: getattr(event, name) for name in _TOLD}
-    return replace(node, **told)
+_TOLD: Mapping[type, tuple[str, ...]] = {
+    cls: tuple(each.name for each in fields(cls) if each.name in {own.name for own in fields(NodeView)})
+    for cls in (NodeAsked, NodeTested)
+}
+"""What a question, and a test, says of a node, under the same names."""

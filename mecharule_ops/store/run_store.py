@@ -239,10 +239,6 @@ class RunStore(RunLog):
         rows = self._rows(f"SELECT sha256, body FROM certificate {of_units}ORDER BY seq", *asked)
         return tuple(self._certificate(sha256, body) for sha256, body in rows)
 
-    def check(self) -> tuple[str, ...]:
-        """What SQLite finds wrong with the file; empty when it is whole. Reads all of it."""
-        return tuple(text for (text,) in self._rows("PRAGMA integrity_check") if text != "ok")
-
     def _certificate(self, sha256: str, body: str) -> Certificate:
         if not isinstance(body, str):
             raise StoreError(f"expected certificate {sha256} of {self.path} as text: {RESTORE}")

@@ -13,7 +13,7 @@ from table_engine import TableEngine, new_store, stored
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.config import make_config
-from mecharule_ops.events import Event, Notice, PredictionsDropped, SearchFinished, SearchStarted
+from mecharule_ops.events import Event, Notice, PredictionsDropped, SearchStarted
 from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan, price
 from mecharule_ops.state.run_state import RunState
@@ -112,34 +112,6 @@ def test_dropped_predictions_are_told_once_with_their_reason(tmp_path: Path) -> 
     assert state.searches["guided:1:m1"].dropped is None
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert (notice.level, notice.text) == ("warning", f"guided:1:m0: {fallback.sentence}")
-
-
-def test_a_second_search_asks_the_store_alone(tmp_path: Path) -> None:
-    """Resuming: stopped at a budget, then searched again on the same file, no outcome is computed twice."""
-    oracle = planted(5)
-    plan = plan_of(oracle.strengths() * 0.5, np.zeros(UNITS))
-    engine = engine_of(oracle)
-    with new_store(tmp_path / "a") as store:
-        first = plan.searches(candidates(2), REGIME)
-        cut = list(driver_of(stored(store, engine), budget=12).run(first))
-        assert {event.status for event in cut if isinstance(event, SearchFinished)} == {
-            SearchStatus.BUDGET_SPENT.value
-        }
-        assert sum(one.search.tree.queries for one in first) == 12
-        again = plan.searches(candidates(2), REGIME)
-        list(driver_of(stored(store, engine)).run(again))
-    assert max(engine.asked.values()) == 1
-    whole = drive_together([one.search for one in plan.searches(candidates(2), REGIME)], [oracle, oracle])
-    assert [one.search.tree for one in again] == whole
-
-
-def test_a_stop_ends_every_layer(tmp_path: Path) -> None:
-    """Also those that wait for the others: each says that it was stopped."""
-    plan = plan_of(np.full(UNITS, 0.5), np.zeros(UNITS))
-    named = plan.searches(candidates(2), REGIME)
-    with new_store(tmp_path / "a") as store:
-        list(driver_of(stored(store, engine_of(planted(1))), should_stop=lambda: True).run(named))
-    assert [one.search.status for one in named] == [SearchStatus.STOPPED] * 2
 
 
 def test_the_price_is_that_of_quiet_layers_and_never_passed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mecharule_ops.events import NodeAsked, NodeTested
 from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.search_view import SearchView
-from mecharule_ops.store.stored_engine import Cost
+from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
 from tools.why_not import attribution_rank, promise
 
@@ -56,7 +56,7 @@ def test_promise_counts_the_units_of_all_layers() -> None:
 
 
 @dataclass(frozen=True)
-class Unions:
+class Unions(StoredEngine):
     """Answers every question by the union of its units' flips."""
 
     flips: Mapping[Neuron, np.ndarray]
