@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.mcnemar import mcnemar_p
-from mecharule_ops.mechanism.pairs import Interaction
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, keep
 from mecharule_ops.run.tabulating import Part, drawn
@@ -44,13 +42,11 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
     if given.baseline is not None:
         said = f"{flips.sentence}, by the baseline {given.baseline}"
         flips = replace(flips, sentence=said, key=f"{flips.key}.{given.baseline}")
-    together = _pair(run, units, regime) if own else None
-    if together is None and len(units) > 1:
-        alone = [find_certificate(run, (unit,), regime, baseline, slices) for unit in units]
-        together = _beside_alone(made, [one for one in alone if one is not None], run.config.alpha)
-    flipped = replace(flipped_fact(made, given.show_text), key=f"{key}.flipped")
-    beside = [replace(together, key=f"{key}.together")] if together else []
-    return of_facts([flips, *beside, flipped])
+    facts = [flips]
+    alone = [find_certificate(run, (unit,), regime, baseline, slices) for unit in units]
+    if len(units) > 1 and (known := [one for one in alone if one]) and len(known) == len(units):
+        facts.append(replace(_beside_alone(made, known, run.config.alpha), key=f"{key}.together"))
+    return of_facts([*facts, replace(flipped_fact(made, given.show_text), key=f"{key}.flipped")])
 
 
 def _asked(run: Run, given: AblateArguments) -> tuple[Units, Regime, Baseline | None, Slices | None]:
@@ -69,29 +65,11 @@ def _asked(run: Run, given: AblateArguments) -> tuple[Units, Regime, Baseline | 
     return units, regime, baseline, {f"train records where {condition}": places}
 
 
-def _pair(run: Run, units: Units, regime: Regime) -> Fact | None:
-    """What the chain of either unit measured of both together; None where it did not."""
-    for unit, other in (units, units[::-1]) if len(units) == 2 else ():
-        chain = run.chain(unit, regime)
-        for pair in chain.pairs if chain else ():
-            if chain is not None and pair.other == str(other) and chain.pairs_certificate:
-                said = (
-                    f"Ablated together they flip {pair.together} of these {pair.n} records, against {pair.either} "
-                    f"under either alone ({pair.extra.count} new, {pair.lost.count} lost; {p_words(pair.p_value)}): "
-                    f"{pair.interaction}"
-                )
-                value = {**encode(pair), "p": pair.p_value, "shown": pair.interaction is not Interaction.NONE}
-                return fact(said, f"c:{chain.pairs_certificate}", value=value)
-    return None
-
-
-def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) -> Fact | None:
-    """What the units flip together beside what either flips alone, with an exact paired test; None without.
+def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) -> Fact:
+    """What the units flip together beside what either flips alone, with an exact paired test.
 
     A record that one alone flips and both together do not, or the other way round, speaks for an interaction.
     """
-    if len(alone) < len(joint.units):
-        return None
     (both, *each), n = flips_of(joint, *alone)
     either = set[int]().union(*each)
     p = mcnemar_p(len(both - either), len(either - both))

@@ -39,13 +39,7 @@ def _regimes(text: str) -> tuple[int, ...]:
     return known[text]
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
-    return int(text)
-
-
-Count = Annotated[int, Field(ge=1), _count]
+Count = Annotated[int, Field(ge=1)]
 Regimes = Annotated[tuple[int, ...], _regimes]
 KeyValue = Annotated[list[tuple[str, Any]], key_value]
 LlmBudget = Annotated[

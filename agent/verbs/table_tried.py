@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -29,13 +29,8 @@ _ANSWERS = 3
 """Of several right answers so many are printed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableTried:
-    """What a model made of some rows."""
-
-    lines: tuple[str, ...]
-    warnings: tuple[str, ...]
-    data: Mapping[str, object]
+TableTried = tuple[list[str], list[str], Mapping[str, object]]
+"""What a model made of some rows: lines, warnings, data."""
 
 
 def tried(task: PromptTable, model: str, yes: bool, tell: Tell) -> TableTried:
@@ -54,7 +49,7 @@ def tried(task: PromptTable, model: str, yes: bool, tell: Tell) -> TableTried:
         neither = Share(count=sum(_is_neither(task, record) for record in records), n=len(records))
         lines.append(f"its text begins with neither target nor foil on {k_of_n(neither)}")
         data["neither"] = neither.count
-    return TableTried(lines=tuple(lines), warnings=tuple(_warnings(task, subject, records, right)), data=data)
+    return lines, list(_warnings(task, subject, records, right)), data
 
 
 def _answered(

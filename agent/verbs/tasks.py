@@ -109,13 +109,9 @@ def _checked(given: TasksOptions, tell: Tell) -> ToolResult:
     if given.model is not None:
         from agent.verbs.table_tried import tried
 
-        outcome = tried(task, given.model, given.yes, tell)
-        lines += ["", *outcome.lines]
-        warnings += outcome.warnings
-        data |= outcome.data
+        told, more, found = tried(task, given.model, given.yes, tell)
+        lines, warnings, data = [*lines, "", *told], [*warnings, *more], {**data, **found}
     data["warnings"] = warnings
-    lines += [
-        "",
-        *([f"could go wrong: {warning}" for warning in warnings] or ["nothing was seen that could go wrong"]),
-    ]
+    wrong = [f"could go wrong: {warning}" for warning in warnings]
+    lines += ["", *(wrong or ["nothing was seen that could go wrong"])]
     return ToolResult(data=data, text="\n".join(lines))

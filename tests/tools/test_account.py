@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bundled_run import opened
+from bundled_run import Ask, opened
 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.mechanism.first_order import effects
@@ -16,12 +16,6 @@ from mecharule_ops.run.accounting import prediction_hypothesis
 from mecharule_ops.store.ledger import HypothesisState, Ledger
 from mecharule_ops.subsets import some_places
 from mecharule_ops.types import Regime
-from tools.registry import call
-
-
-@pytest.fixture(autouse=True)
-def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
 
 
 @pytest.fixture
@@ -31,10 +25,9 @@ def account(copied_run: Path) -> Account:
         return run.findings.searches[0].accounts[0]
 
 
-def test_the_runs_own_account_is_read_and_drawn(copied_run: Path, account: Account, tmp_path: Path) -> None:
+def test_the_runs_own_account_is_read_and_drawn(ask: Ask, account: Account, tmp_path: Path) -> None:
     """Every part has its line, nothing is run, and the figures are files."""
-    given = {"run": "last", "neuron": str(account.neuron), "parts": "drive"}
-    found = call("explain", given | {"svg": str(tmp_path / "figures")})
+    found = ask("explain", neuron=str(account.neuron), parts="drive", svg=str(tmp_path / "figures"))
     for part in ("when", "predicted", "input", "clean run", "mechanism", "drop"):
         assert f"\n{part.capitalize()}. " in found.text, part
     files = [Path(str(file)) for file in found.as_json["figures"]]  # type: ignore[union-attr]
@@ -62,14 +55,16 @@ def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, ac
     assert 0 < int((excess > 0).sum()) <= score.predicted + 1
 
 
-def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, account: Account) -> None:
+def test_a_unit_without_an_account_gets_one_that_is_kept(
+    copied_run: Path, ask: Ask, account: Account
+) -> None:
     """Its price can be asked first; then it is made once and read the second time."""
     with opened(copied_run, read_only=True) as run:
         units = [agonist.neuron for agonist in run.findings.searches[0].agonists]
     other = next(unit for unit in units if unit.layer < account.neuron.layer)
-    priced = call("explain", {"run": "last", "neuron": str(other), "parts": "drive", "estimate": True})
+    priced = ask("explain", neuron=str(other), parts="drive", estimate=True)
     assert priced.text.startswith("price: ")
-    made = call("explain", {"run": "last", "neuron": str(other), "parts": "drive", "yes": True})
+    made = ask("explain", neuron=str(other), parts="drive")
     with opened(copied_run, read_only=True) as run:
         kept = run.account(other, Regime.BASELINE_POSITIVE)
         ledger = Ledger(run.store).entries()
@@ -86,29 +81,27 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(copied_run: Path, accou
     found = kept.first_order.held_out
     assert registered.outcome.value == (None if found is None else found.mcc)
     assert registered.outcome.positives == kept.first_order.happened
-    assert str(other) in call("show", {"run": "last", "table": "claims"}).text
-    assert call("explain", {"run": "last", "neuron": str(other), "parts": "drive"}).text == made.text
+    assert str(other) in ask("show", table="claims").text
+    assert ask("explain", neuron=str(other), parts="drive").text == made.text
 
 
-def test_what_is_arithmetic_is_said_and_counted_nowhere(copied_run: Path, account: Account) -> None:
+def test_what_is_arithmetic_is_said_and_counted_nowhere(ask: Ask, account: Account) -> None:
     """Of a unit with nothing above it no prediction is registered and no rule over its drop is learned or tested."""
     mechanism = account.family(Family.MECHANISM)
     assert account.nothing_above
     assert (mechanism.rule, mechanism.chance, mechanism.free_form) == (None, None, None)
-    assert "no rows" in call("show", {"run": "last", "table": "claims"}).text
-    assert mechanism.status.value in call("show", {"run": "last", "table": "rules"}).text
-    told = call("explain", {"run": "last", "neuron": str(account.neuron), "parts": "drive"}).text
+    assert "no rows" in ask("show", table="claims").text
+    assert mechanism.status.value in ask("show", table="rules").text
+    told = ask("explain", neuron=str(account.neuron), parts="drive").text
     assert (
         "\nPredicted. Nothing in the model lies above the unit, so it is arithmetic and no prediction" in told
     )
-    assert "First order is arithmetic here; " in " ".join(
-        call("show", {"run": "last", "full": True}).text.split()
-    )
+    assert "First order is arithmetic here; " in " ".join(ask("show", full=True).text.split())
 
 
-def test_flip_says_what_first_order_expects(copied_run: Path, account: Account) -> None:
+def test_flip_says_what_first_order_expects(ask: Ask, account: Account) -> None:
     """Lead, drop and prediction are those of the effects."""
-    found = call("flip", {"run": "last", "neuron": str(account.neuron), "prompt": "12 + 31 ="}).as_json
+    found = ask("flip", neuron=str(account.neuron), prompt="12 + 31 =").as_json
     first_order, typed = (found[f"unit.{account.neuron}.flip.{part}"] for part in ("first_order", "typed"))
     assert first_order["changes"] == (first_order["drop"] > first_order["lead"])
     assert first_order["agrees"] == (first_order["changes"] == typed["flipped"])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from bundled_run import opened
+from bundled_run import Ask, opened
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import keyed
@@ -14,7 +15,6 @@ from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.tabulating import rule_fires
 from tools.flip import unobserved
 from tools.pairs import matched
-from tools.registry import call
 
 CONDITION = "digit(expected, 0) == 1"
 
@@ -35,21 +35,18 @@ def test_pairs_are_one_edit_apart_and_new_to_the_run(finished_run: Path) -> None
         assert matched(run, CONDITION, 12) == pairs
 
 
-def test_the_table_is_that_of_the_certified_rows(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_that_of_the_certified_rows(copied_run: Path, ask: Ask, unit: str) -> None:
     """In the words of the rule; every pair starts from the unit's outcome, and the price is said first."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-    with opened(copied_run, read_only=True) as run:
-        unit = str(run.findings.units()[0].neuron)
-    asked = {"run": str(copied_run), "neuron": unit, "where": "the answer's units digit is 1", "n": 10}
-    price = call("pairs", {**asked, "estimate": True}).as_json["price"]
+    asked = {"neuron": unit, "where": "the answer's units digit is 1", "n": 10}
+    price: Any = ask("pairs", **asked, estimate=True).as_json["price"]
     assert price["example_forwards"] == 2 * 20 + 2 * 10
     with opened(copied_run, read_only=True) as run:
         before = {one.id for one in run.store.certificates()}
-    told = call("pairs", {**asked, "yes": True, "keep": True})
+    told = ask("pairs", **asked, keep=True)
     with opened(copied_run, read_only=True) as run:
         (made,) = (one for one in run.store.certificates() if one.id not in before)
     assert told.facts[0].sources == (f"c:{made.id}",)
-    free = call("pairs", {**asked, "yes": True})
+    free = ask("pairs", **asked)
     assert free.facts[0].sources == (f"run:{copied_run.stem}",)
     assert keyed(free.facts) == keyed(told.facts)
     assert all(row.before.label for row in made.rows)
@@ -62,15 +59,9 @@ def test_the_table_is_that_of_the_certified_rows(copied_run: Path, monkeypatch: 
     assert f"flips only the one where the right answer's units digit is 1 in {only[0]}" in told.text
 
 
-def test_a_condition_that_no_edit_switches_makes_no_pair(
-    copied_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_condition_that_no_edit_switches_makes_no_pair(ask: Ask, unit: str) -> None:
     """And one over what the model writes is no condition of prompts."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-    with opened(copied_run, read_only=True) as run:
-        unit = str(run.findings.units()[0].neuron)
-    asked = {"run": str(copied_run), "neuron": unit}
     with pytest.raises(ClaimNotSupported, match="makes no prompts"):
-        call("pairs", {**asked, "where": "a >= 0"})
+        ask("pairs", neuron=unit, where="a >= 0")
     with pytest.raises(UsageError, match="over the prompt"):
-        call("pairs", {**asked, "where": "parsed"})
+        ask("pairs", neuron=unit, where="parsed")

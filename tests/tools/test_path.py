@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundled_run import opened
+from bundled_run import Ask, opened
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies, totals_of
@@ -19,14 +19,6 @@ from mecharule_ops.mechanism.holds import Above, HeldLayer, OneUnit
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.run.certify import certify_mediation
 from mecharule_ops.types import Basis, Neuron, Regime
-from tools.registry import call
-
-CHAIN = {"run": "last", "parts": "chain"}
-
-
-@pytest.fixture(autouse=True)
-def _its_folder(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
 
 
 @pytest.fixture
@@ -39,9 +31,9 @@ def unit(copied_run: Path) -> Neuron:
 
 
 @pytest.fixture
-def chain(copied_run: Path, unit: Neuron) -> Iterator[Chain]:
+def chain(copied_run: Path, ask: Ask, unit: Neuron) -> Iterator[Chain]:
     """Its chain, made by the tool."""
-    call("explain", {**CHAIN, "neuron": str(unit), "yes": True})
+    ask("explain", parts="chain", neuron=str(unit))
     with opened(copied_run, read_only=True) as run:
         found = run.chain(unit, Regime.BASELINE_POSITIVE)
         assert found is not None
@@ -53,7 +45,7 @@ def certificate(path: Path, id: str | None) -> Certificate:
         return run.store.certificate(str(id))
 
 
-def test_the_chain_rests_on_certificates_that_run_again(copied_run: Path, chain: Chain) -> None:
+def test_the_chain_rests_on_certificates_that_run_again(copied_run: Path, ask: Ask, chain: Chain) -> None:
     """Both certificates agree with themselves and with the reference path; the chain says what they count."""
     mediated = certificate(copied_run, chain.mediation_certificate)
     paired = certificate(copied_run, chain.pairs_certificate)
@@ -62,7 +54,7 @@ def test_the_chain_rests_on_certificates_that_run_again(copied_run: Path, chain:
     assert mediation_of(mediated) == chain.mediation
     assert pairs_of(paired) == chain.pairs
     for one in (mediated, paired):
-        assert call("verify", {"what": one.id}).exit_code == 0
+        assert ask("verify", what=one.id).exit_code == 0
         assert Certificate.from_json(one.to_json()) == one
 
 
@@ -83,7 +75,7 @@ def test_everything_above_held_is_the_strongest_hold_and_what_lies_below_carries
     assert all(one.gone.count == 0 == one.new.flips for one in mediation_of(made).through)
 
 
-def test_a_forged_hold_is_caught(copied_run: Path, chain: Chain) -> None:
+def test_a_forged_hold_is_caught(copied_run: Path, ask: Ask, chain: Chain) -> None:
     """Rows of one hold given as another's agree with themselves, and differ from the model."""
     true = certificate(copied_run, chain.mediation_certificate)
     rows = tuple(
@@ -94,7 +86,7 @@ def test_a_forged_hold_is_caught(copied_run: Path, chain: Chain) -> None:
     assert inconsistencies(forged) == ()
     with opened(copied_run) as run:
         run.store.put_certificate(forged)
-    assert call("verify", {"what": forged.id}).exit_code == 4
+    assert ask("verify", what=forged.id).exit_code == 4
     held = replace(true, rows=tuple(replace(row, held=true.units[0]) for row in true.rows))
     assert any("held and ablated" in fault for fault in inconsistencies(held))
 
@@ -105,33 +97,33 @@ def _alone(true: Certificate) -> list[Any]:
     return [alone[row.example] for row in true.rows]
 
 
-def test_it_is_measured_once(copied_run: Path, unit: Neuron, chain: Chain) -> None:
+def test_it_is_measured_once(ask: Ask, unit: Neuron, chain: Chain) -> None:
     """A second asking costs nothing and cites the certificates."""
-    given = {**CHAIN, "neuron": str(unit)}
-    assert call("explain", given | {"estimate": True}).text == "price: nothing, it is stored"
-    first = call("explain", given)
+    given = {"parts": "chain", "neuron": str(unit)}
+    assert ask("explain", **given, estimate=True).text == "price: nothing, it is stored"
+    first = ask("explain", **given)
     json.dumps(first.as_json, allow_nan=False)
     assert {one.key: one.sources for one in first.facts}[f"unit.{unit}.chain.through"] == (
         f"c:{chain.mediation_certificate}",
     )
 
 
-def test_named_units_are_held_in_place_of_the_found_ones(unit: Neuron, chain: Chain) -> None:
+def test_named_units_are_held_in_place_of_the_found_ones(ask: Ask, unit: Neuron, chain: Chain) -> None:
     """Those that the chain holds already cost nothing; another one is measured, and kept."""
-    given = {**CHAIN, "neuron": str(unit)}
+    given = {"parts": "chain", "neuron": str(unit)}
     held = str(next(one.hold for one in chain.mediation.through if isinstance(one.hold, OneUnit)))
-    assert "nothing" in call("explain", given | {"hold": held, "estimate": True}).text
-    assert "ablated completions" in call("explain", given | {"hold": "m1.0", "estimate": True}).text
-    through: Any = call("explain", given | {"hold": "m1.0", "yes": True}).as_json[
-        f"unit.{unit}.chain.through"
-    ]
+    assert "nothing" in ask("explain", **given, hold=held, estimate=True).text
+    assert "ablated completions" in ask("explain", **given, hold="m1.0", estimate=True).text
+    through: Any = ask("explain", **given, hold="m1.0").as_json[f"unit.{unit}.chain.through"]
     assert {one["held"] for one in through["through"]} >= {"m1.0", "above"}
-    assert "nothing" in call("explain", given | {"hold": "m1.0", "estimate": True}).text
+    assert "nothing" in ask("explain", **given, hold="m1.0", estimate=True).text
     with pytest.raises(UsageError, match="expected other units"):
-        call("explain", given | {"hold": str(unit)})
+        ask("explain", **given, hold=str(unit))
 
 
-def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tmp_path: Path) -> None:
+def test_figures_tell_groups_apart_without_colour(
+    ask: Ask, chain: Chain, unit: Neuron, tmp_path: Path
+) -> None:
     """The same SVG for the same chain; bars that lower are hatched, words carry the counts; files stand alone."""
     drawn = chain_figures(chain)
     assert drawn == chain_figures(chain)
@@ -141,7 +133,5 @@ def test_figures_tell_groups_apart_without_colour(chain: Chain, unit: Neuron, tm
     assert "url(#" in writes
     assert "later MLPs" in graph
     assert "with everything above held" in graph
-    files = call("explain", {**CHAIN, "neuron": str(unit), "svg": str(tmp_path / "figures")}).as_json[
-        "figures"
-    ]
+    files = ask("explain", parts="chain", neuron=str(unit), svg=str(tmp_path / "figures")).as_json["figures"]
     assert [Path(str(file)).read_text(encoding="utf-8")[:4] for file in files] == ["<svg"] * len(drawn)

@@ -52,59 +52,53 @@ def test_one_weight_changed_fails(tmp_path: Path) -> None:
     assert "NOT exact. hist/model.safetensors is not the package's." in result.text
 
 
-def _forged(monkeypatch: pytest.MonkeyPatch, case: str, forge: Callable[[Findings], Findings]) -> ToolResult:
+def a_verdict(findings: Findings) -> Findings:
+    """A unit that flips is left out, and one more flip is claimed of another."""
+    (search,) = findings.searches
+    first, second = search.tau_agonists[:2]
+    part = first.estimate.associated
+    estimate = replace(first.estimate, associated=replace(part, flips=part.flips - 1))
+    left = tuple(one for one in search.agonists if one not in (first, second))
+    agonists = (replace(first, estimate=estimate), *left)
+    return replace(findings, searches=(replace(search, agonists=agonists),))
+
+
+def a_rule_shortened(findings: Findings) -> Findings:
+    """The first condition of one rule is dropped."""
+    (search,) = findings.searches
+    rules = [str(one.rule or "") for one in search.anchored]
+    place = next(place for place, rule in enumerate(rules) if " and " in rule)
+    anchored = list(search.anchored)
+    anchored[place] = replace(anchored[place], rule=Rule.parse(rules[place].split(" and ", 1)[1]))
+    return replace(findings, searches=(replace(search, anchored=tuple(anchored)),))
+
+
+def a_rule_left_out(findings: Findings) -> Findings:
+    """One anchored rule is not there at all."""
+    (search,) = findings.searches
+    anchored = tuple(one for one in search.anchored if " and " not in str(one.rule or ""))
+    return replace(findings, searches=(replace(search, anchored=anchored),))
+
+
+@pytest.mark.parametrize(
+    ("case", "forge", "said"),
+    [
+        ("hist", a_verdict, ("missed: ", "only 8 of 9")),
+        ("either", a_rule_shortened, ("only 2 of 3 rules",)),
+        ("either", a_rule_left_out, ("only 1 of 3 rules",)),
+    ],
+)
+def test_what_is_forged_fails(
+    monkeypatch: pytest.MonkeyPatch,
+    case: str,
+    forge: Callable[[Findings], Findings],
+    said: tuple[str, ...],
+) -> None:
     true = stage.analyse
     monkeypatch.setattr(stage, "analyse", lambda *given, **named: forge(true(*given, **named)))
-    return _one(case)
-
-
-def test_a_verdict_forged_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A unit that flips is left out, and one more flip is claimed of another."""
-
-    def forge(findings: Findings) -> Findings:
-        (search,) = findings.searches
-        first, second = search.tau_agonists[:2]
-        part = first.estimate.associated
-        more = replace(
-            first, estimate=replace(first.estimate, associated=replace(part, flips=part.flips - 1))
-        )
-        left = tuple(one for one in search.agonists if one not in (first, second))
-        return replace(findings, searches=(replace(search, agonists=(more, *left)),))
-
-    result = _forged(monkeypatch, "hist", forge)
+    result = _one(case)
     assert result.exit_code == 1
-    assert "missed: " in result.text
-    assert "only 9 of 9" not in result.text
-    assert "only 8 of 9" in " ".join(result.text.split())
-
-
-def test_a_rule_shortened_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first condition of one rule is dropped."""
-
-    def forge(findings: Findings) -> Findings:
-        (search,) = findings.searches
-        rules = [str(one.rule or "") for one in search.anchored]
-        place = next(place for place, rule in enumerate(rules) if " and " in rule)
-        anchored = list(search.anchored)
-        anchored[place] = replace(anchored[place], rule=Rule.parse(rules[place].split(" and ", 1)[1]))
-        return replace(findings, searches=(replace(search, anchored=tuple(anchored)),))
-
-    result = _forged(monkeypatch, "either", forge)
-    assert result.exit_code == 1
-    assert "only 2 of 3 rules" in " ".join(result.text.split())
-
-
-def test_a_rule_left_out_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One anchored rule is not there at all."""
-
-    def forge(findings: Findings) -> Findings:
-        (search,) = findings.searches
-        anchored = tuple(one for one in search.anchored if " and " not in str(one.rule or ""))
-        return replace(findings, searches=(replace(search, anchored=anchored),))
-
-    result = _forged(monkeypatch, "either", forge)
-    assert result.exit_code == 1
-    assert "only 1 of 3 rules" in " ".join(result.text.split())
+    assert all(each in " ".join(result.text.split()) for each in said)
 
 
 def test_a_case_that_is_none_of_the_six_is_refused() -> None:
