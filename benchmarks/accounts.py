@@ -24,7 +24,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from pages import ROOT, made_at, put_table
+from pages import ROOT, made_at, markdown, put_table
 from planted_rules import planted
 
 from mecharule_ops.engine.behaviour import observe
@@ -132,18 +132,9 @@ def predictions_of(found: Findings) -> list[list[str]]:
 
 
 BANDS = (
-    "unit",
-    "regime",
-    "drop against lead",
-    "held-out records",
-    "happens",
-    "MCC",
-    "low",
-    "high",
-    "Spearman",
+    *("unit", "regime", "drop against lead", "held-out records", "happens"),
+    *("MCC", "low", "high", "Spearman"),
 )
-
-
 NOTHING: dict[str, float | None] = {"mcc": None, "low": None, "high": None}
 
 
@@ -157,17 +148,8 @@ def bands_of(account: Account) -> Iterator[list[str]]:
 
 
 RULES = (
-    "unit",
-    "regime",
-    "family",
-    "shown",
-    "rule",
-    "MCC",
-    "low",
-    "high",
-    "free-form trees",
-    "trees low",
-    "trees high",
+    *("unit", "regime", "family", "shown", "rule", "MCC", "low", "high"),
+    *("free-form trees", "trees low", "trees high"),
 )
 
 
@@ -179,11 +161,7 @@ def rules_of(account: Account) -> Iterator[list[str]]:
             for found in (interval(rule.interval), interval(rule.free_form))
             for value in (found or NOTHING).values()
         ]
-        said = (
-            rule.family.value,
-            shown_words(rule),
-            str(rule.rule or rule.status.value),
-        )
+        said = (rule.family.value, shown_words(rule), str(rule.rule or rule.status.value))
         yield [str(account.neuron), account.regime.arrow, *said, *map(printed, numbers)]
 
 
@@ -335,7 +313,7 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     )
     yield ""
     header = ("model", "unit", "flips", "base rate", *COLUMNS)
-    yield from table(header, [row_of(CASES[name].name, unit) for name, unit in units])
+    yield from markdown(header, [row_of(CASES[name].name, unit) for name, unit in units], right=False)
     yield ""
     yield (
         "*Flips*: of all records with that outcome; *base rate*: of the held-out ones. Always or never predicting "
@@ -429,14 +407,6 @@ def rule_cell(unit: Mapping[str, Any]) -> str:
 def cell(found: Mapping[str, float] | None) -> str:
     """MCC with its interval."""
     return "–" if found is None else f"{short(found['mcc'])} [{short(found['low'])}, {short(found['high'])}]"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A Markdown table."""
-    yield "| " + " | ".join(header) + " |"
-    yield "|---" * len(header) + "|"
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from engine_figures import decided, evaluation, growth, ideas, matrix_peak
 from loading_figures import loading
-from pages import ROOT, made_at, processor, put_between
+from pages import ROOT, made_at, markdown, processor, put_between
 from search_figures import exhaustive_tiny, rules, search, whole_run
 from setting import Figure
 from worker_figures import workers
@@ -77,12 +77,10 @@ def write(path: Path, figures: Sequence[Figure], about: Mapping[str, object]) ->
 
 def table(figures: Sequence[Figure]) -> str:
     """The lines that have a goal, as Markdown."""
-    lines = [
-        f"| {each.figure} | {each.value:.3g} {each.unit} | {each.goal} | {each.note} |"
-        for each in figures
-        if each.goal
+    rows = [
+        (each.figure, f"{each.value:.3g} {each.unit}", each.goal, each.note) for each in figures if each.goal
     ]
-    return "\n".join(["| what | measured | goal | |", "|---|---:|---:|---|", *lines, "", made_at()])
+    return "\n".join([*markdown(("what", "measured", "goal", ""), rows), "", made_at()])
 
 
 def main() -> None:

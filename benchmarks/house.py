@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages import ROOT, put_between
+from pages import ROOT, markdown, put_between
 
 PAGE = ROOT / "docs" / "architecture.md"
 LIMITS = ROOT / "budget.toml"
@@ -215,10 +215,9 @@ def table(now: Mapping[str, Numbers]) -> str:
     """Return the figures as a Markdown table."""
     every = {**now["rooms"], **now["figures"]}
     lines = [
-        f"| {row.what} | {row.before} | {' · '.join(f'{every[key]:,}' for key in row.keys)} | {row.goal} |"
-        for row in TABLE
+        (row.what, row.before, " · ".join(f"{every[key]:,}" for key in row.keys), row.goal) for row in TABLE
     ]
-    return "\n".join(["| figure | at 85b89bd | now | goal |", "|---|---:|---:|---:|", *lines])
+    return "\n".join(markdown(("figure", "at 85b89bd", "now", "goal"), lines))
 
 
 def main() -> int:

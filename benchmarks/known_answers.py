@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from compile_known import make
-from pages import ROOT, made_at, put_between, put_table
+from pages import ROOT, made_at, markdown, put_between, put_table
 from safetensors.numpy import load_file
 
 from mecharule_ops.cha.audit import Audit, AuditSettings
@@ -200,15 +200,9 @@ def cells(row: Row) -> tuple[str, ...]:
     """Of the table."""
     one = row.result
     settings = " ".join(str(value) for value in one.case.settings.values())
+    case = one.case
     return (
-        *(
-            row.search,
-            one.case.program,
-            one.case.basis.value,
-            one.case.regime.arrow,
-            settings,
-            str(one.units),
-        ),
+        *(row.search, case.program, case.basis.value, case.regime.arrow, settings, str(one.units)),
         *(str(len(part)) for part in (one.planted, one.found)),
         *(" ".join(map(str, part)) for part in (one.missed, one.wrong)),
         *(str(one.counts), str(one.ties), str(one.rules), str(one.sayable), str(one.good), str(one.chain)),
@@ -224,54 +218,43 @@ def figures(
     default = [row for row in named["guided"] if not row.result.case.settings]
     guided = named["guided"]
     gates = [(row.result.mended, row.result.broken) for row in rows if row.search == "gates"]
-    lines = [
-        "| search | runs exact | τ-agonists found | wrong | group ablations | units |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    lines = []
     for search, some in [*named.items(), ("guided, other baselines and phases", guided)]:
         of = [row for row in some if row in default or search != "guided"]
         of = [row for row in of if row not in default] if "other" in search else of
         planted = sum(len(row.result.planted) for row in of)
         missed = sum(len(row.result.missed) for row in of)
-        lines.append(
-            f"| {search} | {sum(row.exact for row in of)}/{len(of)} | {planted - missed}/{planted} "
-            f"| {sum(len(row.result.wrong) for row in of)} | {sum(row.result.queries for row in of):,} "
-            f"| {sum(row.result.units for row in of):,} |"
-        )
-    sayable, rules, chains, certificates, counts = (
-        total(of, attrgetter(part))
-        for of, part in (
-            *(
-                (default, "sayable"),
-                (default, "rules"),
-                (rows, "chain"),
-                (rows, "certificates"),
-                (rows, "counts"),
-            ),
-        )
+        exact = f"{sum(row.exact for row in of)}/{len(of)}"
+        wrong, queries = (sum(len(row.result.wrong) for row in of), sum(row.result.queries for row in of))
+        units = sum(row.result.units for row in of)
+        lines.append((search, exact, f"{planted - missed}/{planted}", wrong, f"{queries:,}", f"{units:,}"))
+    sayable, rules = (total(default, attrgetter(part)) for part in ("sayable", "rules"))
+    chains, certificates, counts = (
+        total(rows, attrgetter(part)) for part in ("chain", "certificates", "counts")
     )
     exactly = "rules that hold on exactly the inputs that their unit flips, of units that"
     bounds = "; ".join(f"{name}: {holds}, finds {met}" for name, holds, met in simulated)
-    lines += [
-        "",
-        "| figure | measured |",
-        "| --- | ---: |",
-        f"| counts of flips equal the oracle's | {counts} |",
-        f"| {exactly} flip some inputs and not others | {rules} |",
-        f"| {exactly} a short rule over the run's predicates can describe | {sayable} |",
-        f"| counts of chains and pairs equal the oracle's | {chains} |",
-        f"| certificates that match | {certificates} |",
+    measured = [
+        ("counts of flips equal the oracle's", counts),
+        (f"{exactly} flip some inputs and not others", rules),
+        (f"{exactly} a short rule over the run's predicates can describe", sayable),
+        ("counts of chains and pairs equal the oracle's", chains),
+        ("certificates that match", certificates),
         *(
-            f"| wrong answers that a gate mends · right ones broken | {mended} · {broken} |"
+            ("wrong answers that a gate mends · right ones broken", f"{mended} · {broken}")
             for mended, broken in gates
         ),
-        f"| audits whose bound holds, by the misses planted in groups of 23 | {bounds} |",
-        "",
-        *besides,
-        "",
-        f"Every run: {put_table('known-answers', HEADER, [cells(row) for row in rows])}. {made_at()}",
+        ("audits whose bound holds, by the misses planted in groups of 23", bounds),
     ]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            *markdown(
+                ("search", "runs exact", "τ-agonists found", "wrong", "group ablations", "units"), lines
+            ),
+            *("", *markdown(("figure", "measured"), measured), "", *besides, ""),
+            f"Every run: {put_table('known-answers', HEADER, [cells(row) for row in rows])}. {made_at()}",
+        ]
+    )
 
 
 def main() -> None:

@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeVar
 
 from mecharule_ops.pages.as_text import csv_of
 
+Row = TypeVar("Row")
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "docs" / "tables"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
@@ -40,6 +44,31 @@ def put_table(name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -
     TABLES.mkdir(exist_ok=True)
     (TABLES / f"{name}.csv").write_text(csv_of(header, rows), encoding="utf-8")
     return f"[tables/{name}.csv](tables/{name}.csv)"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[object]], *, right: bool = True) -> list[str]:
+    """The lines of a Markdown table; all columns but the first stand on the right, or none does."""
+    rule = "|---" + ("|---:" if right else "|---") * (len(header) - 1) + "|"
+    head, *lines = (f"| {' | '.join(map(str, row))} |" for row in (header, *rows))
+    return [head, rule, *lines]
+
+
+def kept_rows(file: Path, cls: type[Row]) -> list[Row]:
+    """The dataclasses that a file holds as JSON; none where there is no file."""
+    return [cls(**row) for row in json.loads(file.read_text(encoding="utf-8"))] if file.exists() else []
+
+
+def keep_rows(file: Path, rows: Sequence[Any]) -> None:
+    """Write dataclasses as JSON."""
+    file.write_text(
+        json.dumps(list(map(asdict, rows)), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def put_rows(name: str, rows: Sequence[Any], *but: str) -> str:
+    """Write dataclasses as `docs/tables/NAME.csv`, without the fields named last; returns the link to it."""
+    header = tuple(name for name in asdict(rows[0]) if name not in but)
+    return put_table(name, header, [tuple(str(getattr(row, each)) for each in header) for row in rows])
 
 
 def made_at() -> str:

@@ -16,12 +16,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
 from statistics import mean
 
-from pages import made_at, put_between, put_table
+from pages import keep_rows, kept_rows, made_at, markdown, put_between, put_rows
 from recall import (
     GUIDED,
     WRITE_NORM,
@@ -73,10 +73,10 @@ class Row:
     by_norm: int
     """τ-agonists that `guided` localized, and those among as many units by write norm."""
     made: str
-    reached: int | None = None
-    """Distinct units that are τ-agonists in a draw; None in rows of earlier versions."""
-    found_units: int | None = None
-    by_norm_units: int | None = None
+    reached: int
+    """Distinct units that are τ-agonists in a draw."""
+    found_units: int
+    by_norm_units: int
     """Those of them that no draw missed."""
 
 
@@ -137,9 +137,7 @@ def row_of(folder: Path, concentration: float, seed: int, runs: Path) -> Row:
 def over_draws(lines: Sequence[Line]) -> Share:
     """Distinct τ-agonists of one model, of them those that no draw missed."""
     (line,) = over_seeds([replace(line, case="one model") for line in lines])
-    units = units_found(line)
-    assert units is not None
-    return units
+    return units_found(line)
 
 
 def verdict(rows: Sequence[Row]) -> str:
@@ -223,11 +221,8 @@ def _found(rows: Sequence[Row], name: str) -> str:
     found = Share(count=sum(getattr(row, name) for row in rows), n=sum(row.agonists for row in rows))
     if not found.n:
         return "none of none"
-    named = [(row.reached, getattr(row, f"{name}_units")) for row in rows]
-    reached = [units for units, _ in named if units is not None]
-    if len(reached) < len(named):
-        return summed_recall_words(found, None)
-    return summed_recall_words(found, Share(count=sum(one for _, one in named), n=sum(reached)))
+    units = sum(getattr(row, f"{name}_units") for row in rows)
+    return summed_recall_words(found, Share(count=units, n=sum(row.reached for row in rows)))
 
 
 def _numbers(values: Sequence[float]) -> str:
@@ -246,40 +241,25 @@ def table(rows: Sequence[Row]) -> str:
         f"τ-agonists of {rows[0].units}",
         *("cost of `guided`", "`guided` finds", "as many units by write norm"),
     )
-    lines = [f"| {' | '.join(header)} |", "| ---: " * len(header) + "|"]
+    lines = []
     for concentration in CONCENTRATIONS:
         some = [row for row in rows if row.concentration == concentration]
         if not some:
             continue
-        cells = (
-            f"{concentration:g}",
-            str(len(some)),
-            _shares([row.unseen for row in some]),
-            _shares([row.strongest for row in some]),
-            _numbers([row.agonists / len(DRAWS) for row in some]),
-            _shares([row.share for row in some]),
-            _found(some, "found"),
-            _found(some, "by_norm"),
+        unseen, strongest, share = (
+            _shares([getattr(row, name) for row in some]) for name in ("unseen", "strongest", "share")
         )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        agonists = _numbers([row.agonists / len(DRAWS) for row in some])
+        told = (share, _found(some, "found"), _found(some, "by_norm"))
+        lines.append((f"{concentration:g}", len(some), unseen, strongest, agonists, *told))
+    return "\n".join(markdown(header, lines))
 
 
 def write(rows: Sequence[Row]) -> None:
     """What the numbers say, the table and how it was made between the page's marks, a row a model beside it."""
-    header = tuple(name for name in asdict(rows[0]) if name != "made")
-    link = put_table("penalty", header, [tuple(str(getattr(row, name)) for name in header) for row in rows])
+    link = put_rows("penalty", rows, "made")
     made = " ".join(sorted({row.made for row in rows}))
     put_between(PAGE, f"{verdict(rows)}\n\n{table(rows)}\n\nA row a model: {link}. {made}")
-
-
-def kept() -> list[Row]:
-    """What was measured so far."""
-    return [Row(**row) for row in json.loads(KEPT.read_text(encoding="utf-8"))] if KEPT.exists() else []
-
-
-def keep(rows: Sequence[Row]) -> None:
-    KEPT.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -293,7 +273,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"put what is kept into {PAGE.name}")
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
-    rows: dict[tuple[float, int], Row] = {(row.concentration, row.seed): row for row in kept()}
+    rows: dict[tuple[float, int], Row] = {(row.concentration, row.seed): row for row in kept_rows(KEPT, Row)}
     for seed in SEEDS:
         for concentration in CONCENTRATIONS:
             folder = folder_of(given.models, concentration, seed)
@@ -302,7 +282,7 @@ def main() -> None:
             if (concentration, seed) in rows or not (folder / "training.json").exists():
                 continue
             rows[concentration, seed] = row_of(folder, concentration, seed, given.runs)
-            keep([rows[each] for each in sorted(rows)])
+            keep_rows(KEPT, [rows[each] for each in sorted(rows)])
             print(rows[concentration, seed], flush=True)
     if given.write:
         write([rows[each] for each in sorted(rows)])

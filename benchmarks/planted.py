@@ -7,20 +7,19 @@ its units flips (monotone, with separation). Every line is one search of one lay
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import resource
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
-from pages import put_table
+from pages import put_rows
 
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
@@ -153,14 +152,8 @@ def plot(rows: list[Row], path: Path) -> None:
     figure.savefig(path, bbox_inches="tight")
 
 
-def put_rows(name: str, rows: Sequence[Any]) -> None:
-    """Dataclasses as `docs/tables/NAME.csv`."""
-    put_table(name, tuple(asdict(rows[0])), [tuple(map(str, asdict(row).values())) for row in rows])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the rows here as JSON too")
     parser.add_argument("--write", action="store_true", help="and into docs/tables/search-planted.csv")
     parser.add_argument("--plot", type=Path, help="draw queries against k·log₂(N/k) + k here (PNG or SVG)")
     parser.add_argument("--max-units", type=int, default=UNITS[-1])
@@ -180,8 +173,6 @@ def main() -> None:
     rows = each_apart(measure, cases, line)
     if options.write:
         put_rows("search-planted", rows)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     if options.plot:
         plot(rows, options.plot)
 

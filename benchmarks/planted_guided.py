@@ -9,31 +9,26 @@ slices' examples like those of a model. Every line is one search in a process of
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
-from planted import each_apart, put_rows
+from pages import put_rows
+from planted import each_apart
 from scipy.stats import spearmanr
 
-from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.guided import GuidedSettings, guided_searches
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
-from mecharule_ops.run.planning import AUDITED_AT_MOST, OVERLOOKED
 from mecharule_ops.types import (
-    Basis,
     FlipCount,
     FlipEstimate,
     GroupAnswer,
     GroupQuery,
     LayerCandidates,
-    Neuron,
     Regime,
 )
 
@@ -42,8 +37,6 @@ CORRELATIONS = (0.9, 0.5, 0.0, -0.5)
 AGONISTS = (10, 100, 1_000)
 SETTINGS = GuidedSettings()
 DECAY = 1.5
-AUDITED, MISSED = 20_000, 60
-"""Units of an audited layer, and τ-agonists among them that its search has not found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -171,92 +164,10 @@ def line(row: Row) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRow:
-    """Audits of one planted layer of which a search found nothing."""
-
-    spearman: float
-    audits: int
-    exact_bound: float
-    """Mean bound of audits by exact tests."""
-    early_bound: float
-    """Mean bound of audits that rule units out by a part of the examples, for the same money."""
-    money: float
-    """Mean example-forwards of the latter over those of the former."""
-    exact_covered: float
-    """Share of audits within whose bound the missed ones are."""
-    early_covered: float
-
-
-def audits(units: int, agonists: int, correlation: float, repeats: int, seed: int) -> AuditRow:
-    """Audit a layer again and again, by new draws and orders of the examples each time."""
-    rng = np.random.default_rng([seed, units, agonists])
-    planted = Ranked.draw(units, agonists, correlation, rng)
-    truth, strength = len(planted.agonists), planted.prediction.strength
-    bands = (strength > 0).astype(int) + (strength >= SETTINGS.cha.tau / 4)
-    strata = {
-        str(band): [Neuron(Basis.MLP_OUT, 0, place) for place in np.flatnonzero(bands == band).tolist()]
-        for band in (2, 1, 0)
-    }
-    exact = AuditSettings(at_most=0, n_associated=EXAMPLES, n_unrelated=EXAMPLES, budget=AUDITED_AT_MOST)
-    early = replace(exact, slip=OVERLOOKED)
-    early = replace(early, budget=early.draws_for(AUDITED_AT_MOST))
-    bits = (planted.flips[:, :, None] >> np.arange(EXAMPLES, dtype=np.uint64) & np.uint64(1)).astype(bool)
-    told = [[_audited(bits, strata, each, rng) for each in (exact, early)] for _ in range(repeats)]
-    bound, covered, spent = (
-        np.array([[values(one) for one in pair] for pair in told], dtype=float).mean(axis=0)
-        for values in (
-            lambda one: one[0].missed_at_most,
-            lambda one: truth - len(one[0].found) <= one[0].missed_at_most,
-            lambda one: one[1],
-        )
-    )
-    return AuditRow(
-        spearman=planted.spearman,
-        audits=repeats,
-        exact_bound=bound[0],
-        early_bound=bound[1],
-        money=spent[1] / spent[0],
-        exact_covered=covered[0],
-        early_covered=covered[1],
-    )
-
-
-def _audited(
-    bits: np.ndarray, strata: dict[str, list[Neuron]], settings: AuditSettings, rng: np.random.Generator
-) -> tuple[AuditResult, int]:
-    """One audit, and its example-forwards."""
-    audit, spent = Audit(strata, settings=settings, rng=rng), 0
-    order = rng.permuted(np.tile(np.arange(EXAMPLES), (2, 1)), axis=1)
-    while questions := audit.ask():
-        for query in questions:
-            asked = query.associated, query.unrelated
-            counts = [
-                FlipCount(flips=int(bits[query.channels[0], part, order[part, each]].sum()), n=len(each))
-                for part, each in enumerate(asked)
-            ]
-            spent += query.examples
-            estimate = FlipEstimate(associated=counts[0], unrelated=counts[1])
-            audit.tell(GroupAnswer(node=query.node, estimate=estimate))
-    return audit.result, spent
-
-
-def audit_line(row: AuditRow) -> str:
-    """A row of the second table."""
-    return (
-        f"{row.spearman:>8.2f} {row.audits:>6} {row.exact_bound:>11.0f} {row.exact_covered:>8.1%} "
-        f"{row.early_bound:>11.0f} {row.early_covered:>8.1%} {row.money:>6.2f}"
-    )
-
-
 def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the rows here as JSON too")
     parser.add_argument("--write", action="store_true", help="and into docs/tables/search-planted-guided.csv")
     parser.add_argument("--units", type=int, default=1_000_000)
-    parser.add_argument(
-        "--audits", type=int, default=200, help="audits a line of the second table; 0 for none"
-    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(given)
     cases = [
@@ -269,18 +180,8 @@ def main(given: Sequence[str] | None = None) -> None:
         f"{'search':<7} {'Spearman':>8} {'N':>9} {'k':>6} {'found':>6} {'queries':>8} {'of exh.':>9} {'seconds':>7} MiB"
     )
     rows = each_apart(measure, cases, line)
-    if options.audits:
-        print(
-            f"\naudits of {AUDITED:,} units, {MISSED} missed, for the money of {AUDITED_AT_MOST} exact tests"
-        )
-        heads = ("Spearman", "audits", "exact bound", "covered", "early bound", "covered", "money")
-        print("{:>8} {:>6} {:>11} {:>8} {:>11} {:>8} {:>6}".format(*heads))
-        for correlation in CORRELATIONS:
-            print(audit_line(audits(AUDITED, MISSED, correlation, options.audits, options.seed)), flush=True)
     if options.write:
         put_rows("search-planted-guided", rows)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
 
 if __name__ == "__main__":

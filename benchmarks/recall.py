@@ -13,14 +13,13 @@ starts, and makes page and table anew from all of them.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from pages import TRAINED, made_at, put_between, put_table
+from pages import TRAINED, keep_rows, kept_rows, made_at, markdown, put_between, put_rows
 from write_norm import write_norms
 
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
@@ -86,13 +85,13 @@ class Line:
     localized_found: int
     groups: int
     share: float
-    alone: int = 0
-    """Units that it tested alone; 0 in lines made before that was kept."""
+    alone: int
+    """Units that it tested alone."""
     missed: list[str] = field(default_factory=list)
     made: str = ""
     """Commit and class of machine."""
     reached: list[str] = field(default_factory=list)
-    """Names of the τ-agonists; empty in lines of earlier versions, which give a sum over seeds no bound."""
+    """Names of the τ-agonists."""
     seeds: int = 1
     """Summed over."""
 
@@ -301,17 +300,6 @@ def largest_writes(bench: Bench, units: Sequence[Neuron], count: int) -> list[Ne
     return sorted(units, key=lambda unit: (-norms[unit.layer, unit.channel], unit))[:count]
 
 
-def printed(line: Line) -> str:
-    """`cha   4/4   2/2   10/10   78   18.6 %`"""
-    kept = (
-        f"{line.found}/{line.agonists}",
-        f"{line.strong_found}/{line.strong}",
-        f"{line.localized_found}/{line.localized}",
-    )
-    missed = f"  missed {', '.join(line.missed)}" if line.missed else ""
-    return f"{line.search:26}{kept[0]:>9}{kept[1]:>9}{kept[2]:>11}{line.groups:>9,}{line.share:>9.1%}{missed}"
-
-
 def over_seeds(lines: Sequence[Line]) -> list[Line]:
     """One line a case and search, summed over its seeds; the cost is the seeds' mean.
 
@@ -321,15 +309,8 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
     for line in lines:
         same[line.case.split(" seed ")[0], line.search].append(line)
     counts = (
-        "units",
-        "agonists",
-        "found",
-        "strong",
-        "strong_found",
-        "localized",
-        "localized_found",
-        "groups",
-        "alone",
+        *("units", "agonists", "found", "strong", "strong_found", "localized", "localized_found"),
+        *("groups", "alone"),
     )
     return [
         Line(
@@ -338,26 +319,12 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
             share=sum(row.share for row in rows) / len(rows),
             made=" ".join(sorted({row.made for row in rows})),
             seeds=len(rows),
-            reached=sorted({unit for row in rows for unit in row.reached})
-            if all(len(row.reached) == row.agonists for row in rows)
-            else [],
+            reached=sorted({unit for row in rows for unit in row.reached}),
             missed=sorted({unit for row in rows for unit in row.missed}),
             **{name: sum(getattr(row, name) for row in rows) for name in counts},
         )
         for (case, search), rows in same.items()
     ]
-
-
-def table(lines: Sequence[Line]) -> str:
-    """The lines, a heading a case."""
-    said, case = [], ""
-    for line in lines:
-        if line.case != case:
-            case = line.case
-            heads = f"{'τ-agon.':>9}{'≥ .3':>9}{'localized':>11}{'groups':>9}{'cost':>9}"
-            said += ["", case, f"{'search':26}{heads}"]
-        said.append(printed(line))
-    return "\n".join(said).lstrip("\n")
 
 
 def page(lines: Sequence[Line]) -> str:
@@ -367,23 +334,18 @@ def page(lines: Sequence[Line]) -> str:
         if "k-center" not in line.case:
             by_case[line.case][line.search] = line
     shown = (GUIDED, "cha", "algorithm 1")
-    heads = "".join(f" {name} | its cost |" for name in shown)
-    norm = " as many units by write norm |"
-    said = [f"| case | units |{heads}{norm}", f"| --- | ---: |{' ---: | ---: |' * len(shown)} ---: |"]
+    heads = ("case", "units", *(head for name in shown for head in (name, "its cost")))
+    rows = []
     for case, found in by_case.items():
-        each = [found.get(name) for name in shown]
-        cells = "".join(f" {_found(one)} | {one.share:.1%} |" if one else " – | – |" for one in each)
-        by_norm = found.get(WRITE_NORM)
-        cells += f" {_found(by_norm)} |" if by_norm else " – |"
-        first = next(iter(found.values()))
+        each = (found.get(name) for name in shown)
+        cells = [cell for one in each for cell in ((_found(one), f"{one.share:.1%}") if one else "––")]
+        by_norm, first = found.get(WRITE_NORM), next(iter(found.values()))
         units = f"{first.units // first.seeds:,}" + (f" × {first.seeds}" if first.seeds > 1 else "")
-        said.append(f"| {case} | {units} |{cells}")
-    header = tuple(
-        name for name in asdict(lines[0]) if name not in ("missed", "made", "alone", "reached", "seeds")
-    )
-    rows = [tuple(str(getattr(line, name)) for name in header) for line in lines]
+        rows.append((case, units, *cells, _found(by_norm) if by_norm else "–"))
+    said = markdown((*heads, "as many units by write norm"), rows)
+    link = put_rows("search", lines, "missed", "made", "alone", "reached", "seeds")
     made = " ".join(sorted({line.made for line in lines}))
-    every = f"Every search and option, k-center slices too: {put_table('search', header, rows)}. {made}"
+    every = f"Every search and option, k-center slices too: {link}. {made}"
     key = (
         "Counts over seeds are sums; their lower bound is over distinct units, one found where no seed missed it. "
         "As many units by write norm: as many as `guided`'s example-forwards pay for, tested alone in order of the "
@@ -393,10 +355,8 @@ def page(lines: Sequence[Line]) -> str:
     return "\n".join([*said, "", key, "", *bundled, every])
 
 
-def units_found(line: Line) -> Share | None:
-    """Distinct τ-agonists, of them those that no seed missed; None where their names were not kept."""
-    if len(line.reached) < bool(line.agonists):
-        return None
+def units_found(line: Line) -> Share:
+    """Distinct τ-agonists, of them those that no seed missed."""
     return Share(count=len(set(line.reached) - set(line.missed)), n=len(line.reached))
 
 
@@ -425,24 +385,20 @@ def main() -> None:
         if given.case and not name.startswith(tuple(given.case)):
             continue
         found = measured(name, made_ready(name, case, given.runs), given.only or case.searches)
-        print(f"\n{table(found)}", flush=True)
+        for line in found:
+            print(*asdict(line).values(), sep="\t", flush=True)
         lines += found
         if given.write:
             lines = merged(lines)
             put_between(PAGE, page(over_seeds(lines)))
-    print(f"\nOver the seeds\n{table(over_seeds(lines))}")
 
 
 def merged(lines: Sequence[Line]) -> list[Line]:
     """The kept lines with the new ones in their places, written back."""
-    known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
-    kept = {(row["case"], row["search"]): Line(**row) for row in known}
-    kept |= {(line.case, line.search): line for line in lines}
+    kept = {(line.case, line.search): line for line in (*kept_rows(KEPT, Line), *lines)}
     order = list(cases())
     every = sorted(kept.values(), key=lambda line: order.index(line.case))
-    KEPT.write_text(
-        json.dumps([asdict(line) for line in every], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    keep_rows(KEPT, every)
     return every
 
 

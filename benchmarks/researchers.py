@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "support")]
 
-from pages import made_at, put_between  # noqa: E402
+from pages import made_at, markdown, put_between  # noqa: E402
 from recorded_model import RecordedModel  # noqa: E402
 from stated_numbers import known_numbers, unborne  # noqa: E402
 
@@ -199,8 +199,7 @@ def page(offline: Sequence[Scored], recorded: Sequence[Scored]) -> str:
         ),
         ("of them read from cache at the second turn, at least", f"{min(cached):.0%}" if cached else "–"),
     )
-    lines = [f"| {len(offline)} researchers' questions of the golden run | |", "|---|---:|"]
-    lines += [f"| {name} | {value} |" for name, value in rows]
+    lines = markdown((f"{len(offline)} researchers' questions of the golden run", ""), rows)
     lines += ["", f"By `python benchmarks/researchers.py --write`. {made_at()}"]
     return "\n".join(lines)
 
