@@ -239,7 +239,7 @@ def condition_of(run: Run, said: str) -> str | None:
     tried += [one.predicate for one in PROPERTIES.values() if text.casefold() in one.said]
     for condition in tried:
         with suppress(UsageError):
-            return read_condition(run, condition)
+            return str(read_condition(run, condition))
     return None
 
 

@@ -27,6 +27,7 @@ from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import percent, plural
+from mecharule_ops.rules.algebra import Clause, Condition, Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
@@ -35,6 +36,7 @@ from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipsWhere, Neuron
+from tools._asked import condition_of
 from tools.registry import call
 from tools.result import Tell, ToolResult, of_facts, price_words
 
@@ -148,13 +150,13 @@ def _screened(run: Run, unit: Neuron, named: str) -> list[Screened]:
     places = drawn(run, regime, Part.TRAIN)
     flips = run.flips([(unit,)], places, regime)[0]
     counted: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
-    for condition in [named] if named else _proposed(run):
-        holds = fires(run, condition)[places]
+    for rule in [condition_of(run, named)] if named else _proposed(run):
+        holds = fires(run, rule)[places]
         where = FlipsWhere.of(holds, flips)
         one, other = where.holds, where.elsewhere
         low, _ = difference_interval(one.flips, one.n, other.flips, other.n, ALPHA)
-        words = rule_in_words(condition, run.task)
-        counted.append((Screened(condition=condition, words=words, where=where, low=low), holds))
+        words = rule_in_words(rule, run.task)
+        counted.append((Screened(condition=str(rule), words=words, where=where, low=low), holds))
     if named:
         return [counted[0][0]]
     kept: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
@@ -164,13 +166,12 @@ def _screened(run: Run, unit: Neuron, named: str) -> list[Screened]:
     return [screened for screened, _ in kept]
 
 
-def _proposed(run: Run) -> Iterator[str]:
+def _proposed(run: Run) -> Iterator[Rule]:
     """Predicates over the prompt alone, each with its contrary."""
     for predicate in run.table.predicates:
         text = str(predicate)
         if run.prompt_only(text):
-            yield text
-            yield f"not ({text})"
+            yield from (Rule((Clause((Condition(text, holds),)),)) for holds in (True, False))
 
 
 def _registered(run: str, unit: Neuron, one: Screened, tell: Tell) -> tuple[str, list[Fact]]:

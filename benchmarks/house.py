@@ -32,10 +32,10 @@ SMALL = 30
 _PARSES_RULES = (
     "mecharule_ops/codec.py",
     "mecharule_ops/rules/algebra.py",
-    "agent/verbs/",
-    "tools/arguments.py",
+    "mecharule_ops/rules/in_words.py",
+    "tools/_asked.py",
 )
-"""The codec, the parser itself and the command line."""
+"""The codec, the parser itself, words read back, and what a person gives as a condition."""
 COUNTED: Mapping[str, str] = {
     "rule_classes": "classes of the product whose names end in `Rule`",
     "rule_parses": f"`Rule.parse` in the product's text, but for {', '.join(_PARSES_RULES)}",

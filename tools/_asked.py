@@ -99,18 +99,22 @@ def direction(run: Run, asked: str | None) -> Regime:
     return regime
 
 
-def condition_of(run: Run, text: str) -> str:
-    """The rule that it stands for, as rules print: a predicate, a word such as carry, or the words of a rule.
+def condition_of(run: Run, text: str) -> Rule:
+    """The rule that it stands for: a predicate, a word such as carry, or the words of a rule.
 
     A column of one's own table goes before a word. Raises `UsageError`.
     """
     for tried in (text, *(known.predicate for known in [PROPERTIES.get(text)] if known)):
         with suppress(UsageError):
-            fires(run, tried)
-            return str(Rule.parse(tried))
-    text = rule_from_words(text, _worded(run), run.task) or text
-    fires(run, text)
-    return str(Rule.parse(text))
+            return _read(run, tried)
+    return _read(run, rule_from_words(text, _worded(run), run.task) or text)
+
+
+def _read(run: Run, text: str) -> Rule:
+    """The rule that prints so, over columns of the run."""
+    rule = Rule.parse(text)
+    fires(run, rule)
+    return rule
 
 
 def records_among(run: Run, regime: Regime, part: Part, where: str | None) -> Int[np.ndarray, " record"]:

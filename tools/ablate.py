@@ -59,7 +59,7 @@ def _asked(run: Run, given: AblateArguments) -> tuple[Units, Regime, Baseline | 
     if given.where is None:
         return units, regime, baseline, None
     condition = condition_of(run, given.where)
-    if not (places := records_among(run, regime, Part.TRAIN, condition).tolist()):
+    if not (places := records_among(run, regime, Part.TRAIN, given.where).tolist()):
         count = len(drawn(run, regime, Part.TRAIN))
         raise UsageError(f"expected a condition that holds on some of {count} train records, got {condition}")
     return units, regime, baseline, {f"train records where {condition}": places}

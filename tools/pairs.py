@@ -43,7 +43,7 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     from the unit's outcome.
     """
     asked, condition = Asked.of(run, given), condition_of(run, given.where)
-    if not all(map(run.prompt_only, Rule.parse(condition).predicates)):
+    if not all(map(run.prompt_only, condition.predicates)):
         raise UsageError(f"expected a condition over the prompt, got {given.where!r}")
     drawn = matched(run, condition, TRIED * given.n)
     if not drawn:
@@ -76,7 +76,7 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
         f"{rule_in_words(condition, run.task)} in {value['only_holds']}, only the other in {value['only_fails']}, both "
         f"in {value['both']}, neither in {value['neither']}"
     )
-    facts = [of(condition, said, {**value, "n": n, "p": p, "tried": len(drawn)})]
+    facts = [of(str(condition), said, {**value, "n": n, "p": p, "tried": len(drawn)})]
     goes_with = None if p > made.alpha else HOLDS if value["only_holds"] > value["only_fails"] else FAILS
     side = f"Flips go with the side where it {'holds' if goes_with == HOLDS else 'does not hold'}"
     said = (
@@ -96,11 +96,11 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     return of_facts(facts)
 
 
-def matched(run: Run, condition: str, most: int) -> list[PromptPair]:
+def matched(run: Run, rule: Rule, most: int) -> list[PromptPair]:
     """Up to `most` pairs, in the order of a draw that the run's seed fixes. Raises `UsageError` on no predicate."""
     generator = np.random.default_rng(run.config.seed)
     known = {record.example.id for record in run.observed.records}
-    pairs, rule = list[PromptPair](), Rule.parse(condition)
+    pairs = list[PromptPair]()
     drawn = list(run.task.examples(len(known) + DRAWN * most, generator))
     # A task of few examples gives all of them in order.
     for example in (drawn[place] for place in generator.permutation(len(drawn))):

@@ -38,7 +38,7 @@ def register(run: Run, given: RegisterArguments, tell: Tell) -> Priced:
     value = {"claim": entry.id, "state": entry.state, **encode(prediction)}
     facts = [of("registered", f"Claim {entry.id}: {sentence.removesuffix('.')}, {said}", value)]
     looks = looks_at(run, unit, asked.regime)
-    looked = [look["by"] for look in looks if touches(look["condition"], condition)]
+    looked = [look["by"] for look in looks if touches(look["condition"], str(condition))]
     if entry.outcome is not None:
         facts.append(_verdict(run, entry))
     elif looked:

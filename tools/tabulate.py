@@ -54,8 +54,8 @@ def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> Priced:
     if given.paired:
         facts += _paired(run, part, flips)
     if part is Part.HELD_OUT:
-        among = "" if given.among is None else AMONG + condition_of(run, given.among)
-        told = (given.where and condition_of(run, given.where), given.by)
+        among = "" if given.among is None else f"{AMONG}{condition_of(run, given.among)}"
+        told = (given.where and str(condition_of(run, given.where)), given.by)
         for unit in units:
             for looked in list(filter(None, told)) or ["all"]:
                 count_look(run, str(unit), regime, f"{looked}{among}", "tabulate")

@@ -14,6 +14,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import k_of_n
 from mecharule_ops.plain_text import beginning, what_differs
 from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import few_valued, fires
@@ -52,7 +53,7 @@ PROPERTIES: Mapping[str, Property] = {
 """By name."""
 
 
-def accuracy(run: Run, findings: Findings, where: str = "") -> Iterator[Stated]:
+def accuracy(run: Run, findings: Findings, where: Rule | None = None) -> Iterator[Stated]:
     """Its successes in all, by what is asked, on held-out records; records where it succeeds and where it fails.
 
     `where`: a predicate that narrows them all; raises `UsageError` for one that does not parse.
@@ -79,7 +80,7 @@ def _accuracy(run: Run, findings: Findings) -> Iterator[Stated]:
     yield stated("run.accuracy.held_out", encode(held_out), share=k_of_n(held_out))
 
 
-def _accuracy_where(run: Run, findings: Findings, where: str) -> Iterator[Stated]:
+def _accuracy_where(run: Run, findings: Findings, where: Rule) -> Iterator[Stated]:
     """Its successes where a predicate holds and where not, and on held-out records."""
     here, words = fires(run, where)[: len(run.records)], rule_in_words(where, run.task)
     inside, outside = _share(run.labels[here]), _share(run.labels[~here])
@@ -114,7 +115,7 @@ def _share(labels: np.ndarray) -> Share:
     return Share(count=int(labels.sum()), n=len(labels))
 
 
-def _records(run: Run, label: bool, where: str) -> Iterator[Stated]:
+def _records(run: Run, label: bool, where: Rule | None) -> Iterator[Stated]:
     """The first few records on which the unablated model succeeds or fails; only how many of a concealed task."""
     here = fires(run, where)[: len(run.records)] if where else np.ones(len(run.records), bool)
     prompts = what_differs([record.example.prompt for record in run.records])

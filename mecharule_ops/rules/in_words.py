@@ -17,15 +17,15 @@ EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task ha
 _NUMBER = re.compile(r"-?\d+")
 
 
-def rule_in_words(rule: Rule | str, task: object) -> str:
+def rule_in_words(rule: Rule, task: object) -> str:
     """`the right answer is negative, or b's units digit is 1 and …`: the shortest clause first.
 
     In a clause what is comes before what is not; a comma stands before each `or` between clauses. A literal without
     words stands as syntax, in backticks. Equal to the rule on every input of the task, as `simplified` says; columns
-    are taken to hold no NaN. Cost: no model call. Raises `UsageError` on what is no rule.
+    are taken to hold no NaN. Cost: no model call.
     """
     wording, domain = wording_of(task), domain_of(task)
-    plain = simplified(rule if isinstance(rule, Rule) else Rule.parse(rule), domain)
+    plain = simplified(rule, domain)
     if isinstance(plain, bool):
         return EVERYWHERE if plain else NOWHERE
     clauses = sorted(plain.clauses, key=lambda clause: len(clause.conditions))
@@ -85,7 +85,7 @@ def _with_numbers(predicate: str, said: Sequence[str], asked: Sequence[str]) -> 
 
 def _said(predicate: str, task: object) -> str:
     try:
-        return _plain(rule_in_words(predicate, task))
+        return _plain(rule_in_words(Rule.parse(predicate), task))
     except UsageError:
         return ""
 

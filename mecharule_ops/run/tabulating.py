@@ -86,9 +86,9 @@ def touches(look: str, condition: str) -> bool:
     return look in (condition, *re.findall(r"\w+", condition)) or look.startswith(f"{condition}{AMONG}")
 
 
-def fires(run: Run, condition: str) -> Bool[np.ndarray, " record"]:
-    """Where a predicate, or a printed rule, holds on the observed records. Raises `UsageError`."""
-    return _holds(Rule.parse(condition), columns_of(run))
+def fires(run: Run, rule: Rule) -> Bool[np.ndarray, " record"]:
+    """Where a rule holds on the observed records. Raises `UsageError` for a column that they do not have."""
+    return _holds(rule, columns_of(run))
 
 
 def rule_fires(rule: Rule, task: Task, records: Sequence[BehaviourRecord]) -> Bool[np.ndarray, " record"]:
@@ -175,7 +175,7 @@ def claims_decided(
 
     found = table_verdicts(holds, flips, [entry(claim).prediction.threshold for claim in claims], shares)
     for claim in claims:
-        count_look(run, claim.unit, regime, claim.rule, by)
+        count_look(run, claim.unit, regime, claim.condition, by)
     decided = []
     for claim, verdict in zip(claims, found, strict=True):
         # What was decided before stands and the outcome is not taken.

@@ -16,6 +16,7 @@ from enum import StrEnum
 from mecharule_ops.codec import canonical_json, decode, encode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Regime
@@ -83,8 +84,7 @@ class Claim(_Fixed):
 
     unit: str
     regime: Regime
-    rule: str
-    """As rules print."""
+    rule: Rule
     threshold: float
     by: str
     """Who made it: the verb, or the proposer's name."""
@@ -111,12 +111,12 @@ class Claim(_Fixed):
     @property
     def condition(self) -> str:
         """Its rule, as other predictions name it."""
-        return self.rule
+        return str(self.rule)
 
     @property
     def statement(self) -> str:
         """The claim with its rule as it prints."""
-        return self.sentence(self.rule)
+        return self.sentence(self.condition)
 
     @property
     def test(self) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.ledger import Claim, HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.store.run_store import RunStore
@@ -139,12 +140,14 @@ def test_a_test_may_decide_by_more_than_its_value(store: RunStore) -> None:
     assert [entry.state for entry in Ledger(store).entries()] == states
 
 
-CLAIM = Claim(unit="m4.1", regime=Regime.BASELINE_NEGATIVE, rule="a > b", threshold=0.2, by="register")
+CLAIM = Claim(
+    unit="m4.1", regime=Regime.BASELINE_NEGATIVE, rule=Rule.parse("a > b"), threshold=0.2, by="register"
+)
 
 
 def test_a_claim_is_read_back_as_its_fields(store: RunStore) -> None:
     """Also where its rule holds the words of another direction: nothing of it is read off a sentence."""
-    rule = "has(prompt, 'm4.1 flips (1→0) more often where. ')"
+    rule = Rule.parse("contains(prompt, 'm4.1 flips (1→0) more often where. ')")
     claim = replace(CLAIM, rule=rule)
     Ledger(store).register(claim, claim.sentence("the prompt says ' flips (1→0) more often where '"))
     Ledger(store).register(PREDICTION)
@@ -155,7 +158,7 @@ def test_a_claim_is_read_back_as_its_fields(store: RunStore) -> None:
     assert row["prediction"] == {  # type: ignore[index]
         "unit": "m4.1",
         "regime": 0,
-        "rule": rule,
+        "rule": str(rule),
         "threshold": 0.2,
         "by": "register",
     }
@@ -170,7 +173,7 @@ def test_two_who_claim_the_same_claim_it_once(store: RunStore) -> None:
     settled = ledger.settled(replace(CLAIM, by="a model", threshold=0.9))
     assert settled is not None
     assert settled.id == first.id
-    for other in ({"regime": Regime.BASELINE_POSITIVE}, {"rule": "a > 1"}, {"unit": "m4.2"}):
+    for other in ({"regime": Regime.BASELINE_POSITIVE}, {"rule": Rule.parse("a > 1")}, {"unit": "m4.2"}):
         assert ledger.settled(replace(CLAIM, **other)) is None  # type: ignore[arg-type]
     kept = [dict(row) for row in store.get(HYPOTHESES)]  # type: ignore[attr-defined]
     kept[0]["prediction"] = {**kept[0]["prediction"], "by": "another"}

@@ -21,7 +21,7 @@ CONDITION = "digit(expected, 0) == 1"
 
 def test_pairs_are_one_edit_apart_and_new_to_the_run(finished_run: Path) -> None:
     with opened(finished_run, read_only=True) as run:
-        pairs = matched(run, CONDITION, 12)
+        pairs = matched(run, Rule.parse(CONDITION), 12)
         assert len(pairs) == 12
         holds = rule_fires(
             Rule.parse(CONDITION), run.task, [unobserved(one, run.task) for pair in pairs for one in pair]
@@ -32,7 +32,7 @@ def test_pairs_are_one_edit_apart_and_new_to_the_run(finished_run: Path) -> None
         assert not {record.example.id for record in run.observed.records} & set(ids)
         for one, other in pairs:
             assert one.id in [edit.id for edit in run.task.edits(other)]
-        assert matched(run, CONDITION, 12) == pairs
+        assert matched(run, Rule.parse(CONDITION), 12) == pairs
 
 
 def test_the_table_is_that_of_the_certified_rows(copied_run: Path, ask: Ask, unit: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from bundled_run import Ask, opened
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.rivals import difference
 from mecharule_ops.run.tabulating import Part, drawn, fires
 from mecharule_ops.types import Neuron
@@ -39,7 +40,7 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, as
         regime = next(one for one in run.regimes if one.value == decided["regime"])
         places = drawn(run, regime, Part.HELD_OUT)
         flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
-        holds = fires(run, "digit(expected, 0) == 1")[places]
+        holds = fires(run, Rule.parse("digit(expected, 0) == 1"))[places]
     counts = [flips[holds].sum(), holds.sum(), flips[~holds].sum(), (~holds).sum()]
     assert decided["outcome"]["counts"] == counts
     assert decided["state"] in ("supported", "refuted", "undecided")
@@ -88,7 +89,7 @@ def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, ask: 
         regime = next(one for one in run.regimes if one.value == chosen["regime"])
         places = drawn(run, regime, Part.HELD_OUT)
         flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
-        p = difference(fires(run, "op == '-'")[places], flips, 0.05).p
+        p = difference(fires(run, Rule.parse("op == '-'"))[places], flips, 0.05).p
     assert chosen["outcome"]["p"] == pytest.approx(min(1.0, len(texts) * p * 2))
 
 
@@ -105,7 +106,10 @@ def test_claims_entered_after_a_verdict_pay_for_those_decided_before(
             places = drawn(run, regime, Part.HELD_OUT)
             flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
             ps.append(
-                (decided["outcome"]["p"], 2 * place * difference(fires(run, text)[places], flips, 0.05).p)
+                (
+                    decided["outcome"]["p"],
+                    2 * place * difference(fires(run, Rule.parse(text))[places], flips, 0.05).p,
+                )
             )
     assert [told for told, _ in ps] == pytest.approx([min(1.0, p) for _, p in ps])
 

@@ -14,6 +14,7 @@ from bundled_run import Ask, opened
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.control_facts import claims_words
 from mecharule_ops.predicates.table import score_predicates
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.controlling import beside, control_records, units_beside
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires
@@ -70,7 +71,7 @@ def test_rules_of_a_units_flips_are_learned_on_them_over_the_columns_asked_among
         places = drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
         places = places[run.observed.columns["b"][places] > 20]
         flips = run.flips([(Neuron.parse(unit),)], places, Regime.BASELINE_POSITIVE)[0]
-        holds = fires(run, found["rule"])[places]
+        holds = fires(run, Rule.parse(found["rule"]))[places]
     assert found["records"] == len(places)
     assert found["train_mcc"] == pytest.approx(mcc(holds, flips))
     assert not any(re.search(r"\b(b|expected|answer)\b", row["clause"]) for row in told["rows"])

@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.controls import holm
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.run.tabulating import Part, drawn, fires, looks_at
 
@@ -32,10 +33,10 @@ def test_cells_sum_to_the_records_and_equal_counts_by_hand(
         neuron = findings_of(run).units()[0].neuron
         regime = findings_of(run).searches[0].regime
         places = drawn(run, regime, Part.TRAIN)
-        places = places[fires(run, "a > 20")[places]]
+        places = places[fires(run, Rule.parse("a > 20"))[places]]
         flips = run.flips([(neuron,)], places, regime)[0]
         for cell, rule in {"a > b": "a > b", "not (a > b)": "a <= b", "op = +": "op == '+'"}.items():
-            inside = fires(run, rule)[places]
+            inside = fires(run, Rule.parse(rule))[places]
             told = found[f"unit.{unit}.train.{cell}"]
             assert (told["flips"], told["n"]) == (int(flips[inside].sum()), int(inside.sum()))
             interval = binomtest(told["flips"], told["n"]).proportion_ci(0.95)
