@@ -1,4 +1,4 @@
-"""Gates: who acts, what a set is worth, and the choice against every subset of small tables."""
+"""Gates: who acts, what a set is worth, the choice against every subset of small tables; splits of whole clusters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from mecharule_ops.errors import UsageError
 from mecharule_ops.gates import choosing
 from mecharule_ops.gates.choosing import NOTHING, acting, after, chosen_gates, expected_gain, gained
+from mecharule_ops.gates.material import split_by_cluster
 
 Tables = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]
 
@@ -95,15 +97,10 @@ def test_one_gate_is_the_best_single_gate() -> None:
         assert greedy(table, 1, 1) == every_choice(table, 1, 1)
 
 
-def test_gates_that_only_break_are_not_chosen() -> None:
-    """Nothing is chosen where nothing helps."""
-    before = np.ones(10, bool)
-    fires, alone = np.ones((2, 10), bool), np.zeros((2, 10), bool)
-    assert chosen_gates([0, 1], fires, alone, before, most=2, harm=1.0) == []
-
-
 def test_the_surer_gate_acts() -> None:
-    """By hand: both fire on the second record, the second gate gains more."""
+    """By hand: both fire on the second record, the second gate gains more; the first on a tie, none without gates."""
+    assert acting([0.5, 0.5], np.ones((2, 1), bool)).tolist() == [0]
+    assert acting([], np.zeros((0, 3), bool)).tolist() == [NOTHING] * 3
     fires = np.array([[True, True, False], [False, True, False]])
     acts = acting([0.1, 0.5], fires)
     assert acts.tolist() == [0, 1, NOTHING]
@@ -111,11 +108,21 @@ def test_the_surer_gate_acts() -> None:
     assert after(acts, alone, np.array([False, False, False])).tolist() == [True, True, False]
 
 
-def test_a_tie_goes_to_the_first_gate() -> None:
-    """The order in which they were chosen."""
-    assert acting([0.5, 0.5], np.ones((2, 1), bool)).tolist() == [0]
+@pytest.mark.parametrize("seed", range(5))
+def test_every_split_has_whole_clusters_of_every_kind(seed: int) -> None:
+    """Of 18 clusters six go to each split, three or so of those that are mostly good."""
+    generator = np.random.default_rng(seed)
+    clusters = generator.permutation(np.repeat([f"c{place}" for place in range(18)], 20))
+    good = np.array([int(one[1:]) % 2 == 0 for one in clusters])
+    parts = split_by_cluster(clusters, good, generator)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(len(clusters)))
+    names = [set(clusters[part]) for part in parts]
+    assert [len(one) for one in names] == [6, 6, 6]
+    assert not names[0] & names[1] | names[0] & names[2] | names[1] & names[2]
+    assert all(good[part].mean() == 0.5 for part in parts)
 
 
-def test_without_gates_nothing_acts() -> None:
-    """On any number of records."""
-    assert acting([], np.zeros((0, 3), bool)).tolist() == [NOTHING] * 3
+def test_fewer_clusters_than_splits_are_refused() -> None:
+    """In one line."""
+    with pytest.raises(UsageError, match="three kinds or more"):
+        split_by_cluster(np.array(["a", "b"]), np.array([True, False]), np.random.default_rng(0))

@@ -17,7 +17,7 @@ from toy_behaviour import Toy, toy
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.first_order import FirstOrderPass, effects, prediction
+from mecharule_ops.mechanism.first_order import FirstOrderPass, effects, predicted_labels, prediction
 from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
@@ -304,3 +304,20 @@ def test_records_without_a_token_in_reach_have_no_prediction() -> None:
     mixed = prediction(bench.subject, (short[0], *bench.records[1:]), table)
     assert mixed.excess[0, 0] == -np.inf
     assert mixed.change[0, 0] == -1
+
+
+def test_a_predicted_change_is_labelled_by_the_task() -> None:
+    """Where the completion up to the change decides, that is the label; else the rest is kept."""
+    bench = toy("llama", 40)
+    task, subject = bench.task, bench.subject
+    long = [record for record in bench.records if len(record.tokens) >= 4]
+    position = np.array([index % 4 - 1 for index in range(len(long))])
+    token = np.where(position >= 0, 20, -1)
+    found = predicted_labels(subject, task, long, position, token)
+    for row, record in enumerate(long):
+        at = int(position[row])
+        spliced = list(record.tokens)
+        if at >= 0:
+            spliced[at] = 20
+        assert found[row] == task.label(record.example, subject.decode(spliced))
+    assert (found != [record.label for record in long]).any()

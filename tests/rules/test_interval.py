@@ -112,14 +112,6 @@ def test_it_is_resampling_with_half_a_record_more_in_each_cell(records: int, wro
     assert found.above_chance
 
 
-def test_more_records_narrow_it() -> None:
-    """An interval of a sixteenth of the records is about four times as wide."""
-    small, large = (mcc_interval(*noisy(3, n, 0.2)) for n in (200, 3200))
-    assert small is not None
-    assert large is not None
-    assert 2.5 < (small.high - small.low) / (large.high - large.low) < 6
-
-
 def test_too_few_records_of_a_side_give_none() -> None:
     """Nine positives or nine negatives are too few, ten are enough."""
     target = np.arange(100) < LEAST_SIDE

@@ -142,15 +142,6 @@ def test_an_unknown_predicate_is_named() -> None:
         Rule.parse("zz").fires(lookup_in(np.zeros((3, 1), bool), ["a"]))
 
 
-def test_mcc_of_a_table_worked_by_hand() -> None:
-    """tp 3, fp 1, fn 1, tn 5: (3·5 − 1·1) / √(4·6·4·6) = 14/24."""
-    fires = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0], bool)
-    target = np.array([1, 1, 1, 0, 1, 0, 0, 0, 0, 0], bool)
-    assert mcc(fires, target) == pytest.approx(14 / 24)
-    found = score(fires, target)
-    assert (found.mcc, found.coverage, found.n, found.positives) == (mcc(fires, target), 0.4, 10, 4)
-
-
 def test_mcc_of_degenerate_inputs_is_zero() -> None:
     """Constant rules, constant targets and no records give 0.0, not an error or NaN."""
     some = np.array([True, False, True])

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from predicate_columns import table
 
-from mecharule_ops.rules.algebra import Rule, lookup_in, mcc
+from mecharule_ops.rules.algebra import Rule, lookup_in
 from mecharule_ops.rules.ruleshap import RuleStatus
 from mecharule_ops.rules.short_rules import (
-    SIZES,
-    Size,
     folds_of,
     one_standard_error,
     phrased,
@@ -36,14 +34,6 @@ def test_one_standard_error_by_hand() -> None:
     steady = np.array([[0.5, 0.5, 0.5], [0.58, 0.58, 0.58], [0.6, 0.6, 0.6]])
     assert one_standard_error(steady) == 2
     assert one_standard_error(np.zeros((3, 3))) == 0
-
-
-def test_sizes_come_shortest_first_and_stay_within_three_by_three() -> None:
-    """At most 3 clauses of at most 3 literals, and not many clauses of one."""
-    products = [size.clauses * size.literals for size in SIZES]
-    assert products == sorted(products)
-    every = [Size(clauses, literals) for clauses in (1, 2, 3) for literals in (1, 2, 3)]
-    assert set(SIZES) == set(every) - {Size(3, 1)}
 
 
 def test_folds_are_even_on_each_side() -> None:
@@ -104,16 +94,6 @@ def test_noise_gives_a_short_rule_that_validates_near_zero() -> None:
     matrix, target = rng.random((400, 60)) < 0.5, rng.random(400) < 0.3
     found = short_rule(table(matrix, names(60)), target, 0)
     assert found.validated is None or abs(found.validated) < 0.15
-
-
-def test_other_records_are_never_looked_at() -> None:
-    """The rule is a function of the records given: its MCC elsewhere is that of a rule learned without them."""
-    rng = np.random.default_rng(5)
-    matrix, texts = rng.random((800, 20)) < 0.5, names(20)
-    target = (matrix[:, 0] & matrix[:, 1]) ^ (rng.random(800) < 0.1)
-    found = short_rule(table(matrix[:500], texts), target[:500], 0)
-    assert found.rule == Rule.parse("p0 > 0 and p1 > 0")
-    assert mcc(found.fires(lookup_in(matrix[500:], texts)), target[500:]) > 0.6
 
 
 def test_what_cannot_be_learned_has_a_status_and_no_text() -> None:
