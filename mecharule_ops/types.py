@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 import numpy as np
@@ -340,6 +340,37 @@ class Candidates:
 
     basis: Basis
     layers: tuple[LayerCandidates, ...]
+
+    @classmethod
+    def strongest(
+        cls,
+        basis: Basis,
+        scores: Float[np.ndarray, "layer channel"],
+        cap: int = 100_000,
+        layer: int | None = None,
+    ) -> Candidates:
+        """The `cap` units of largest |score| across layers, or in one (paper, §4.3); on a tie the lower one first.
+
+        Units of score zero stay, so that the recall of the search does not rest on attribution; the paper keeps
+        non-zero ones only. A layer that keeps nothing is left out.
+        """
+        searched = np.array([layer in (None, place) for place in range(len(scores))])[:, None]
+        strength = np.where(searched, np.abs(scores), -1.0).reshape(-1)
+        kept = np.zeros(strength.size, dtype=bool)
+        kept[np.argsort(-strength, kind="stable")[:cap]] = True
+        layers = []
+        for place, mask in enumerate(kept.reshape(scores.shape) & searched):
+            if (channels := np.flatnonzero(mask)).size:
+                layers.append(LayerCandidates(layer=place, channels=channels, scores=scores[place, channels]))
+        return cls(basis=basis, layers=tuple(layers))
+
+    @classmethod
+    def unranked(
+        cls, basis: Basis, shape: tuple[int, int], *, cap: int = 100_000, layer: int | None = None
+    ) -> Candidates:
+        """The first `cap` units in the order of channels, without scores: nobody asked attribution."""
+        found = cls.strongest(basis, np.zeros(shape), cap=cap, layer=layer)
+        return replace(found, layers=tuple(replace(layer, scores=None) for layer in found.layers))
 
     @property
     def total(self) -> int:

@@ -24,7 +24,7 @@ FLOORS = (
     ("certificates",),
     ("replacement",),
     ("passes",),
-    ("rules", "slices", "tasks", "predicates", "cha", "candidates", "config", "loading"),
+    ("rules", "slices", "tasks", "predicates", "cha", "config", "loading"),
     (
         "types",
         "mcnemar",

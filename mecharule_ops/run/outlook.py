@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from mecharule_ops.candidates import unranked
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.codec import encode
 from mecharule_ops.config import RunConfig
@@ -148,7 +147,7 @@ def check_layer(config: RunConfig, shape: ModelShape) -> None:
 def _every_unit(shape: ModelShape, basis: Basis, units: int, layer: int | None) -> Candidates:
     """So many units of the basis, over all layers alike, or of one; which attribution would keep is not known."""
     if layer is not None:
-        return unranked(basis, (shape.n_layers, shape.width(basis)), cap=units, layer=layer)
+        return Candidates.unranked(basis, (shape.n_layers, shape.width(basis)), cap=units, layer=layer)
     channels = np.array_split(np.arange(units), shape.n_layers)
     return Candidates(
         basis=basis,

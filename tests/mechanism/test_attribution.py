@@ -10,12 +10,11 @@ import torch
 from tiny_models import crossed, tiny_model
 from torch import nn
 
-from mecharule_ops.candidates import top_candidates
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.wiring import wiring_for
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig, integrate
-from mecharule_ops.types import Basis, Phase
+from mecharule_ops.types import Basis, Candidates, Phase
 
 FIRST = {Phase.DECODE: 0, Phase.LAST_PROMPT: -1}
 
@@ -226,11 +225,11 @@ def test_one_generated_token_leaves_decode_nothing_to_score() -> None:
 def test_the_cap_keeps_the_largest_magnitudes_across_layers() -> None:
     """By hand: |−3|, |2|, and of the tied ones the lower layer; channels ascend and signs survive."""
     scores = np.array([[0.0, 1.0, -3.0], [2.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
-    kept = top_candidates(Basis.MLP_OUT, scores, cap=3)
+    kept = Candidates.strongest(Basis.MLP_OUT, scores, cap=3)
     assert [layer.layer for layer in kept.layers] == [0, 1]
     assert [layer.channels.tolist() for layer in kept.layers] == [[1, 2], [0]]
     assert [layer.scores.tolist() for layer in kept.layers] == [[1.0, -3.0], [2.0]]
-    assert top_candidates(Basis.MLP_OUT, scores).total == 9
+    assert Candidates.strongest(Basis.MLP_OUT, scores).total == 9
 
 
 def test_wrong_calls_are_named() -> None:
