@@ -181,7 +181,7 @@ def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact,
         part: [one for one in facts if (part == one.part or f".{part}." in f"{one.key}.") and not one.offers]
         for part in row.parts
     }
-    found = [one for part in row.parts for one in told[part]]
+    found = [*{id(one): one for part in row.parts for one in told[part]}.values()]
     if row.measure and not told[row.parts[0]]:
         command = row.measure.format(run=run, unit=read.units[0])
         said = f"More was not measured of {read.units[0]}: `mecharule {command}` measures it"

@@ -235,7 +235,7 @@ class _Told:
     def _sure(self) -> Iterator[Fact]:
         """How sure the flips are: the rank, whether they follow the split, the bounds, what was registered."""
         known, findings, controls = self.known, self.findings, self.known.controls
-        if known.is_shown:
+        if known.is_shown or not known.is_tau_agonist:
             yield self._evidence(SAID_SURE)
         if controls is not None and controls.basis is not None:
             drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}

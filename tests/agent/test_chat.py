@@ -13,6 +13,7 @@ from agent.consent import Listener, Priced
 from agent.prose import MARK
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.events import AgonistFound, Event, LlmMessage, QuestionAnswered
+from mecharule_ops.facts.shown_units import evidence_words, unit_status
 from mecharule_ops.run.opening import find_certificate, findings_of, opened
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_store import RunStore
@@ -43,6 +44,19 @@ def test_a_canonical_question_says_what_its_tool_says(copied_run: Path) -> None:
     whole = call("why", {"run": str(copied_run), "neuron": unit, "full": True})
     part = ask(str(copied_run), "how sure is it?", environment=OFFLINE)
     assert part.facts == tuple(fact for fact in whole.facts if fact.part == "How sure")
+
+
+@pytest.mark.parametrize("question", ["how sure is {}?", "is {} shown?", "could {} be chance?"])
+def test_how_sure_a_unit_is_begins_with_whether_it_is_shown(copied_run: Path, question: str) -> None:
+    """In the words that every page says of it, whether it is shown, open or not even a τ-agonist."""
+    with opened(str(copied_run)) as run:
+        findings = findings_of(run)
+    kinds = {unit_status(unit): unit for unit in findings.units()}
+    assert {"shown", "open", "not ruled out"} <= kinds.keys()
+    for unit in kinds.values():
+        first, *others = ask(str(copied_run), question.format(unit.neuron), environment=OFFLINE).facts
+        assert first.sentence == evidence_words(findings, unit)
+        assert first.sentence not in [one.sentence for one in others]
 
 
 def test_a_part_that_is_not_stored_says_what_measures_it_and_no_more(copied_run: Path) -> None:
