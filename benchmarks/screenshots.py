@@ -93,7 +93,7 @@ async def finished(photo: Photographer) -> None:
     await photo.until(lambda: isinstance(photo.app.screen, RunScreen))
     await photo.until(lambda: photo.screen.session.activity is Activity.READ)
     await photo.pilot.press("enter")
-    await photo.until(lambda: photo.screen.cards)
+    await photo.until(lambda: any(photo.screen.cards.values()))
     await photo.picture("card")
 
 

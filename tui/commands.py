@@ -97,7 +97,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("expand", "open or close the line under the cursor", "space", _RUN),
     Command("next-kind", "show the next kind of unit or direction", "right_square_bracket", _VIEWS),
     Command("follow", "follow the search again, wherever it is", "f", _VIEWS),
-    Command("freeze", "freeze or release the view; the work goes on", "p", _RUN),
     Command("search", "find a unit in the tree", "slash", _VIEWS, takes="TEXT"),
     Command("maximise", "give the focused pane the whole screen, or take it back", "z", _VIEWS),
     Command("copy", "copy the line or card; a file has it too", "y", _VIEWS | _READ),

@@ -49,7 +49,7 @@ class ReadingPane(ScrollView, can_focus=True):
             self.on_resize()
 
     def on_resize(self, event: Resize | None = None) -> None:
-        self._lines = [*self.text.wrap(self.app.console, max(1, self.size.width))]
+        self._lines = [*self.text.wrap(self.app.console, max(1, self.scrollable_content_region.width))]
         hold(self, len(self._lines))
         self.refresh()
 

@@ -172,7 +172,7 @@ def headline(state: RunState, activity: str, left: str, width: int) -> Text:
         return text.append(f" MechaRule  {activity}", "bold")
     text.append(f" {plain(header.run)} ", "bold")
     text.append(f" {plain(header.task)} · {plain(header.model)} · {' and '.join(map(arrow, header.regimes))}")
-    stages = rail(state) if activity in ("LIVE", "FROZEN", "REPLAY") else []
+    stages = rail(state) if activity in ("LIVE", "REPLAY") else []
     word = Text(f" {activity} ", "bold reverse") if activity != Activity.WORKING.value else Text()
     now, end = [part for part in stages if "▶" in part.plain], Text(f"  {left}" if left else "")
     for some in (stages, now, []):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import lzma
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +13,8 @@ import pytest
 from bundled_run import QUICK, new_run
 from events_told import run_started
 from findings_fixture import FINDINGS
+from rich.text import Text
+from textual.app import App, ComposeResult
 from textual.events import Key as Pressed
 from tui_driving import Driver, drive
 from tui_story import FakeBackend, story
@@ -26,6 +29,8 @@ from tui.backend import Backend
 from tui.found import found_text
 from tui.screens.run_screen import FLUSHES_A_SECOND, RunScreen
 from tui.session import Session
+from tui.terminal_app import MechaRuleApp
+from tui.text_panes import ReadingPane
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
 from tui.words import Activity
@@ -276,13 +281,36 @@ def test_a_card_opened_before_the_end_has_the_answer_to_why_once_there_is_one(tm
         session = Session()
         session.replay(story())
         await user.app.push_screen(RunScreen(session))
+        await user.sees("● m0.17")
         await user.press("c")
         assert backend.called == []
         session.findings = FINDINGS
-        await user.sees("result of why m0.17")
-        assert len(backend.called) == 1
+        await user.until(lambda: backend.called, "the question")
+        await user.pilot.pause(0.5)
+        assert backend.called == [("why m0.17 --regime 1", "0c1f")]
         for key in ("2", "3"):
             user.app.post_message(Pressed(key, key))
         await user.until(lambda: user.run.shown == {"tree"}, "the tree")
 
     drive(backend, script)
+
+
+def test_no_scroll_bar_cuts_a_line() -> None:
+    """A text is wrapped beside the bar, also when the bar comes with the text."""
+
+    class Reading(App[None]):
+        CSS_PATH = MechaRuleApp.CSS_PATH
+
+        def compose(self) -> ComposeResult:
+            yield ReadingPane("", id="found")
+
+    async def go() -> None:
+        async with Reading().run_test(size=(30, 5)) as pilot:
+            pane = pilot.app.query_one(ReadingPane)
+            pane.show(Text("abc" * 90))
+            await pilot.pause()
+            seen = [pane.render_line(y).text[: pane.scrollable_content_region.width] for y in range(5)]
+            assert pane.show_vertical_scrollbar
+            assert ("abc" * 90).startswith("".join(seen))
+
+    asyncio.run(go())

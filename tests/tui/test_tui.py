@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import os
 import shlex
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +19,9 @@ from tui_driving import Driver, drive
 from tui_story import HOSTILE, FakeBackend, big_search, ledger_events, story
 
 from agent.consent import Priced
+from mecharule_ops.events import NodeTested
 from mecharule_ops.plain_text import plain
+from mecharule_ops.state.board import REACHES, Board
 from mecharule_ops.state.run_state import RunState
 from tools.registry import ToolResult
 from tui.backend import Backend, Listener
@@ -35,7 +34,7 @@ from tui.screens.replay_screen import VERDICTS, ReplayScreen
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable
-from tui.tree_pane import TreePane
+from tui.tree_pane import TreePane, rows_of
 from tui.words import Activity
 
 
@@ -247,45 +246,18 @@ def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> No
     drive(backend, script)
 
 
-_TEN_THOUSAND = """
-import pathlib, sys
-from tui_driving import drive
-from tui_story import FakeBackend, big_search
-from tui.tree_pane import TreePane
-from tui.session import Activity
-from mecharule_ops.state.board import REACHES
-
-told = big_search(10_000)
-
-async def script(user):
-    await user.press("d", "y")
-    await user.until(lambda: user.run.session.activity is Activity.ENDED, "the end")
-    await user.until(lambda: user.run.state is user.run.session.state, "the last snapshot")
-    assert user.run.session.events == told
-    view = user.run.state.searches["cha:1:m0"]
-    assert view.tested == 10_000
-    board = user.run.board
-    assert len(user.run.query_one(TreePane).rows) > 10
-    assert sum(layer.fates.count(REACHES) for layer in board.places[board.place_of("cha:1:m0")].values()) > 500
-
-drive(FakeBackend(pathlib.Path(sys.argv[1]), told), script)
-"""
-
-
-def test_ten_thousand_nodes_arrive_without_a_dropped_event(tmp_path: Path) -> None:
-    """The state is the fold of every event, and the board holds every unit that reaches τ.
-
-    In a process of its own, since the checks of array types under pytest make folding ten times slower.
-    """
-    tests = Path(__file__).parents[1]
-    ran = subprocess.run(
-        [sys.executable, "-c", _TEN_THOUSAND, str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": f"{tests / 'support'}{os.pathsep}{tests.parent}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr[-2000:]
+def test_thousands_of_nodes_arrive_without_a_dropped_event() -> None:
+    """The state is the fold of every event, the board holds every unit that reaches τ, the tree follows the rows."""
+    told, session, board = big_search(2000), Session(), Board()
+    session.work(lambda session: session.replay(told))
+    board.catch_up(session.state)
+    assert session.events == told
+    assert session.state.searches["cha:1:m0"].tested == 2000
+    place = board.place_of("cha:1:m0")
+    kept = {event.node for event in told if isinstance(event, NodeTested) and event.verdict == "kept"}
+    assert sum(layer.fates.count(REACHES) for layer in board.places[place].values()) == len(kept) > 100
+    assert {key.node for key in board.alone.values()} >= kept
+    assert 10 < len(rows_of(board, place, (), board.path(board.key_of("cha:1:m0", 1999)))) < 1000
 
 
 def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_path: Path) -> None:
@@ -395,8 +367,11 @@ def test_replay_scrubs_forwards_and_back(tmp_path: Path) -> None:
         screen = user.app.screen
         assert isinstance(screen, ReplayScreen)
         await user.sees("REPLAY", f"{len(story())}/{len(story())}")
+        await user.press("c", "escape")
+        assert screen.unit == "m0.17"
         await user.press("home")
         assert screen.state == RunState()
+        assert screen.unit is None
         for _ in range(15):
             await user.press("right")
         await user.sees("opened")
@@ -673,29 +648,6 @@ def test_an_answer_longer_than_the_chat_is_read_from_its_question(tmp_path: Path
         await user.until(lambda: "the end" not in user.text, "the log to go back")
 
     drive(Long(tmp_path), script, (80, 24))
-
-
-def test_freezing_holds_the_view_while_the_work_goes_on(tmp_path: Path) -> None:
-    """`p` freezes the snapshot; the events go on arriving; `p` again shows them."""
-    backend = FakeBackend(tmp_path)
-    backend.pause_at = 20
-    backend.go_on.clear()
-
-    async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.until(backend.waiting.is_set, "the engine to pause")
-        await user.sees("m0.17")
-        await user.press("p")
-        held = user.run.state
-        backend.go_on.set()
-        await user.until(lambda: user.run.session.activity is Activity.ENDED, "the end")
-        await user.pilot.pause(0.3)
-        assert user.run.state is held
-        await user.sees("FROZEN")
-        await user.press("p")
-        await user.until(lambda: user.run.state.finished, "the latest snapshot")
-
-    drive(backend, script)
 
 
 def test_the_report_is_written_and_its_path_said(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ And what opens over a screen: the price to accept, the help of the focused widge
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partialmethod
 from typing import Any, ClassVar, cast
 
@@ -73,6 +73,10 @@ class CommandScreen(Screen[None]):
             does(argument)
         else:
             does()
+
+    def ask(self, prompt: str, then: Callable[[str], None]) -> None:
+        """Hand on what a person types, unless it is nothing."""
+        self.app.push_screen(SearchPopup(prompt), lambda typed: then(typed) if typed else None)
 
     def do_back(self) -> None:
         self.close()
@@ -190,15 +194,14 @@ class SearchPopup(ClosesOnce, ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
-    def __init__(self, prompt: str, before: str = "") -> None:
+    def __init__(self, prompt: str) -> None:
         super().__init__()
         self.prompt = prompt
-        self.before = before
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="popup"):
             yield Static(Text(self.prompt), markup=False)
-            yield Input(self.before, compact=True)
+            yield Input(compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())

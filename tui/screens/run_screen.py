@@ -23,7 +23,7 @@ from tui.backend import Listener
 from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
 from tui.found import shown_units
-from tui.screens.common import Line, PricePopup, SearchPopup, fitted, hint_parts
+from tui.screens.common import Line, PricePopup, fitted, hint_parts
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.view import RunView
 from tui.session import Entry, Session
@@ -63,7 +63,6 @@ class RunScreen(RunView):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.frozen = False
         self._drawn: tuple[object, ...] = ()
         self._turns = 0
         """Turns of the session that the chat has."""
@@ -88,28 +87,26 @@ class RunScreen(RunView):
         latest = (session.state, session.activity, session.findings)
         is_new = any(a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True))
         turned = int(session.clock() * TURNS_A_SECOND) if session.busy else 0
-        if not self.frozen and (is_new or turned != self.tick):
+        if is_new or turned != self.tick:
             self._drawn, self.tick = latest, turned
             self.draw()
         else:
             self.draw_lines()
 
     def draw(self) -> None:
-        if not self.frozen:
-            self.state = self.session.state
+        self.state = self.session.state
         super().draw()
 
     def draw_lines(self) -> None:
-        """Unless frozen, of the snapshot on the panes: nothing is said to be done before it is on show."""
-        session, width = self.session, self.app.size.width
-        state = session.state if self.frozen else self.state
+        """Of the snapshot on the panes: nothing is said to be done before it is on show."""
+        session, width, state = self.session, self.app.size.width, self.state
         while self._turns < len(session.turns):
             turn, chat = session.turns[self._turns], self.query_one(ChatPane)
             chat.add(turn)
             if turn.who == "agent":
                 chat.to_last()
             self._turns += 1
-        word = "FROZEN" if self.frozen else activity_word(session.activity, state)
+        word = activity_word(session.activity, state)
         self.query_one("#headline", Line).say(headline(state, word, time_left(session.left), width))
         how = status_line(state, session.activity, session.failure)
         spin = f"{SPINNER[self.tick % len(SPINNER)]} " if session.busy else ""
@@ -129,7 +126,7 @@ class RunScreen(RunView):
         names = ["pane-map", "pane-found", "pane-tree", "rules", "pane-chat", "card"]
         if self.session.busy:
             words["back"] = "stop"
-            names += ["follow", "freeze", "back", "help"]
+            names += ["follow", "back", "help"]
         else:
             then = ["report"] if self.session.state.finished else ["resume"]
             names += ["why-unit", "try-prompt", "verify-unit", "investigate", *then, "replay", "back", "help"]
@@ -289,10 +286,6 @@ class RunScreen(RunView):
         ):
             self.close()
 
-    def do_freeze(self) -> None:
-        self.frozen = not self.frozen
-        self.app.tell("the view is frozen, the work goes on" if self.frozen else "the view follows again")
-
     def do_resume(self) -> None:
         if self.session.busy:
             self.app.tell("this run is being worked on")
@@ -332,8 +325,7 @@ class RunScreen(RunView):
             self.choose("chat")
             self.say(f"/flip {unit} --prompt {shlex.quote(prompt)} --yes")
         else:
-            asked = SearchPopup(f"A prompt to try with {unit} on and off, in the table or not:")
-            self.app.push_screen(asked, lambda typed: self.do_try_prompt(typed) if typed else None)
+            self.ask(f"A prompt to try with {unit} on and off, in the table or not:", self.do_try_prompt)
 
     def do_replay(self) -> None:
         if self.session.busy:
@@ -367,11 +359,10 @@ class RunScreen(RunView):
 
     def do_read(self, line: str = "") -> None:
         """Whatever a tool says of this run."""
-        asked = SearchPopup("What to read, such as gates, show --full or show --table units:")
         if line:
             self.read(line)
         else:
-            self.app.push_screen(asked, lambda typed: self.read(typed) if typed else None)
+            self.ask("What to read, such as gates, show --full or show --table units:", self.read)
 
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:

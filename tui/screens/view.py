@@ -13,9 +13,10 @@ from textual.widget import Widget
 
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import NodeView
 from tui.chat_pane import ChatPane
 from tui.found import FOUND_HELP, Answer, card, found_text, shown_units
-from tui.screens.common import CommandScreen, Line, Pane, SearchPopup
+from tui.screens.common import CommandScreen, Line, Pane
 from tui.screens.reading import ReadingScreen
 from tui.session import Session
 from tui.text_panes import ReadingPane
@@ -202,15 +203,20 @@ class RunView(CommandScreen):
         )
         return next(filter(None, shown), None)
 
+    @property
+    def _node(self) -> NodeView | None:
+        """The node whose card is on show; None too where the snapshot does not have it yet."""
+        view = self.state.searches.get(self.picked.search) if self.picked else None
+        return view.nodes.get(self.picked.node) if view and self.picked else None
+
     def _draw_side(self) -> None:
         """The card of what was picked, else what was found."""
-        pane, key = self.query_one("#found", ReadingPane), self.picked
-        searches, width = self.state.searches, pane.size.width - 2
-        if key is not None and key.search in searches and key.node in searches[key.search].nodes:
+        pane, key, node = self.query_one("#found", ReadingPane), self.picked, self._node
+        width = pane.size.width - 2
+        if key and node:
             pane.border_title = "2 card · f for what was found"
             told = self.cards.get(key, ()) if self.on_file.findings else ()
-            view = searches[key.search]
-            pane.show(card(self.state, view, view.nodes[key.node], width, told))
+            pane.show(card(self.state, self.board.view(key.search), node, width, told))
         else:
             pane.border_title = "2 found" if self.state.finished else "2 found so far"
             pane.show(found_text(self.state, self.board, self.place, width, self.on_file.headline))
@@ -218,13 +224,10 @@ class RunView(CommandScreen):
     def _pick(self, key: Key | None) -> None:
         self.picked = key if key is not None and key.node >= 0 else None
         self._draw_side()
-        asked = self.picked
-        if asked is None or asked in self.cards or self.unit is None or self.on_file.findings is None:
-            return
-        view = self.state.searches[asked.search]
-        if view.nodes[asked.node].verdict == "kept":
+        asked, node = self.picked, self._node if self.on_file.findings else None
+        if asked and node and (node.size, node.verdict) == (1, "kept") and asked not in self.cards:
             self.cards[asked] = ()
-            line = f"why {self.unit} --regime {view.regime}"
+            line = f"why {node.units} --regime {self.board.view(asked.search).regime}"
             told = partial(self.app.backend.call, line, self.session.run, lambda doing: None)
             self.app.fetch(self, "card", told, partial(self._keep_card, asked))
 
@@ -257,8 +260,7 @@ class RunView(CommandScreen):
     @property
     def unit(self) -> str | None:
         """The single unit whose card is on show."""
-        seen = self.state.searches[self.picked.search].nodes[self.picked.node] if self.picked else None
-        return seen.units if seen and seen.size == 1 else None
+        return self._node.units if self._node and self._node.size == 1 else None
 
     @property
     def on_file(self) -> Session:
@@ -294,14 +296,19 @@ class RunView(CommandScreen):
             self.choose("found")
             self.do_maximise()
 
+    def do_back(self) -> None:
+        if self.maximised:
+            self.do_maximise()
+        else:
+            self.close()
+
     def do_maximise(self) -> None:
         self.maximised = not self.maximised
         self.choose(self.here)
 
     def do_search(self, text: str = "") -> None:
         if not text:
-            asked = SearchPopup("Find a unit, such as m4.12:")
-            self.app.push_screen(asked, lambda typed: self.do_search(typed) if typed else None)
+            self.ask("Find a unit, such as m4.12:", self.do_search)
         elif not self.query_one(TreePane).find(text):
             self.app.tell(
                 f"no tested group is named {text!r}; its units may be in a group that was ruled out"
