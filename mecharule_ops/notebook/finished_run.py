@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
-from mecharule_ops.events import Event
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages import render_html, render_screen
@@ -98,20 +97,14 @@ class ReportPart:
     sections: tuple[Section, ...]
     draw: Callable[[], Mapping[str, tuple[str, str]]] = dict
     """Gives (SVG, caption) by the name that a section has for a figure; called when a notebook shows the part."""
+    rows: tuple[TreeRow, ...] = ()
+    """Of a search a row a tested group, children under their parent."""
 
     def _repr_html_(self) -> str:
         return fragment_of(self.title, [replace(one, folded=False) for one in self.sections], self.draw())
 
     def __repr__(self) -> str:
         return text_of(Document(title=self.title, sections=self.sections), WIDTH)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Tree(ReportPart):
-    """One search: its section of the report."""
-
-    rows: tuple[TreeRow, ...]
-    """A row a tested group, children under their parent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -206,14 +199,19 @@ class FinishedRun:
         """Its figures."""
         return Plots(self)
 
-    def tree(self, basis: str | None = None, regime: int | None = None) -> Tree:
+    def tree(self, basis: str | None = None, regime: int | None = None) -> ReportPart:
         """One search: of a basis, in a regime (1 is 1→0, 0 is 0→1); the first that fits. Raises `UsageError`."""
         index = _search_index(self.findings, basis, regime)
         chosen = self.findings.searches[index]
         asked = (chosen.regime.value, chosen.intervention.basis.letter)
+
+        def place(row: TreeRow) -> tuple[int, str]:
+            named = SearchId.parse(row.search)
+            return named.regime, named.place[0]
+
         with self._opened() as run:
-            rows = tuple(row for row in tree_rows(run) if _place(row) == asked)
-        return Tree(
+            rows = tuple(row for row in tree_rows(run) if place(row) == asked)
+        return ReportPart(
             title=f"Run {self.id}",
             sections=(search_section(self.findings, index),),
             draw=partial(search_figures, self.findings, index),
@@ -234,7 +232,7 @@ class FinishedRun:
             if known is None:
                 _check_wish(make, "account", neuron, account_forwards(run, chosen))
                 observe_further(run)
-                (known,) = kept_accounts(run, [neuron], chosen, partial(_kept_event, run))
+                (known,) = kept_accounts(run, [neuron], chosen, lambda event: run.store.append([event]))
         return ReportPart(
             title=f"{neuron} in run {self.id}",
             sections=(account_section(self.id, known, chain),),
@@ -371,10 +369,6 @@ def _check_wish(make: bool, what: str, unit: Neuron, forwards: int) -> None:
         )
 
 
-def _kept_event(run: Run, event: Event) -> None:
-    run.store.append([event])
-
-
 def _search_index(findings: Findings, basis: str | None, regime: int | None) -> int:
     """The place of the first search of this basis and regime. Raises `UsageError` where there is none."""
     for index, outcome in enumerate(findings.searches):
@@ -384,9 +378,3 @@ def _search_index(findings: Findings, basis: str | None, regime: int | None) -> 
     raise UsageError(
         f"expected a search of run {findings.run} ({searched}), got basis {basis!r}, regime {regime!r}"
     )
-
-
-def _place(row: TreeRow) -> tuple[int, str]:
-    """The regime of a group and the letter of its basis."""
-    named = SearchId.parse(row.search)
-    return named.regime, named.place[0]

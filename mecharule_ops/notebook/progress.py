@@ -22,22 +22,17 @@ def line_of(state: RunState) -> str:
     'behaviour 64/300'
     """
     found = len({(one.regime, one.neuron) for one in state.agonists.values()})
+    stage = state.status if state.finished else ""
+    if not state.finished and state.stage is not None:
+        total = "" if state.stage.total is None else f" {state.stage.done:,}/{state.stage.total:,}"
+        stage = f"{state.stage.stage}{total}"
     parts = [
         f"run {state.header.run}" if state.header else "",
-        _stage(state),
+        stage,
         f"{state.tested:,} groups or units ablated" if state.searches else "",
         f"{found:,} localized" if found else "",
     ]
-    return " · ".join(part for part in parts if part)
-
-
-def _stage(state: RunState) -> str:
-    if state.finished:
-        return state.status
-    if state.stage is None:
-        return ""
-    total = "" if state.stage.total is None else f" {state.stage.done:,}/{state.stage.total:,}"
-    return f"{state.stage.stage}{total}"
+    return " · ".join(filter(None, parts))
 
 
 class Progress:

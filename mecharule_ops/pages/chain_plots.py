@@ -1,4 +1,4 @@
-"""The figures of a unit's chain as SVG text: what it writes, what it reads, and the way to the answer as a graph.
+"""The figures of a unit's chain as SVG text: what it writes, what it reads, and through what its flips pass.
 
 Everything is told apart by place, glyph, hatch and words; colour only repeats it.
 """
@@ -16,9 +16,7 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, Together
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList
 from mecharule_ops.mechanism.mediation import Through
-from mecharule_ops.numbers import k_of_n
 from mecharule_ops.pages.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
-from mecharule_ops.types import FlipCount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,8 +36,8 @@ def chain_figures(chain: Chain) -> Mapping[str, tuple[str, str]]:
         name, rows = f"{stem}-reads", len(_names(chain.reads.heads))
         drawn[name] = draw(name, partial(_reads, chain), height=0.9 + 0.24 * rows), _READS_CAPTION
     if chain.mediation.flips.flips and chain.mediation.through:
-        name = f"{stem}-graph"
-        drawn[name] = draw(name, partial(_graph, chain), height=3.6), _GRAPH_CAPTION
+        name = f"{stem}-through"
+        drawn[name] = draw(name, partial(_through, chain), height=2.4), _THROUGH_CAPTION
     return drawn
 
 
@@ -48,9 +46,9 @@ _READS_CAPTION = (
     "circles) and on the others (open squares); right, the part of the lead that the values read there carry, to "
     "first order, in logits."
 )
-_GRAPH_CAPTION = (
-    "The way of the flips: with the units in a box held at their clean values while the unit is ablated, so many of "
-    "its flips do not happen. The boxes overlap: shares do not add up. Below, where the answer first changes."
+_THROUGH_CAPTION = (
+    "The way of the flips: with these units held at their clean values while the unit is ablated, so many of its flips "
+    "do not happen. What is held overlaps: shares do not add up."
 )
 
 
@@ -124,73 +122,33 @@ def _names(heads: tuple[HeadReading, ...]) -> list[str]:
     return [source.name for source in heads[0].sources[:_SOURCES]] if heads else []
 
 
-def _graph(chain: Chain, figure: Figure) -> None:
+def _through(chain: Chain, figure: Figure) -> None:
+    """Plain bars for kinds of later parts, hatched ones for single units and layers, then what remains directly."""
     axes = figure.subplots()
-    axes.set(xlim=(0, 10), ylim=(-0.2, 4.2))
-    axes.axis("off")
-    flips = chain.mediation.flips
-    _box(axes, 1.1, 2.4, f"{chain.unit}\nablated\n{k_of_n(flips)} flip")
-    _box(axes, 8.9, 2.4, _answer(chain))
-    nodes = _nodes(chain)
-    heights = [4.0 - 3.2 * (index + 0.5) / max(len(nodes), 1) for index in range(len(nodes))]
-    for one, height in zip(nodes, heights, strict=True):
-        share = one.gone.rate
-        gone = k_of_n(FlipCount(flips=one.gone.count, n=one.gone.n))
-        _box(axes, 5.0, height, f"{hold_words(one.hold)}: {gone}", dashed=not isinstance(one.hold, Above))
-        for start, stop in (((1.9, 2.4), (3.8, height)), ((6.2, height), (8.05, 2.4))):
-            _arrow(axes, start, stop, 0.4 + 3.0 * share, solid=one.gone.count > 0)
+    held = _held(chain)
+    rows = [(hold_words(one.hold), one.gone.rate, f"{one.gone.count} of {one.gone.n}") for one in held]
     if (left := remaining(chain)) is not None:
-        _arrow(axes, (1.1, 1.75), (8.9, 1.75), 0.4 + 3.0 * left.flip_rate, solid=left.flips > 0, bend=0.28)
-        axes.text(
-            5.0, 0.22, f"directly: {k_of_n(left)} remain with everything above held", ha="center", fontsize=8
+        rows.append(
+            ("directly, with everything above held", left.flip_rate, f"{left.flips} of {left.n} remain")
         )
+    places = range(len(rows), 0, -1)
+    shares, colors = [rate for _, rate, _ in rows], [BLUE] * len(held) + [ORANGE] * (len(rows) - len(held))
+    bars = axes.barh(list(places), shares, color=colors, edgecolor=INK, linewidth=0.4)
+    for bar, one in zip(bars, held, strict=False):
+        bar.set_hatch("" if isinstance(one.hold, Above) else "//")
+    axes.bar_label(bars, [counts for _, _, counts in rows], padding=2, fontsize=7, color=INK)
+    axes.set_yticks(list(places), [name for name, _, _ in rows])
+    axes.set(xlabel="share of the flips that do not happen", xlim=(0, 1.15))
+    tidy(axes)
 
 
-def _nodes(chain: Chain) -> list[Through]:
+def _held(chain: Chain) -> list[Through]:
     """The kinds of what lies above, then the units and layers that carry most."""
     through = [one for one in chain.mediation.through if one.hold is not Above.EVERYTHING]
     kinds = [one for one in through if isinstance(one.hold, Above)]
     single = [one for one in through if not isinstance(one.hold, Above | Together)]
     single.sort(key=lambda one: -one.gone.count)
     return [*kinds, *single[: _NODES - len(kinds)]]
-
-
-def _answer(chain: Chain) -> str:
-    place = chain.breaks.places[0] if chain.breaks.places else None
-    change = chain.breaks.changes[0] if chain.breaks.changes else None
-    lines = ["answer"]
-    if place is not None:
-        lines.append(f"{place.place}\n{k_of_n(place.count)}")
-    if change is not None:
-        lines.append(_label(f"{quoted(change.before)} → {quoted(change.after)} {change.count}×"))
-    return "\n".join(lines)
-
-
-def _box(axes: Axes, x: float, y: float, text: str, *, dashed: bool = False) -> None:
-    style = {"boxstyle": "round,pad=0.35", "facecolor": "none", "edgecolor": INK, "linewidth": 0.8}
-    box = {**style, "linestyle": "--" if dashed else "-"}
-    axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=box)
-
-
-def _arrow(
-    axes: Axes,
-    start: tuple[float, float],
-    stop: tuple[float, float],
-    width: float,
-    *,
-    solid: bool,
-    bend: float = 0.0,
-) -> None:
-    style = {
-        "arrowstyle": "-|>",
-        "linewidth": width,
-        "linestyle": "-" if solid else ":",
-        "color": BLUE if solid else GREY,
-        "connectionstyle": f"arc3,rad={bend}",
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
-    axes.annotate("", xy=stop, xytext=start, arrowprops=style)
 
 
 def _label(text: str) -> str:

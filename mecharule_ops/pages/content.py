@@ -215,7 +215,7 @@ def account_section(run: str, account: Account, chain: Chain | None, *, folded: 
         ),
         figures=(
             f"{account_stem}-leads",
-            *(f"{chain_stem}-{kind}" for kind in ("writes", "reads", "graph")),
+            *(f"{chain_stem}-{kind}" for kind in ("writes", "reads", "through")),
         ),
         folded=folded,
     )

@@ -14,8 +14,9 @@ from bundled_run import opened
 
 import mecharule_ops as mr
 from mecharule_ops import pages
+from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings.controls import holm
-from mecharule_ops.pages.rows import CertificateRow, PredictionRow, RuleRow, TreeRow, UnitRow
+from mecharule_ops.pages.rows import KINDS
 from mecharule_ops.types import Share
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
@@ -102,7 +103,8 @@ def test_what_displays_are_told_of_a_rule_is_what_the_run_decided(
 ) -> None:
     """The last event of each anchored rule has the corrected p of the findings, and predicts where it is shown."""
     with opened(finished_run, read_only=True) as stored:
-        told = stored.told.rules
+        events = (event for _, _, event in stored.store.events())
+        told = {(each.regime, each.neuron): each for each in events if isinstance(each, RuleAnchored)}
     rows = [row for row in run.rules if row.family == "anchored" and row.learned is not None]
     assert rows
     for row in rows:
@@ -125,26 +127,13 @@ def test_every_prediction_stands_beside_what_is_simpler(run: mr.FinishedRun) -> 
 def test_frames_have_the_documented_columns_and_the_rows_values(run: mr.FinishedRun) -> None:
     """A column a field of the row's class; a value that is missing stays missing."""
     pytest.importorskip("pandas")
-    kinds = {
-        "units": UnitRow,
-        "rules": RuleRow,
-        "predictions": PredictionRow,
-        "tree": TreeRow,
-        "certificates": CertificateRow,
-    }
-    rows = {
-        "units": run.units,
-        "rules": run.rules,
-        "predictions": run.predictions,
-        "tree": run.tree().rows,
-        "certificates": run.certificates,
-    }
-    for kind, of in kinds.items():
+    rows = {kind: getattr(run, kind) for kind in ("units", "rules", "predictions", "certificates")}
+    for kind, told_rows in {**rows, "tree": run.tree().rows}.items():
         frame = run.to_dataframe(kind)
-        assert list(frame.columns) == [field.name for field in fields(of)]
-        assert len(frame) == len(rows[kind]) > 0
+        assert list(frame.columns) == [field.name for field in fields(KINDS[kind][0])]
+        assert len(frame) == len(told_rows) > 0
         for name in frame.columns:
-            for told, row in zip(frame[name], rows[kind], strict=True):
+            for told, row in zip(frame[name], told_rows, strict=True):
                 value = getattr(row, name)
                 assert told == value or (value is None and told != told) or (told is value is None)
 

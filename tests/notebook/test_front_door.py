@@ -22,18 +22,8 @@ from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.task_names import task_of
 
 ROOT = Path(__file__).parents[2]
-HEAVY = (
-    "torch",
-    "transformers",
-    "xgboost",
-    "shap",
-    "sklearn",
-    "matplotlib",
-    "pandas",
-    "IPython",
-    "agent",
-    "tools",
-)
+NUMERICAL = ("torch", "transformers", "xgboost", "shap", "sklearn", "matplotlib", "pandas")
+HEAVY = (*NUMERICAL, "IPython", "agent", "tools")
 SUMS = """
 from dataclasses import dataclass
 from mecharule_ops.tasks.from_file import TableTask
@@ -158,7 +148,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[mr.FinishedRun, 
     subject = load("arith-tiny")
     table = [{"a": a, "b": b} for a in range(3, 300, 23) for b in range(5, 300, 23)]
     told: list[Event] = []
-    kept = (
+    kept = [
         "bases",
         "slice_size",
         "proposals",
@@ -167,7 +157,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[mr.FinishedRun, 
         "anchor_for",
         "accounts_for",
         "chains_for",
-    )
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
         run = mr.analyse(
@@ -243,27 +233,14 @@ def test_a_wrong_call_leaves_no_run_behind(
     assert list(tmp_path.glob("*.mecharule")) == []
 
 
+REACHES = {"regime": 1, "strength": 0.5, "ucb": 0.9, "signed_selectivity": 0.1, "is_tau_agonist": True}
 STORY = (
     StageProgress(stage="behaviour", done=5, total=10),
     StageProgress(stage="behaviour", done=6, total=10),
     StageFinished(stage="behaviour", summary="5 of 10 answers right", seconds=1.0),
-    AgonistFound(
-        search="cha:1:m0",
-        regime=1,
-        neuron="m0.1",
-        strength=0.5,
-        ucb=0.9,
-        signed_selectivity=0.1,
-        is_tau_agonist=True,
-    ),
-    AgonistFound(
-        search="exhaustive:1:m0",
-        regime=1,
-        neuron="m0.1",
-        strength=0.5,
-        ucb=0.9,
-        signed_selectivity=0.1,
-        is_tau_agonist=True,
+    *(
+        AgonistFound(search=f"{kind}:1:m0", neuron="m0.1", **REACHES)  # type: ignore[arg-type]
+        for kind in ("cha", "exhaustive")
     ),
     RunFinished(run="b00d", status="finished: 1 τ-agonist"),
 )

@@ -45,10 +45,7 @@ def rows(penalty: ModuleType, **of: tuple[Any, Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("of", "said"),
     [
-        (
-            {"share": (0.1, 0.3)},
-            ["`guided` is cheaper in every model", "| 30.0 to 30.2 % |"],
-        ),
+        ({"share": (0.1, 0.3)}, ["`guided` is cheaper in every model", "| 30.0 to 30.2 % |"]),
         ({"share": (0.3, 0.1)}, ["`guided` is dearer in every model"]),
         ({"share": (0.1, 0.101)}, ["`guided` is not told apart: the ranges overlap"]),
         ({"by_norm": (9, 4)}, ["| 12/27 (44 %) |", "| 27/27 (100 %) |"]),
@@ -59,7 +56,7 @@ def rows(penalty: ModuleType, **of: tuple[Any, Any]) -> list[Any]:
         (
             {"agonists": (7, 6), "found": (7, 6), "by_norm": (6, 6)},
             [
-                "more in every model, though models without it have some too",
+                "more in every model, though models without it have some",
                 "3 against 3: two-sided p = .10 at best",
             ],
         ),

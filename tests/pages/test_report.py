@@ -50,7 +50,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, interval_of, mcc_interval
-from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Regime, Share, Verdict
+from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Share, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 VOID = {"meta", "br", "hr", "img", "link"}
@@ -301,19 +301,6 @@ def test_searches_are_named_by_what_tells_them_apart() -> None:
     assert search_names(twice)[0] == "mlp_out · mean-positional · decode · 1→0"
 
 
-def test_the_overview_of_four_searches_is_a_line_each() -> None:
-    back = [dataclasses.replace(each, regime=Regime.BASELINE_NEGATIVE) for each in (POSITIVE, NEGATIVE)]
-    text = render_text(dataclasses.replace(FINDINGS, searches=(POSITIVE, NEGATIVE, *back)))
-    lines = text[text.index("\nOverview") :].splitlines()[3:]
-    assert [line.split("  ")[0] for line in lines[2:6]] == [
-        "attn_head 1→0",
-        "mlp_out 1→0",
-        "attn_head 0→1",
-        "mlp_out 0→1",
-    ]
-    assert lines[6] == ""
-
-
 def test_localized_only_units_are_not_called_agonists() -> None:
     only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=None, recall=())
     text = flat(render_text(only_localized))
@@ -481,13 +468,6 @@ def test_advice_follows_from_the_counts() -> None:
 def test_no_advice_is_given_where_a_tau_agonist_was_found() -> None:
     assert suggestions(FINDINGS, POSITIVE) == ()
     assert POSITIVE.agonists[0].epsilon == EPSILON
-
-
-def test_icicle_puts_children_side_by_side_inside_their_parent() -> None:
-    boxes = {box.tree_node.node: box for box in icicle(POSITIVE.tree)}
-    assert (boxes[0].left, boxes[0].width) == (0.0, 9)
-    assert (boxes[1].left, boxes[2].left) == (0.0, 4.0)
-    assert (boxes[3].left, boxes[4].left) == (4.0, 5.0)
 
 
 @settings(max_examples=40)

@@ -127,11 +127,11 @@ def test_figures_tell_groups_apart_without_colour(
     """The same SVG for the same chain; bars that lower are hatched, words carry the counts; files stand alone."""
     drawn = chain_figures(chain)
     assert drawn == chain_figures(chain)
-    writes, graph = (
-        next(svg for name, (svg, _) in drawn.items() if name.endswith(end)) for end in ("writes", "graph")
+    writes, through = (
+        next(svg for name, (svg, _) in drawn.items() if name.endswith(end)) for end in ("writes", "through")
     )
     assert "url(#" in writes
-    assert "later MLPs" in graph
-    assert "with everything above held" in graph
+    assert "later MLPs" in through
+    assert "with everything above held" in through
     files = ask("explain", parts="chain", neuron=str(unit), svg=str(tmp_path / "figures")).as_json["figures"]
     assert [Path(str(file)).read_text(encoding="utf-8")[:4] for file in files] == ["<svg"] * len(drawn)
