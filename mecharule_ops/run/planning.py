@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -200,8 +201,7 @@ Flips = Callable[[GroupQuery], FlipEstimate]
 """What a group flips, without a model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsed:
+class Rehearsed(NamedTuple):
     """A search that was made without a model, its audit included."""
 
     groups: int
@@ -310,18 +310,12 @@ def least_and_most(
     least = rehearsed(config, candidates, plan, nothing)
     if units <= config.exhaustive_up_to:
         alone = units + sum(len(layer.channels) > 1 for layer in candidates.layers)
-        least = _smaller(least, Rehearsed(groups=alone, example_forwards=least.example_forwards))
+        least = least._replace(groups=min(alone, least.groups))
     most = Rehearsed(groups=groups + whole, example_forwards=(tests + whole) * settings.full_test)
     if config.budget is None:
         return least, most
     spent = Rehearsed(groups=config.budget, example_forwards=config.budget * settings.full_test)
-    return _smaller(least, spent), _smaller(most, spent)
-
-
-def _smaller(one: Rehearsed, two: Rehearsed) -> Rehearsed:
-    return Rehearsed(
-        groups=min(one.groups, two.groups), example_forwards=min(one.example_forwards, two.example_forwards)
-    )
+    return Rehearsed(*map(min, least, spent)), Rehearsed(*map(min, most, spent))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
