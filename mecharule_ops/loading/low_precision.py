@@ -12,10 +12,11 @@ much is far from a tie or is decided again in float32 (`engine.deciding`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -46,24 +47,23 @@ _NOTED: ContextVar[CleanProducts | None] = ContextVar("where products are noted"
 _CHANGED: ContextVar[tuple[CleanProducts, int] | None] = ContextVar("clean products and copies", default=None)
 
 
-@contextmanager
-def noting(products: CleanProducts) -> Iterator[None]:
+def noting(products: CleanProducts) -> AbstractContextManager[None]:
     """Inside, every product of a model with low weights is noted."""
-    before = _NOTED.set(products)
-    try:
-        yield
-    finally:
-        _NOTED.reset(before)
+    return _inside(_NOTED, products)
+
+
+def as_changes(clean: CleanProducts | None, copies: int) -> AbstractContextManager[None]:
+    """Inside, products over so many copies of the clean positions are those of the change, in the weights' type."""
+    return _inside(_CHANGED, None if clean is None else (clean, copies))
 
 
 @contextmanager
-def as_changes(clean: CleanProducts | None, copies: int) -> Iterator[None]:
-    """Inside, products over so many copies of the clean positions are those of the change, in the weights' type."""
-    before = _CHANGED.set(None if clean is None else (clean, copies))
+def _inside(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    before = variable.set(value)
     try:
         yield
     finally:
-        _CHANGED.reset(before)
+        variable.reset(before)
 
 
 def prepare(model: nn.Module, blocks: nn.ModuleList) -> None:
