@@ -17,7 +17,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import comb
 from pathlib import Path
 from statistics import mean
 
@@ -37,7 +36,6 @@ from recall import (
 
 from mecharule_ops.facts.searches import summed_recall_words
 from mecharule_ops.loading.model_names import BUNDLED, BUNDLED_DIRECTORY
-from mecharule_ops.numbers import plural
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.tasks.task_names import PRESETS
 from mecharule_ops.types import Share
@@ -140,82 +138,6 @@ def over_draws(lines: Sequence[Line]) -> Share:
     return units_found(line)
 
 
-def verdict(rows: Sequence[Row]) -> str:
-    """What the numbers say, whichever way they go: sizes, and a direction only where the two sides do not overlap."""
-    sides = [
-        (name, some)
-        for name, penalty in (
-            ("Without the penalty", min(CONCENTRATIONS)),
-            (f"With that of {max(CONCENTRATIONS):g}", max(CONCENTRATIONS)),
-        )
-        if (some := [row for row in rows if row.concentration == penalty])
-    ]
-    told = [f"{name} {_of_side(some)}." for name, some in sides]
-    if len(sides) < 2:
-        return " ".join([*told, "The other side was not measured, so nothing is compared."])
-    (_, without), (_, with_it) = sides
-    compared = (
-        ("`guided` is", "dearer", "cheaper", "share"),
-        ("the strongest unit is", "stronger", "weaker", "strongest"),
-        ("the τ-agonists are", "more", "fewer", "agonists"),
-    )
-    said = "; ".join(
-        f"{what} {_apart([getattr(row, name) for row in with_it], [getattr(row, name) for row in without], *ways)}"
-        for what, *ways, name in compared
-    )
-    return " ".join(
-        [
-            *told,
-            f"With the penalty {said}{_goes_with(with_it, without)}.",
-            _weight(with_it, without),
-        ]
-    )
-
-
-def _of_side(rows: Sequence[Row]) -> str:
-    """Sizes of all models of one side."""
-    return (
-        f"({plural(len(rows), 'model')}) the strongest unit flips {_shares([row.strongest for row in rows])} of its "
-        f"slice and {_numbers([row.agonists / len(DRAWS) for row in rows])} of {rows[0].units} units are τ-agonists"
-    )
-
-
-TOUCHING = 0.01
-"""Of the larger value: ranges that lie no farther apart are said to touch."""
-
-
-def _apart(with_it: Sequence[float], without: Sequence[float], more: str, fewer: str) -> str:
-    """A direction where the ranges do not overlap."""
-    for low, high, way in ((without, with_it, more), (with_it, without, fewer)):
-        gap = min(high) - max(low)
-        if gap > 0:
-            return f"{way} in every model" if gap > TOUCHING * min(high) else f"{way}, but the ranges touch"
-    return "not told apart: the ranges overlap"
-
-
-def _goes_with(with_it: Sequence[Row], without: Sequence[Row]) -> str:
-    """Whether models without the penalty lack the τ-agonists that those with it have."""
-    most = max(row.agonists for row in without)
-    if min(row.agonists for row in with_it) <= most:
-        return ", so the bundled model's few strong units are not shown to go with the penalty"
-    if most:
-        return ", though models without it have some too"
-    return ", so the bundled model's few strong units go with the penalty: no model without it has any"
-
-
-def _weight(with_it: Sequence[Row], without: Sequence[Row]) -> str:
-    """How little so few models prove."""
-    a, b = len(with_it), len(without)
-    tuned = "`guided` was tuned on the bundled model, which is one with the penalty."
-    if min(a, b) < len(SEEDS):
-        return f"{plural(a, 'model')} with the penalty and {b:,} without it: no test is made of this. {tuned}"
-    p = f"{2 / comb(a + b, a):.2f}".lstrip("0")
-    return (
-        f"What holds in every model holds {a} against {b}: two-sided p = {p} at best, before several comparisons. "
-        f"{tuned}"
-    )
-
-
 def _found(rows: Sequence[Row], name: str) -> str:
     """Summed over models and draws; the lower bound is over distinct units of each model."""
     found = Share(count=sum(getattr(row, name) for row in rows), n=sum(row.agonists for row in rows))
@@ -256,10 +178,10 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def write(rows: Sequence[Row]) -> None:
-    """What the numbers say, the table and how it was made between the page's marks, a row a model beside it."""
+    """The table and how it was made between the page's marks, a row a model beside it; the words above are by hand."""
     link = put_rows("penalty", rows, "made")
     made = " ".join(sorted({row.made for row in rows}))
-    put_between(PAGE, f"{verdict(rows)}\n\n{table(rows)}\n\nA row a model: {link}. {made}")
+    put_between(PAGE, f"{table(rows)}\n\nA row a model: {link}. {made}")
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.findings.controls import holm
-from mecharule_ops.rules.rivals import RivalDifference, difference
+from mecharule_ops.rules.interval import RivalDifference, difference
 from mecharule_ops.thresholds import ALPHA
 
 

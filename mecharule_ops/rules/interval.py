@@ -13,7 +13,11 @@ equal intervals: the tables are those of seed 0.
 The test is Fisher's exact one (1935), one-sided: with n records, `fired` of them where the rule fires and `positives`
 where the target is true, the share of all ways to place them that have as many hits or more. MCC > 0 is more hits than
 fired × positives / n, so small p speaks for it. Where records are exchangeable under a rule that knows nothing, a p of
-at most α comes up with probability α at most, for every n. Cost: no model calls.
+at most α comes up with probability α at most, for every n.
+
+A claim that a unit flips more often where a condition holds than elsewhere is decided by the difference of its two
+rates (Newcombe's interval) and by the same p: it is supported where the difference reaches the threshold that was
+registered for it. Cost: no model calls.
 """
 
 from __future__ import annotations
@@ -25,8 +29,9 @@ from math import sqrt
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.rules.matthews import mcc_of_counts
-from mecharule_ops.types import ChanceTest, RuleScore
+from mecharule_ops.confidence import difference_interval
+from mecharule_ops.rules.matthews import mcc, mcc_of_counts
+from mecharule_ops.types import ChanceTest, FlipsWhere, RuleScore
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -117,3 +122,40 @@ def _mcc_of_cells(cells: Int[np.ndarray, "resample 4"]) -> Float[np.ndarray, " r
 def _short(value: float) -> str:
     """Two decimals without the leading zero."""
     return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 0.995 else f"{value:.2f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RivalDifference:
+    """What held-out records say of one rival."""
+
+    where: FlipsWhere
+    value: float
+    """Rate where it holds less rate elsewhere."""
+    low: float
+    high: float
+    p: float
+    """Fisher's, one-sided, not corrected."""
+    mcc: float
+
+    def state(self, threshold: float, corrected: float, alpha: float) -> str:
+        """`supported` where the whole interval, and p, reach the threshold; `refuted` where it ends below; `undecided`.
+
+        What is decided is the amount: an interval that ends below the threshold may lie above 0.
+        """
+        if self.low >= threshold and corrected <= alpha:
+            return "supported"
+        return "refuted" if self.high < threshold else "undecided"
+
+
+def difference(
+    holds: Bool[np.ndarray, " record"], flips: Bool[np.ndarray, " record"], alpha: float
+) -> RivalDifference:
+    """The two rates of a condition with their difference's interval at 1 − α; −1 to 1 where a side is empty."""
+    where = FlipsWhere.of(holds, flips)
+    inside, outside = where.holds, where.elsewhere
+    low, high = difference_interval(inside.flips, inside.n, outside.flips, outside.n, alpha)
+    rates = [side.flips / side.n if side.n else 0.0 for side in (inside, outside)]
+    p = fisher_p(inside.flips, inside.n, inside.flips + outside.flips, len(flips))
+    return RivalDifference(
+        where=where, value=rates[0] - rates[1], low=low, high=high, p=p, mcc=mcc(holds, flips)
+    )

@@ -10,7 +10,7 @@ from bundled_run import Ask, opened
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.rivals import difference
+from mecharule_ops.rules.interval import difference
 from mecharule_ops.run.tabulating import Part, drawn, fires
 from mecharule_ops.types import Neuron
 from tools.registry import ToolResult

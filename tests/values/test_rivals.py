@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mecharule_ops.rules.rivals import difference
+from mecharule_ops.rules.interval import difference
 
 
 def test_the_whole_interval_at_the_threshold_and_corrected_p_support_and_the_interval_refutes() -> None:
