@@ -21,33 +21,22 @@ from mecharule_ops.types import Regime
 from tools.registry import call
 
 
-@pytest.fixture
-def strongest(copied_run: Path) -> str:
-    with opened(str(copied_run)) as run:
-        return str(findings_of(run).searches[0].agonists[0].neuron)
-
-
-def test_why_and_flip_tell_the_same_rule(copied_run: Path, strongest: str) -> None:
+def test_why_and_flip_tell_the_same_rule(copied_run: Path, unit: str) -> None:
     """The account's over the prompt, in all that `why` says of it; once it said another one, with another MCC."""
     with opened(str(copied_run)) as run:
-        unit = findings_of(run).units()[0]
-    assert str(unit.neuron) == strongest
-    assert unit.account is not None
-    assert unit.rule is not None
-    asked, anchored = unit.account.family(Family.INPUT), unit.rule
+        known = findings_of(run).units()[0]
+    assert known.account is not None
+    assert known.rule is not None
+    asked, anchored = known.account.family(Family.INPUT), known.rule
     assert asked.rule not in (None, anchored.rule)
-    given = {"run": str(copied_run), "neuron": strongest}
+    given = {"run": str(copied_run), "neuron": unit}
     why, flip = (
         call("why", {**given, "full": True}),
         call("flip", {**given, "prompt": "120 - 7 =", "edits": 0}),
     )
     told: Any = why.as_json
-    assert (
-        told[f"unit.{strongest}.rule"]["rule"]
-        == told[f"unit.{strongest}.rule.disguise"]["rule"]
-        == str(asked.rule)
-    )
-    rule: Any = flip.as_json[f"unit.{strongest}.flip.rule"]
+    assert told[f"unit.{unit}.rule"]["rule"] == told[f"unit.{unit}.rule.disguise"]["rule"] == str(asked.rule)
+    rule: Any = flip.as_json[f"unit.{unit}.flip.rule"]
     assert rule is None or rule["text"] == str(asked.rule)
     for text in (call("why", given).text, flip.text):
         assert str(anchored.rule) not in text
@@ -82,7 +71,7 @@ def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tu
     assert f"corrected for {min(chances)} to {max(chances)}" in shown_of_all(after)
 
 
-def test_tokens_that_hardly_move_are_not_named(copied_run: Path, strongest: str) -> None:
+def test_tokens_that_hardly_move_are_not_named(copied_run: Path, unit: str) -> None:
     """Pushes of .04 and .01 logits were named as what a unit writes; the threshold is said."""
     with opened(str(copied_run)) as run:
         chain = findings_of(run).units()[0].chain
@@ -97,13 +86,13 @@ def test_tokens_that_hardly_move_are_not_named(copied_run: Path, strongest: str)
     assert "'8'" not in said
 
 
-def test_a_prompt_that_is_wrong_already_is_not_asked_about(copied_run: Path, strongest: str) -> None:
+def test_a_prompt_that_is_wrong_already_is_not_asked_about(copied_run: Path, unit: str) -> None:
     """Instead of `No … its rule agrees`; before and after are still certified."""
     with opened(str(copied_run)) as run:
         record = next(record for record in run.records if not record.label)
     prompt = record.example.prompt.rstrip("\n").rsplit("\n", 1)[-1]
-    result = call("flip", {"run": str(copied_run), "neuron": strongest, "prompt": prompt})
-    assert list(result.as_json) == [f"unit.{strongest}.flip.does_not_arise", "facts"]
+    result = call("flip", {"run": str(copied_run), "neuron": unit, "prompt": prompt})
+    assert list(result.as_json) == [f"unit.{unit}.flip.does_not_arise", "facts"]
     assert result.text.startswith("The question does not arise: unablated arith-tiny already answers ")
     assert "agrees" not in result.text
     certificate = result.facts[0].sources[0].removeprefix("c:")
