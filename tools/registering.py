@@ -6,9 +6,8 @@ import numpy as np
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.claims import MORE_OFTEN, counts_words, figures_words
+from mecharule_ops.facts.claims import MORE_OFTEN, counts_words, figures_words, looks_words
 from mecharule_ops.facts.fact import Fact, fact
-from mecharule_ops.facts.looks import looks_words
 from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run import tabulating

@@ -15,8 +15,8 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.confidence import difference_interval, lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.claims import looks_words
 from mecharule_ops.facts.fact import Fact, fact
-from mecharule_ops.facts.looks import looks_words
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import percent

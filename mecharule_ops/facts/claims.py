@@ -1,8 +1,14 @@
-"""A claim of when a unit flips, as a person reads it: its counts on held-out records, and the figures that decided."""
+"""A claim of when a unit flips, as a person reads it: its counts, what decided, how often its flips were read."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+
+from mecharule_ops.numbers import plural
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.tabulating import looks_at
+from mecharule_ops.types import Neuron, Regime
 
 
 def counts_words(unit: str, words: str, counts: Sequence[int]) -> str:
@@ -24,3 +30,24 @@ def figures_words(
     interval = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
     corrected = "" if p is None else f", corrected p {p:.2g}"
     return f"{what} {value:+.2f}{interval}, {threshold:.2f} was needed{corrected}"
+
+
+def looks_words(run: Run, unit: str, regime: Regime) -> str:
+    """`Held-out flips of m1.37 (1→0) were read for 7 conditions so far, by investigate for 6 and by tabulate for 2`.
+
+    A condition that two verbs read is one. What the run itself did on these records stands behind.
+    """
+    kept = looks_at(run, unit, regime)
+    if kept:
+        counts = Counter(look["by"] for look in kept)
+        by = " and ".join(
+            f"by {verb}{f' for {count}' if len(counts) > 1 else ''}" for verb, count in counts.items()
+        )
+        conditions = plural(len({look["condition"] for look in kept}), "condition")
+        told = f"were read for {conditions} so far, {by}"
+    else:
+        told = "were read by no verb so far"
+    found = None if "+" in unit else run.findings.unit(Neuron.parse(unit), regime)
+    scored = found is not None and (found.rule is not None or found.account is not None)
+    before = "; rules of this run were scored on these records before" if scored else ""
+    return f"Held-out flips of {unit} ({regime.arrow}) {told}{before}"

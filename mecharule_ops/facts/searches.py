@@ -133,7 +133,7 @@ def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
     met = len(audit.found) - audit.found_reopened
     until = "" if audit.exact else ", until a part of the examples ruled them out"
     reach = f"{met or 'none'} {'reaches' if met <= 1 else 'reach'} τ"
-    if _each_alone(outcome):
+    if tested_all([outcome]):
         drawn = (
             f"Every unit was tested alone, {audit.unknown:,} of them only until a part of the examples ruled them "
             f"out; {audit.tested:,} of these were drawn at random and tested once more{until}: {reach}"
@@ -186,8 +186,4 @@ def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
         return f"found {said} of those that testing every unit alone finds"
     if outcome.audit is not None:
         return guaranteed_words(outcome.audit, len(outcome.tau_agonists))
-    return "every unit was tested alone" if _each_alone(outcome) else "what was missed is not bounded"
-
-
-def _each_alone(outcome: SearchOutcome) -> bool:
-    return outcome.singletons_tested >= outcome.cost.candidates
+    return "every unit was tested alone" if tested_all([outcome]) else "what was missed is not bounded"
