@@ -4,13 +4,18 @@ Units, conditions, columns, prompts and words of the program are read out of a q
 and W; what is left is held against the wordings of each canonical question. A question is taken for one of them only if
 it names the same things, lies near, and has no word of weight that the wording lacks: **anything else gets three
 suggestions, never the answer to another question.** `it` is the unit of the last question.
+
+Suggestions are ranked by what a question names and by its words, the rarer over all questions the more, and hold its
+own units, condition, column and prompt.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -60,11 +65,18 @@ class Row:
     ask: str
     """How it is offered, filled with a run's own names."""
     wordings: tuple[str, ...]
+    about: str = ""
+    """Further words of its topic."""
     parts: Sequence[str] = ()
     """The parts, or names in keys, of the tool's facts that answer it, the first before all; empty for all facts."""
     measure: str = ""
     """The command that measures the first part where a unit lacks it."""
     arguments: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def takes(self) -> Set[str]:
+        """What a question of it names: `unit`, `second`, `other`, `condition`, `column`, `prompt`, `term`."""
+        return frozenset(re.findall(r"\{(\w+)", self.ask))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +97,8 @@ class Names:
     """An example of the task's."""
     other: str = ""
     """A unit that was not found."""
-    like: str = ""
-    """A condition of the task's, for a suggestion."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Words that mean a condition of the task's, each with how a question says that; the first stands for any."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,6 +110,8 @@ class Understood:
     """The question with letters in the place of names."""
     units: tuple[str, ...] = ()
     condition: str = ""
+    said: str = ""
+    """The condition as it was said."""
     column: str = ""
     prompt: str = ""
     term: str = ""
@@ -136,25 +150,81 @@ def understand(question: str, names: Names, last: str = "") -> Understood | Sugg
     best, row, found = scored[0]
     if best >= NEAR and not found.strange:
         return replace(found, row=row)
-    about = readings[-1].units or (last,) * bool(last)
-    offered = [asked for _, row, _ in scored if (asked := filled(row, names, about))]
-    return Suggested(questions=tuple(dict.fromkeys(offered))[:SUGGESTED])
+    return Suggested(questions=_suggested(question, readings[-1], names, last))
 
 
-def filled(row: Row, names: Names, about: Sequence[str] = ()) -> str:
-    """The question of a row with a run's own names, about some units; empty where the run lacks what it needs."""
-    first = next(iter([*about, *names.units]), "")
-    known: Mapping[str, str] = {
-        "unit": first,
-        "second": next((unit for unit in [*about, *names.units] if unit != first), ""),
-        "other": names.other,
-        "condition": names.like,
-        "column": next(iter(names.columns), ""),
-        "prompt": names.prompt,
-        "term": "τ",
+def _suggested(question: str, read: Understood, names: Names, last: str) -> tuple[str, ...]:
+    """The questions of the topic that a question's words are of, with the names that it names."""
+    text = question.casefold()
+    units = read.units
+    known = {
+        "unit": [*units, *filter(None, [last]), *names.units],
+        "second": [unit for unit in [*units[1:], *names.units] if unit not in units[:1]],
+        "other": [unit for unit in (*units, names.other) if unit not in names.units],
+        "condition": [
+            *filter(None, [read.said]),
+            *(
+                asked
+                for word, asked in names.words.items()
+                if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+            ),
+            *names.words.values(),
+        ],
+        "column": [
+            *filter(None, [read.column]),
+            *(name for name in names.columns if name in _words(text) and (name[1:] or f"by {name}" in text)),
+            *names.columns,
+        ],
+        "prompt": [one for one in (read.prompt, names.prompt) if one],
+        "term": ["τ"],
     }
-    needed = re.findall(r"\{(\w+)", row.ask)
-    return row.ask.format(**known) if all(known[name] for name in needed) else ""
+    named = {"unit"} if units else set()
+    named |= {"second"} if len(units) > 1 else {"prompt"} if read.prompt else set()
+    named |= {"condition"} if len(known["condition"]) > len(names.words) else set()
+    named |= {"column"} if len(known["column"]) > len(names.columns) else set()
+    is_found = not units or units[0] in names.units
+    stems = {_stem(word) for word in _words(text) - _SMALL}
+
+    def score(row: Row) -> float:
+        takes = {"unit" if name == "other" else name for name in row.takes}
+        told = sum(_weights()[stem] for stem in stems & _bag(row)) + 1.5 * (
+            "other" in row.takes and bool(units)
+        )
+        lacks = len(named - takes) + (2 if "unit" in named - takes else 0)
+        return told + 2 * len(takes & named) - lacks - 0.7 * len(takes - named)
+
+    fits = [
+        row
+        for row in rows()
+        if all(known[name] for name in row.takes)
+        and (is_found or row.tool != "why")
+        and ("other" not in row.takes or not (units and is_found))
+    ]
+    return tuple(
+        row.ask.format(**{name: known[name][0] for name in row.takes})
+        for row in sorted(fits, key=score, reverse=True)[:SUGGESTED]
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[\w+'-]+", text))
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"(?<=\w{3})(?:ations?|ings?|edly|ed|es|ly|s|e)$", "", word)
+
+
+def _bag(row: Row) -> Set[str]:
+    """The stems of the words of a question and of its tool."""
+    text = " ".join((*row.wordings, row.ask, row.about, row.name.replace("_", " "), row.tool))
+    return {_stem(word) for word in _words(text.casefold()) - _SMALL}
+
+
+@lru_cache(1)
+def _weights() -> Mapping[str, float]:
+    """How rare each word is among the questions."""
+    counts = Counter(stem for row in rows() for stem in _bag(row))
+    return {stem: math.log(len(rows()) / count) for stem, count in counts.items()}
 
 
 def _read(question: str, names: Names, last: str) -> Understood:
@@ -164,7 +234,7 @@ def _read(question: str, names: Names, last: str) -> Understood:
         found.column = by["column"]
         text = f"{text[: by.start()]} by K "
     elif (condition := _CONDITION.search(text)) and (read := names.condition(condition["said"])) is not None:
-        found.condition = read
+        found.condition, found.said = read, condition["said"].strip()
         text = f"{text[: condition.start()]} where C "
 
     if (quoted := _QUOTED.search(text)) or (quoted := _SUM.search(text)):
@@ -225,7 +295,9 @@ def _is_name(word: str) -> bool:
 
 def arguments_of(understood: Understood) -> dict[str, Any]:
     """What the tool of the question is told."""
-    name = {"tabulate": "units", "ablate": "units", "records": "unit"}.get(understood.row.tool, "neuron")
+    name = {"tabulate": "units", "ablate": "units", "records": "unit", "extract": "unit"}.get(
+        understood.row.tool, "neuron"
+    )
     given = {
         name: ",".join(understood.units),
         "where": understood.condition,

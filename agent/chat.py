@@ -9,6 +9,7 @@ What answers beside the tools is imported where a model is chosen: without one a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.canonical import UNIT, Names, Suggested, Understood, arguments_of, understand
 from agent.choice import NONE, Choice, choose
-from agent.consent import PURSE, Exchanges, Listener, Priced, in_words, not_run, pays
+from agent.consent import NO_QUESTION, PURSE, Exchanges, Listener, Priced, in_words, not_run, pays
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
 from mecharule_ops.facts.answer_text import answer_text
@@ -27,9 +28,10 @@ from mecharule_ops.facts.fact import Fact, FactValue, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
 from mecharule_ops.facts.run_behaviour import PROPERTIES
 from mecharule_ops.plain_text import last_line
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, kept_open, opened
-from mecharule_ops.run.tabulating import columns_of, few_valued
+from mecharule_ops.run.tabulating import columns_of, few_valued, fires
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron
@@ -77,6 +79,7 @@ def ask(
                 return _under_way(held, question)
             told = replace(listener, show=show, earlier=_exchanges(held, listener.earlier))
             path = held.store.path
+        question = _meant(question, told.earlier or ())
         alone = partial(offline, str(path), question, told, seconds=seconds)
         if choice.spec == NONE:
             result = alone()
@@ -148,7 +151,7 @@ def offline(
     read = understand(question, names, _last_unit(listener.earlier or ()))
     if isinstance(read, Suggested):
         said = "\n".join(
-            ["That is none of the questions that are answered without a language model. You may ask:"]
+            [f"{NO_QUESTION}. You may ask (its number takes it, none the first):"]
             + [f"  {place}. {asked}" for place, asked in enumerate(read.questions, 1)]
         )
         return _offline(question, said, None, suggested=list(read.questions))
@@ -212,8 +215,14 @@ def names_of(run: Run) -> Names:
     numbers = [
         name for name in columns if columns[name].dtype.kind in "if" and name in run.task.prompt_columns
     ]
-    conditions = ("carry", *(f"{name} is {values[0]}" for name, values in few_valued(run).items()))
-    conditions = (*conditions, *(f"{other} > {one}" for one, other in pairwise(numbers)))
+    known = (one for one in PROPERTIES.values() if _reads(run, one.predicate))
+    conditions = {word: word for one in known for word in one.said}
+    conditions |= {
+        str(value).casefold(): f"{name} is {value}"
+        for name, values in few_valued(run).items()
+        for value in values
+    }
+    conditions |= {said: said for said in (f"{other} > {one}" for one, other in pairwise(numbers))}
     example = "" if run.task.concealed or not run.records else last_line(run.records[0].example.prompt)
     return Names(
         units=units,
@@ -224,8 +233,15 @@ def names_of(run: Run) -> Names:
         condition=lambda said: condition_of(run, said),
         prompt=example,
         other=next((unit for unit in firsts if unit not in units), ""),
-        like=next((said for said in conditions if condition_of(run, said)), ""),
+        words=conditions,
     )
+
+
+def _reads(run: Run, predicate: str) -> bool:
+    with suppress(UsageError):
+        fires(run, Rule.parse(predicate))
+        return True
+    return False
 
 
 def condition_of(run: Run, said: str) -> str | None:
@@ -249,6 +265,17 @@ def _last_unit(earlier: Exchanges) -> str:
         if found := UNIT.search(question) or UNIT.search(answer):
             return found[0]
     return ""
+
+
+def _meant(question: str, earlier: Exchanges) -> str:
+    """The question; a number, or nothing, takes one of the suggestions that stood last."""
+    answered = earlier[-1][1] if earlier else ""
+    suggested = (
+        re.findall(r"^  \d\. (.+)$", answered, re.MULTILINE) if answered.startswith(NO_QUESTION) else []
+    )
+    number = question.strip().rstrip(".") or "1"
+    is_one = number.isdecimal() and 1 <= int(number) <= len(suggested)
+    return suggested[int(number) - 1] if is_one else question
 
 
 def _told(question: str, answer: Answer, choice: Choice) -> ToolResult:

@@ -28,6 +28,8 @@ class Priced:
     """The price in words."""
 
 
+NO_QUESTION = "That is none of the questions that are answered without a language model"
+"""Begins an answer that suggests others; a number, or an empty line, takes one of them."""
 NOT_RUN = "not run:"
 """Begins the result of a call whose price was not accepted."""
 Consent = Callable[[Priced], bool | str]

@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from agent.consent import NO_QUESTION
 from mecharule_ops.plain_text import plain
 from tui.session import Entry
 
@@ -118,7 +119,8 @@ class ChatPane(Vertical):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        line = event.value.strip()
+        suggests = any(line.entry.text.startswith(NO_QUESTION) for line in list(self.query(ChatLine))[-1:])
+        line = event.value.strip() or "1" * suggests
         event.input.value = ""
         if line:
             self.history.append(line)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.canonical import Names, Suggested, Understood, arguments_of, filled, rows, understand
+from agent.canonical import UNIT, Names, Row, Suggested, Understood, arguments_of, rows, understand
 from agent.toolbox import NOT_OFFERED
 from tools.registry import TOOLS
 
@@ -19,7 +19,7 @@ NAMES = Names(
     condition=lambda said: said if "==" in said or " > " in said or "carry" in said else None,
     prompt="12 + 5 =",
     other="m0.0",
-    like="carry(a, b)",
+    words={"carry": "carry(a, b)", "minus": "op == '-'"},
 )
 LETTERS = {"U": "m1.14", "V": "a2.h3", "C": "carry(a, b)", "K": "op", "P": "'12 + 5 ='", "W": "MCC"}
 
@@ -40,12 +40,44 @@ def test_each_wording_is_its_own_question(row: object) -> None:
         TOOLS[read.row.tool].arguments(**TOOLS[read.row.tool].arguments.about("last", arguments_of(read)))
 
 
+FILLED = {
+    "unit": "m1.14",
+    "second": "a2.h3",
+    "other": "m0.0",
+    "condition": "carry(a, b)",
+    "column": "op",
+    "prompt": "12 + 5 =",
+    "term": "MCC",
+}
+
+
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
-def test_each_is_offered_as_a_question_that_is_understood(row: object) -> None:
-    asked = filled(row, NAMES)  # type: ignore[arg-type]
-    read = understand(asked, NAMES, "m1.14")
+def test_each_is_offered_as_a_question_that_is_understood(row: Row) -> None:
+    read = understand(row.ask.format(**FILLED), NAMES, "m1.14")
     assert isinstance(read, Understood)
-    assert read.row.name == row.name  # type: ignore[attr-defined]
+    assert read.row.name == row.name
+
+
+@pytest.mark.parametrize(
+    ("question", "offered"),
+    [
+        ("could a2.h3 just be noise?", "how sure is a2.h3?"),
+        ("is it worse with a carry?", "does m1.14 flip more where carry(a, b)?"),
+        ("is a2.h3 worse on minus sums?", "does a2.h3 flip more where op == '-'?"),
+        ("break the failures of a2.h3 down per op", "how often does a2.h3 flip by op?"),
+        ("why did m0.31 not make it?", "why was m0.31 not found?"),
+        ("are a2.h3 and m1.14 doing one job?", "is a2.h3 stronger than m1.14?"),
+        ("would 17 + 25 = come out right without a2.h3?", "what does a2.h3 do to “17 + 25 =”?"),
+        ("what did attribution think of the units?", "how does attribution rank the units?"),
+    ],
+)
+def test_what_a_question_names_stands_in_its_suggestions(question: str, offered: str) -> None:
+    """Its units alone, its condition and its column; none of them of another unit."""
+    read = understand(question, NAMES, "m1.14")
+    assert isinstance(read, Suggested)
+    assert offered in read.questions
+    named = set(UNIT.findall(question)) or {"m1.14"}
+    assert all(not (units := set(UNIT.findall(one))) or units & named for one in read.questions)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,12 @@ def test_anything_else_gets_suggestions_that_can_be_asked(copied_run: Path) -> N
     suggested: Any = answer.data["suggested"]
     assert len(suggested) == 3
     assert answer.data["understood"] is None
-    assert ask(str(copied_run), suggested[0], environment=OFFLINE).data["understood"]
+    taken = ask(str(copied_run), "2", environment=OFFLINE)
+    assert taken.data["question"] == suggested[1]
+    assert taken.data["understood"]
+    ask(str(copied_run), "and what of its meaning?", environment=OFFLINE)
+    assert ask(str(copied_run), "", environment=OFFLINE).data["understood"]
+    assert ask(str(copied_run), "2", environment=OFFLINE).data["question"] == "2", "nothing is suggested"
 
 
 def test_what_was_asked_is_remembered_and_can_be_verified(copied_run: Path) -> None:

@@ -236,7 +236,9 @@ class RunScreen(RunView):
             should_stop=given_up.is_set,
         )
         result = self.app.backend.ask(question, self.session.run, listener)
-        self.exchanges.append((question, str(result.data.get("answer", result.text))))
+        self.exchanges.append(
+            (str(result.data.get("question", question)), str(result.data.get("answer", result.text)))
+        )
         return answer_turns(result, time.monotonic() - began)
 
     def _investigated(self, turn: ChatLine, question: str, given_up: threading.Event) -> list[Entry]:
