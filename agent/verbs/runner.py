@@ -37,10 +37,10 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.column_words import wording_of
 from mecharule_ops.tasks.graders import Judge, judging_model
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
-from mecharule_ops.tasks.table_check import FEW, rehearse, too_few, warnings_of
+from mecharule_ops.tasks.table_check import FEW, expected_few, rehearse, too_few, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
-from mecharule_ops.types import Basis, Share
+from mecharule_ops.types import Basis, Regime, Share
 from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.result import ToolResult
 from tools.show import example_of
@@ -112,8 +112,14 @@ def plan(config: RunConfig) -> ToolResult:
     if isinstance(task, TextTask):
         rehearse(task)
     of_table = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
-    warnings = list(dict.fromkeys([*_too_little(config), *of_table]))
     paces, right, measured = _paces(config, found)
+    records = min(config.records, len(task.questions)) if isinstance(task, PromptTable) else config.records
+    few = [
+        one
+        for regime in map(Regime, config.regimes)
+        for one in expected_few(_starting(right, regime), records, regime, task.words.of(bool(regime.value)))
+    ]
+    warnings = list(dict.fromkeys([*_too_little(config), *of_table, *few]))
     settings = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     tried = (
         f"A group ablation is one try: some units off together, on up to {2 * config.slice_size} prompts (an "
@@ -186,12 +192,17 @@ def _outlook_lines(
     yield "memory", f"{weights} of weights in float32; {free} free"
     yield "placed", outlook.placed
     for search in outlook.searches:
-        start = right.count if search.regime.value else right.n - right.count
+        start = _starting(right, search.regime).count
         expected = config.records * (1 - config.test_share) * start / max(1, right.n)
         price = _price_of(search, paces)
         if right.n and config.search != "exhaustive" and expected < 2 * config.least_slice:
             price = f"probably nothing, since {start} of {right.n} answers tried start there; else {price}"
         yield f"{search.basis.value} {search.regime.arrow}", price
+
+
+def _starting(right: Share, regime: Regime) -> Share:
+    """Of the answers tried those that a direction starts from."""
+    return right if regime.value else Share(count=right.n - right.count, n=right.n)
 
 
 def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:

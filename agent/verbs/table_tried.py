@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.numbers import k_of_n, plural
 from mecharule_ops.tasks.prompt_table import FOIL, TARGET, PromptTable
-from mecharule_ops.tasks.table_check import FEW, SHOWN, too_few
+from mecharule_ops.tasks.table_check import SHOWN, expected_few
 from mecharule_ops.tasks.text import Row
 from mecharule_ops.types import BehaviourRecord, Example, Regime, Share
 from tools.result import A_MINUTE, Tell
@@ -86,11 +85,7 @@ def _warnings(
         only = "1→0" if right.count else "0→1"
         cure = "harder rows" if right.count else "few-shot lines (--few-shot FILE), or another template"
         yield f"the outcome is the same on all {right.n}, so a run can only search {only}; {cure} would change that"
-    expected = len(task.questions) * right.count / right.n
-    if right.count and expected < FEW:
-        wanted = ceil(FEW * right.n / right.count / 10) * 10
-        few = too_few(f"about {expected:.0f} right answers", Regime.BASELINE_POSITIVE)
-        yield f"{few}; {wanted:,} such rows would do"
+    yield from expected_few(right, len(task.questions), Regime.BASELINE_POSITIVE, task.words.of(True))
     if begun := subject.begun([record.example.prompt for record in records]):
         yield f"{plural(begun, 'prompt')} begin with the token that the tokenizer puts in front anyway: it is read once"
     strict = replace(task, twins=False)

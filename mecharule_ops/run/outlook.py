@@ -17,6 +17,7 @@ from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.model_names import on_this_machine
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
+from mecharule_ops.predicates.type_check import clip
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import (
     STILL_ASKED,
@@ -173,9 +174,14 @@ def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | N
     longest = max((len(tokenizer.encode(example.prompt).ids) for example in examples), default=0)
     room = shape.positions
     if room is not None and longest + task.max_new_tokens > room:
+        named = ""
+        if isinstance(task, PromptTable):
+            answers = {answer for row in task.rows() for answer in task.right(row)}
+            most = max(sorted(answers), key=lambda answer: len(tokenizer.encode(answer).ids))
+            named = f", such as that of the answer {clip(most)}: {task.max_new_tokens} tokens are generated"
         raise UsageError(
-            f"expected prompts of at most {room - task.max_new_tokens} tokens for {config.model}, got {longest}; "
-            "shorten the few-shot lines or the completion"
+            f"expected prompts of at most {max(0, room - task.max_new_tokens)} tokens for {config.model}, got "
+            f"{longest}; shorten the few-shot lines or the completion{named}"
         )
     return longest
 
@@ -222,7 +228,8 @@ def settled(config: RunConfig) -> RunConfig:
     That is how many tokens an answer takes and the hash of the rows; of another task it is the config itself.
 
     Where only the model's own tokenizer code can count tokens, the bytes of the answers stand for them.
-    Raises `UsageError` for a table that does not read, `ModelUnavailable` for a model without a tokenizer here.
+    Raises `UsageError` for a table that does not read or whose prompts and answers do not fit the model, and
+    `ModelUnavailable` for a model without a tokenizer here.
     """
     task = task_of(config)
     if not isinstance(task, PromptTable):
@@ -236,7 +243,9 @@ def settled(config: RunConfig) -> RunConfig:
             if write is None
             else task.tokens_for(lambda answer: max(count for count, _ in write(answer)))
         )
-    return config.model_copy(update={"task_settings": {**told, **config.task_settings}})
+    whole = config.model_copy(update={"task_settings": {**told, **config.task_settings}})
+    _longest_prompt(whole, task_of(whole), read_shape(on_this_machine(config.model)))
+    return whole
 
 
 def writing(task: PromptTable, model: str) -> Write | None:

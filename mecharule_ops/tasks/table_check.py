@@ -6,6 +6,7 @@ What a run makes of the table is made here too, so that a table which passes the
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.from_file import kind_of
 from mecharule_ops.tasks.prompt_table import ANSWERS, FOIL, TARGET, PromptTable, Write
 from mecharule_ops.tasks.text import Row, TextTask, spelt
-from mecharule_ops.types import BehaviourRecord, Regime
+from mecharule_ops.types import BehaviourRecord, Regime, Share
 
 SHOWN = 5
 """Prompts that are shown."""
@@ -84,6 +85,14 @@ def too_few(answers: str, regime: Regime | None = None) -> str:
         f"{answers} are few: below about {FEW} chance lifts many units to τ, so little can be shown, though what is "
         f"real is still named; bring more rows{_MORE[regime]}"
     )
+
+
+def expected_few(start: Share, records: int, regime: Regime, word: str) -> Iterator[str]:
+    """That of so many records too few start in a direction, by the share that does of those tried; else nothing."""
+    expected = records * start.count / max(1, start.n)
+    if start.count and expected < FEW:
+        wanted = math.ceil(FEW * start.n / start.count / 10) * 10
+        yield f"{too_few(f'about {expected:.0f} {word} answers', regime)}; {wanted:,} such rows would do"
 
 
 def too_small(answers: str, needed: int, regime: Regime) -> str:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bundled_run import QUICK
 from findings_fixture import FINDINGS
 
+import app
 from agent.verbs import runner
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, UsageError
@@ -190,6 +194,126 @@ def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.Monkey
 def test_a_dry_run_of_one_layer_counts_its_units() -> None:
     one = runner.plan(runner.config_from(model="arith-tiny", settings=[("layer", 1)]))
     assert "on 128 units" in one.text
+
+
+RUN_OF_FEW = ("run", "--basis", "attn_head", "--set", "regimes=[1]")
+SMALL = [
+    f"--set={name}={value}" for name, value in QUICK.items() if name not in ("model", "bases", "regimes")
+]
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 sums, every third of which the model may get right."""
+    path = tmp_path_factory.mktemp("few") / "sums.jsonl"
+    sums = (divmod(nth * 7919, 300) for nth in range(300))
+    rows = (
+        {"prompt": f"{a % 300} + {b} =", "answer": "none" if nth % 3 else f"{a % 300 + b}", "nth": nth}
+        for nth, (a, b) in enumerate(sums)
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+class Terminal(io.StringIO):
+    """A stream that a person reads."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def about(words: tuple[str, ...], table: Path) -> list[str]:
+    """The command line about a table and the bundled model."""
+    verb = 1 + (words[0] == "tasks")
+    return [*words[:verb], str(table), "-m", "arith-tiny", *words[verb:]]
+
+
+CHECK_OR_PLAN = pytest.mark.parametrize("words", [("tasks", "check"), ("run", "--dry-run")], ids=" ".join)
+
+
+@CHECK_OR_PLAN
+@pytest.mark.parametrize(
+    ("spoilt", "cell", "said"),
+    [
+        ({"tasks.from_file._BEYOND": math.inf}, 2**70, "object"),
+        (
+            dict.fromkeys(("tasks.text_account.writable", "predicates.cuts.writable"), bool),
+            "w" * 250,
+            "of at most 200",
+        ),
+    ],
+    ids=["integers", "category"],
+)
+def test_what_a_run_makes_of_a_table_is_made_before_it(
+    words: tuple[str, ...],
+    spoilt: dict[str, Any],
+    cell: Any,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Columns, literals and predicates: such a table passes, and is refused where that care is undone."""
+    path = tmp_path / "sums.jsonl"
+    rows = (
+        {
+            "prompt": f"{n} + 1 =",
+            "answer": f"{n + 1}",
+            "kind": n % 2 + cell if said == "object" else f"{n % 2}{cell}",
+        }
+        for n in range(60)
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = about(words, path)
+    assert app.main(given) == 0
+    for name, value in spoilt.items():
+        monkeypatch.setattr(f"mecharule_ops.{name}", value)
+    capsys.readouterr()
+    assert app.main(given) == 2
+    assert said in capsys.readouterr().err
+
+
+@CHECK_OR_PLAN
+def test_an_answer_that_the_model_has_no_room_for_is_named(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sums.jsonl"
+    rows = [{"prompt": f"{n} + 1 =", "answer": "1" * 70 if n == 30 else f"{n + 1}"} for n in range(60)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert app.main(about(words, path)) == 2
+    assert f"such as that of the answer '{'1' * 70}': 64 tokens are generated" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("tasks", "check"), r"could go wrong: about \d+ right answers are few"),
+        ((*RUN_OF_FEW, "--dry-run"), r"could go wrong: about \d+ right answers are few"),
+        (
+            (*RUN_OF_FEW, *SMALL, "--set=records=300", "--yes"),
+            r"warning: \d+ right answers, in halves of \d+ and \d+, are few",
+        ),
+    ],
+    ids=["check", "dry run", "run"],
+)
+def test_few_right_answers_are_said_in_red_before_the_price(
+    words: tuple[str, ...], said: str, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the answers that were tried, not by the rows: those are enough. Text that is piped has no colour."""
+    for name, value in (("MECHARULE_RUNS", str(tmp_path / "runs")), ("TERM", "xterm"), ("COLUMNS", "400")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    printed = []
+    for stream in (Terminal, io.StringIO):
+        for name in ("stdin", "stdout", "stderr"):
+            monkeypatch.setattr(sys, name, stream())
+        assert app.main(about(words, few)) == 0
+        printed.append(f"{sys.stderr.getvalue()}{sys.stdout.getvalue()}")  # type: ignore[attr-defined]
+    red, plain = printed
+    assert (warned := re.search(rf"\x1b\[1;31m{said}[^\x1b]*; bring more rows", red)), red
+    assert warned.start() < (red.rfind(" ablations") if words[0] == "run" else len(red))
+    assert re.search(rf"(?m)^{said}", plain)
+    assert "\x1b" not in plain
 
 
 def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() -> None:
