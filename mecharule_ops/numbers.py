@@ -57,6 +57,12 @@ def percent(rate: float, beside: float | None = None) -> str:
     return f"{shown} %" if float(shown) != 100 else "> 99.9 %"
 
 
+def percent_at_most(rate: float) -> str:
+    """The same rounded up, `13 %` of .125, so that whatever is less than the rate is less than what is printed."""
+    steps = 100 * 10 ** (0 if rate >= 0.1 else 1 if rate >= 0.01 else 2)
+    return percent(math.ceil(round(rate * steps, 6)) / steps)
+
+
 def two_decimals(value: float | None) -> str:
     """`0.78`; `–` for None or NaN."""
     return "–" if value is None or math.isnan(value) else f"{value:.2f}"

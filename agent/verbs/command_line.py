@@ -255,6 +255,8 @@ def _strongest(named: str, regime: str | None, tell: Tell) -> str:
     with opened(named) as run:
         found = findings_of(run).strongest(regime_of(regime))
     if found is None:
-        raise UsageError(f"expected {UNIT_MEANING}, got none, and run {run.id} found none to take instead")
+        raise UsageError(
+            f"expected {UNIT_MEANING}, got none, and none is shown in run {run.id} to take instead"
+        )
     tell(f"no unit is named: {found.neuron}, the strongest of run {run.id}")
     return str(found.neuron)

@@ -402,7 +402,8 @@ def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
         is_spent = rows is not None and len(rows) <= run.config.records
         more = f"the same run {'on a table of more rows' if is_spent else 'with a larger `--records`'}"
         yield stated("next.records", more, more=more)
-    if any(unshowable(findings, search) for search in findings.searches if search.tau_agonists):
+    why = [unshowable(findings, search) for search in findings.searches if search.tau_agonists]
+    if any(measures(findings) in one for one in why):
         yield stated("next.controls", measures(findings), how=measures(findings))
     if any(search.exhaustive is None for search in findings.searches):
         command = f"mecharule run --from {id} --tau {findings.tau / 2:g}"

@@ -6,7 +6,7 @@ from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import fewer_words
 from mecharule_ops.findings.evidence import Certainty, needed
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import percent, plural
+from mecharule_ops.numbers import percent, percent_at_most, plural
 from mecharule_ops.types import Neuron, Share
 
 NOT_SHOWN = "not shown"
@@ -46,7 +46,7 @@ def random_rate_words(findings: Findings, search: SearchOutcome, unit: Neuron) -
         return f"{flip} {max(held_out.random):,} of {held_out.records:,} or fewer"
     sure, by = f"{100 * (1 - findings.alpha):g} %", f"by {drawn:,} drawn at random"
     by += ", itself among them" if unit in held_out.again else ""
-    return f"{sure} of all {noun}s flip less than {percent(rate)} of such answers ({sure}, {by})"
+    return f"{sure} of all {noun}s flip less than {percent_at_most(rate)} of such answers ({sure}, {by})"
 
 
 def rank_words(unit: Unit) -> str:

@@ -33,7 +33,7 @@ from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
 from mecharule_ops.findings.records import Findings, SearchOutcome, from_json
 from mecharule_ops.findings.shown import shown_over
-from mecharule_ops.numbers import k_of_n, percent
+from mecharule_ops.numbers import k_of_n, percent, percent_at_most
 from mecharule_ops.pages import (
     render_html,
     render_json,
@@ -424,6 +424,7 @@ def test_numbers_are_printed_honestly() -> None:
     assert percent(0.99999) == "> 99.9 %"
     assert percent(0.00001) == "< 0.01 %"
     assert percent(0.9961) == "99.6 %"
+    assert percent_at_most(0.125) == "13 %"
 
 
 @given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -431,6 +432,7 @@ def test_nothing_but_none_and_all_prints_as_0_or_100_percent(pair: tuple[int, in
     k, n = pair
     assert (percent(k / n) == "0 %") == (k == 0)
     assert (percent(k / n) == "100 %") == (k == n)
+    assert float(percent_at_most(k / n).removesuffix(" %")) / 100 >= k / n - 1e-9
 
 
 def test_plain_drops_what_a_terminal_would_obey() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
+from mecharule_ops.facts.run_evidence import next_steps
 from mecharule_ops.facts.shown_units import evidence_words, rank_words
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import Findings
@@ -99,6 +102,26 @@ def test_a_run_that_kept_no_held_out_flips_says_what_measures_them() -> None:
         in text
     )
     assert "`mecharule run --from 0c1f --set controls=199` measures it" in text
+
+
+@pytest.mark.parametrize(
+    ("of", "advised"), [({"basis_units": 8}, False), ({"basis_units": 270}, True), ({}, True)]
+)
+def test_more_random_units_are_advised_only_where_there_are_more(of: dict[str, int], advised: bool) -> None:
+    """Of 8 heads no more can be drawn, and without a record more show nothing."""
+    held_out = dataclasses.replace(POSITIVE.held_out, random=(1,) * 8, units=270)  # type: ignore[type-var]
+    run: Any = SimpleNamespace(task=None, config=SimpleNamespace(records=400, bases=(Basis.ATTN_HEAD,)))
+    told = run_of(dataclasses.replace(POSITIVE, held_out=held_out, **of))
+    assert ("next.controls" in [key for key, _, _ in next_steps(run, told)]) == advised
+    none = dataclasses.replace(
+        held_out, records=0, found=tuple(map(_unflipped, held_out.found)), random=(0,) * 8
+    )
+    told = run_of(dataclasses.replace(POSITIVE, held_out=none, **of))
+    assert "next.controls" not in [key for key, _, _ in next_steps(run, told)]
+
+
+def _unflipped(unit: HeldOutFlips) -> HeldOutFlips:
+    return dataclasses.replace(unit, flips=0)
 
 
 def test_a_unit_above_all_random_ones_that_is_not_shown_says_why() -> None:
