@@ -104,7 +104,7 @@ def condition_of(run: Run, text: str) -> Rule:
 
     A column of one's own table goes before a word. Raises `UsageError`.
     """
-    for tried in (text, *(known.predicate for known in [PROPERTIES.get(text)] if known)):
+    for tried in (text, f"holds({text})", *(known.predicate for known in [PROPERTIES.get(text)] if known)):
         with suppress(UsageError):
             return _read(run, tried)
     return _read(run, rule_from_words(text, _worded(run), run.task) or text)

@@ -72,6 +72,23 @@ def test_what_a_model_proposes_is_spelt_canonically_judged_and_kept(tmp_path: Pa
     assert len(told) == 2, "a loop that ended is not asked again"
 
 
+@pytest.mark.parametrize(
+    "unreadable", ["a > 50 and (b", "a > 50 and", "a > 50 & b < 30", "a > 50 and nowhere < 3", ""]
+)
+def test_compound_predicates_are_spelt_canonically_and_an_unreadable_one_is_refused_alone(
+    tmp_path: Path, store: RunStore, unreadable: str
+) -> None:
+    compound = {
+        "(a>50) and (b<30)": "holds(a > 50 and b < 30)",
+        "not(a>b or(op=='-' and b<30))": "holds(not (a > b or (op == '-' and b < 30)))",
+    }
+    proposer = _proposer(tmp_path, store, _reply(unreadable, *compound), rounds=1)
+    assert set(compound.values()) <= set(proposer.propose(_context()))
+    kept = store.get(PROPOSALS)
+    assert kept["accepted"] == [*compound.values()]
+    assert [one["text"] for one in kept["refused"]] == [unreadable]
+
+
 def test_the_grammar_proposes_beside_it_and_a_fault_loses_nothing(tmp_path: Path, store: RunStore) -> None:
     offline = OfflineProposer().propose(_context())
     proposer = _proposer(tmp_path, store, {"fault": "key"})

@@ -48,6 +48,22 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, as
     assert "so far, by decide" in told.text
 
 
+def test_compound_claims_are_entered_in_canonical_spelling(ask: Ask, unit: str) -> None:
+    """Nested ones too; `the right answer` is the column that holds it; one that does not read is refused alone."""
+    rules = {
+        "(a>50)and(b<30)": "a > 50 and b < 30",
+        "not(a>b or(op=='-' and b<30))": "holds(not (a > b or (op == '-' and b < 30)))",
+        "the right answer is 150 or more": "expected >= 150",
+    }
+    for text, rule in rules.items():
+        assert _entered(ask, unit, text)["rule"] == rule
+    with pytest.raises(UsageError, match="expected"):
+        _entered(ask, unit, "a > 50 and (b")
+    told = ask("score", predicates="; ".join([*[*rules][:2], "a > 50 and (b"]))
+    assert told.exit_code == 2
+    assert (told.text.count("Of success, "), told.text.count(" is refused: ")) == (2, 1)
+
+
 def test_what_was_decided_stands_whatever_the_threshold(copied_run: Path, ask: Ask, unit: str) -> None:
     """A second claim of the same with another threshold is the first."""
     first = _entered(ask, unit, "op == '-'")
