@@ -55,8 +55,8 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     fires = bool(rule_fires(learned, task, [record])[0]) if learned else None
     turns = [one for one in run.regimes if findings.unit(unit, one)] or run.regimes
     edits: list[Example] = []
-    if given.edits and regime in turns and rule and learned and rule.prompt_only:
-        near = list(task.edits(example))
+    told = given.edits and regime in turns and rule and rule.prompt_only
+    if learned and told and (near := list(task.edits(example))):
         switched = rule_fires(learned, task, [unobserved(one, task) for one in near]) != fires
         edits = [near[int(place)] for place in np.flatnonzero(switched)[: given.edits]]
     others = [
