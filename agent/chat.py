@@ -28,10 +28,9 @@ from mecharule_ops.facts.fact import Fact, FactValue, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
 from mecharule_ops.facts.run_behaviour import PROPERTIES
 from mecharule_ops.plain_text import last_line
-from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, kept_open, opened
-from mecharule_ops.run.tabulating import columns_of, few_valued, fires
+from mecharule_ops.run.tabulating import columns_of, few_valued
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron
@@ -215,7 +214,7 @@ def names_of(run: Run) -> Names:
     numbers = [
         name for name in columns if columns[name].dtype.kind in "if" and name in run.task.prompt_columns
     ]
-    known = (one for one in PROPERTIES.values() if _reads(run, one.predicate))
+    known = (one for one in PROPERTIES.values() if condition_of(run, one.predicate))
     conditions = {word: word for one in known for word in one.said}
     conditions |= {
         str(value).casefold(): f"{name} is {value}"
@@ -235,13 +234,6 @@ def names_of(run: Run) -> Names:
         other=next((unit for unit in firsts if unit not in units), ""),
         words=conditions,
     )
-
-
-def _reads(run: Run, predicate: str) -> bool:
-    with suppress(UsageError):
-        fires(run, Rule.parse(predicate))
-        return True
-    return False
 
 
 def condition_of(run: Run, said: str) -> str | None:
