@@ -122,8 +122,13 @@ def _run(asked: verbs.RunOptions, options: argparse.Namespace) -> int:
         return _print(options, runner.plan(config))
     approve = runner.approval(asked.yes or asked.budget is not None, sys.stdin.isatty())
     wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
-    more: Any = {"llm_budget": asked.llm_budget, "wanted": wanted, "source": asked.source}
-    return _work(options, lambda show: runner.start(config, show, approve, **more))
+
+    def work(show: Callable[[Event], None]) -> Any:
+        return runner.start(
+            config, show, approve, llm_budget=asked.llm_budget, wanted=wanted, source=asked.source
+        )
+
+    return _work(options, work)
 
 
 def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
@@ -131,8 +136,13 @@ def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
 
     approve = runner.approval(asked.yes, sys.stdin.isatty())
     wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
-    more: Any = {"llm_budget": asked.llm_budget, "wanted": wanted, "device": asked.device}
-    return _work(options, lambda show: runner.resume(asked.run, show, approve, **more))
+
+    def work(show: Callable[[Event], None]) -> Any:
+        return runner.resume(
+            asked.run, show, approve, llm_budget=asked.llm_budget, wanted=wanted, device=asked.device
+        )
+
+    return _work(options, work)
 
 
 def _demo(asked: verbs.DemoOptions, options: argparse.Namespace) -> int:
@@ -146,8 +156,10 @@ def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -
     from mecharule_ops.events import Notice
 
     def work(show: Callable[[Event], None]) -> Any:
-        more: Any = {"llm": asked.llm, "seconds": asked.seconds}
-        return investigated(asked.run, asked.question, lambda line: show(Notice(text=line)), **more)
+        def tell(line: str) -> None:
+            show(Notice(text=line))
+
+        return investigated(asked.run, asked.question, tell, llm=asked.llm, seconds=asked.seconds)
 
     return _work(options, work)
 
