@@ -59,8 +59,17 @@ def percent(rate: float, beside: float | None = None) -> str:
 
 def percent_at_most(rate: float) -> str:
     """The same rounded up, `13 %` of .125, so that whatever is less than the rate is less than what is printed."""
-    steps = 100 * 10 ** (0 if rate >= 0.1 else 1 if rate >= 0.01 else 2)
-    return percent(math.ceil(round(rate * steps, 6)) / steps)
+    return percent(math.ceil(round(rate * _steps(rate), 6)) / _steps(rate))
+
+
+def percent_at_least(rate: float, beside: float | None = None) -> str:
+    """The same rounded down, `41 %` of .419, so that whatever is more than the rate is more than what is printed."""
+    return percent(math.floor(round(rate * _steps(rate), 6)) / _steps(rate), beside)
+
+
+def _steps(rate: float) -> int:
+    """Steps of what `percent` prints that a whole has."""
+    return 100 * 10 ** (0 if rate >= 0.1 else 1 if rate >= 0.01 else 2)
 
 
 def two_decimals(value: float | None) -> str:

@@ -31,7 +31,7 @@ from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_
 from mecharule_ops.facts.unit_rules import shown_words, told_rule, when_told
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.numbers import of_n, percent, plural, signed, told_apart
+from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, signed, told_apart
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.rules.in_words import rule_in_words
@@ -245,9 +245,10 @@ class _Told:
         least = max(self.lower_bounds.values()) if known.search.bounded else None
         said = "The examples were chosen to cover what is rare, so the counts speak of these alone"
         if least is not None:
+            bound = percent_at_least(least, findings.tau)
             said = (
-                f"As one of {searched_words(known.search)} it flips at least {percent(least, findings.tau)} of one "
-                f"half of all such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} of "
+                f"As one of {searched_words(known.search)} it flips at least {bound} of one half "
+                f"of all such answers ({100 * (1 - findings.alpha):g} % confidence); {percent(findings.tau)} of "
                 "those tried was looked for"
             )
         yield self.of("least", said, least, part=SAID_SURE)

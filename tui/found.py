@@ -16,7 +16,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import OPEN, REACHES, Board, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
-from tui.words import JUDGED, arrow, bar, counted, look_of, noun_of, percent
+from tui.words import JUDGED, arrow, bar, counted, look_of, noun_of, percent, percent_at_least
 
 FOUND_HELP = (
     "What was found so far. Green and ranked are the units that were shown: their share of answers kept aside that "
@@ -57,7 +57,7 @@ def found_text(state: RunState, board: Board, place: Place | None, width: int, h
         text.append(f"{JUDGED['shown'].glyph} {plain(judged.neuron):<8}", "bold green")
         text.append(bar(judged.flips / judged.n, room, "·"), "green")
         rate = f" {percent(judged.flips / judged.n)}," if width >= WIDE else ""
-        text.append(f"{rate} at least {percent(judged.lower)}\n")
+        text.append(f"{rate} at least {percent_at_least(judged.lower)}\n")
     if shown:
         text.append(f"{' ' * 10}{'┄' * max(0, int(tau * room) - 1)}┊ {percent(tau)} is looked for\n", "dim")
     layers = board.places.get(place, {}).values()
@@ -118,7 +118,8 @@ def card(state: RunState, view: SearchView, node: NodeView, width: int, told: An
     room = max(6, min(BAR, width - 40))
     if judged is not None:
         text.append(bar(judged.flips / judged.n, room, "·"), look.style)
-        text.append(f" {judged.flips} of {judged.n} answers kept aside, at least {percent(judged.lower)}\n")
+        least = percent_at_least(judged.lower)
+        text.append(f" {judged.flips} of {judged.n} answers kept aside, at least {least}\n")
     halves = (node.associated_flips, node.associated_n), (node.unrelated_flips, node.unrelated_n)
     for half, (flips, n) in zip("AB", halves, strict=True):
         if n:

@@ -67,6 +67,13 @@ def percent(value: float, beside: float | None = None) -> str:
     return said(value, beside)
 
 
+def percent_at_least(value: float) -> str:
+    """The same rounded down."""
+    from mecharule_ops.numbers import percent_at_least as said
+
+    return said(value)
+
+
 def noun_of(letter: str) -> str:
     """What one unit of the basis with this letter is called."""
     from mecharule_ops.bases import Basis

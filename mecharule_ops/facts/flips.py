@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.findings.records import Unit
-from mecharule_ops.numbers import percent, plural
+from mecharule_ops.numbers import percent, percent_at_least, plural
 from mecharule_ops.thresholds import ALPHA, SLICE, TAU, reaches
 from mecharule_ops.types import FlipCount, FlipEstimate
 
@@ -25,7 +25,9 @@ def of_these(count: FlipCount, name: str, tau: float = TAU, units: int = 0) -> s
     lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, units) / 2)
     doubtful = units and count.n < SLICE and count.flips and not reaches(lower, tau)
     doubt = (
-        f"; of all such at least {percent(lower, tau)}, as one of {plural(units, 'unit')}" if doubtful else ""
+        f"; of all such at least {percent_at_least(lower, tau)}, as one of {plural(units, 'unit')}"
+        if doubtful
+        else ""
     )
     return f"{count.flips:,} of these {count.n:,} of {name} ({percent(count.flips / count.n)}{doubt})"
 

@@ -6,7 +6,7 @@ from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import fewer_words
 from mecharule_ops.findings.evidence import Certainty, needed
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import percent, percent_at_most, plural
+from mecharule_ops.numbers import percent, percent_at_least, percent_at_most, plural
 from mecharule_ops.types import Neuron, Share
 
 NOT_SHOWN = "not shown"
@@ -79,7 +79,7 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
         return f"{unit.neuron} {counts}; {f'{beside}; ' if beside else ''}{why}"
     if unit.is_shown:
         return (
-            f"{unit.neuron} {counts}, at least {percent(evidence.lower)} "
+            f"{unit.neuron} {counts}, at least {percent_at_least(evidence.lower)} "
             f"({100 * (1 - findings.alpha):g} %, as one of {found} found), and {beside}"
         )
     if evidence.certainty is Certainty.SUGGESTIVE:

@@ -21,7 +21,7 @@ from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.findings.suppression import RISKY
-from mecharule_ops.numbers import k_of_n, percent, plural, signed
+from mecharule_ops.numbers import k_of_n, percent, percent_at_least, plural, signed
 from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.run.live_run import Run
@@ -50,7 +50,7 @@ def kept_aside(row: UnitRow) -> str:
     """`17 of 64, at least 16 %`, the bound of a shown unit alone; `not measured` where it was not ablated on them."""
     if row.kept_aside_flips is None or row.kept_aside_lower is None:
         return NOT_MEASURED
-    least = f", at least {percent(row.kept_aside_lower)}" if row.certainty == Certainty.SHOWN else ""
+    least = f", at least {percent_at_least(row.kept_aside_lower)}" if row.certainty == Certainty.SHOWN else ""
     return f"{row.kept_aside_flips:,} of {row.kept_aside_n:,}{least}"
 
 

@@ -17,6 +17,9 @@ _SENTENCES = ("explanation", "parts", "sentence", "claims", "rule_words")
 """Fields that hold sentences themselves: what they say is borne out by other fields."""
 
 
+_DOWN, _UP = re.compile(r"at least $"), re.compile(r"(?:less than|at most|below) $")
+
+
 def numbers_in(text: str) -> list[str]:
     """As printed: `28`, `1,840`, `-.25`, `44 %`."""
     bare = _NO_CLAIM.sub(" ", text)
@@ -24,17 +27,26 @@ def numbers_in(text: str) -> list[str]:
 
 
 def unborne(sentence: str, known: Collection[float]) -> list[str]:
-    """The numbers of a sentence that no known number bears out at the precision printed."""
-    return [said for said in numbers_in(sentence) if not any(_same(said, value) for value in known)]
+    """The numbers of a sentence that no known number bears out at the precision printed: rounded to the nearest, a
+    bound also away from what it bounds."""
+    bare = _NO_CLAIM.sub(" ", sentence)
+    missing = []
+    for match in _NUMBER.finditer(bare):
+        aside = (
+            0.5 if _DOWN.search(bare[: match.start()]) else -0.5 if _UP.search(bare[: match.start()]) else 0.0
+        )
+        if not any(_same(match[0], value) or _same(match[0], value, aside) for value in known):
+            missing.append(match[0])
+    return missing
 
 
-def _same(said: str, value: float) -> bool:
+def _same(said: str, value: float, aside: float = 0.0) -> bool:
     share = said.endswith("%")
     digits = said.rstrip(" %").replace(",", "").replace("−", "-")
     if "e" in digits:
         return abs(value - float(digits)) <= 0.01 * abs(value)
-    half = 0.5 * 10.0 ** -len(digits.partition(".")[2]) + 1e-9
-    return abs((100 * value if share else value) - float(digits)) <= half
+    step = 10.0 ** -len(digits.partition(".")[2])
+    return abs((100 * value if share else value) - float(digits) - aside * step) <= 0.5 * step + 1e-9
 
 
 def known_numbers(data: Any, *levels: float) -> set[float]:

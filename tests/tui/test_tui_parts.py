@@ -255,7 +255,7 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
     assert made.style == ""
     assert made.plain == (
         "● shown  m0.17  1→0  1 channel of layer 0\n"
-        "█████████▍·········· 30 of 64 answers kept aside, at least 33 %\n"
+        "█████████▍·········· 30 of 64 answers kept aside, at least 32 %\n"
         "████████▊··········· 28 of 64 of half A of the answers\n"
         "█··················· 3 of 64 of half B of the answers\n"
         "\nSwitch it off.\n1 + 1 = 2 → 3\nHow sure. Very.\n"
