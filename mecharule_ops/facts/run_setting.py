@@ -89,7 +89,7 @@ def settings(run: Run, findings: Findings) -> Iterator[Stated]:
     if missing := [each for each in Basis if each not in run.config.bases]:
         units = "; ".join(SENTENCES[f"basis.{each}"] for each in missing)
         yield stated("settings.not_tested", [each.value for each in missing], units=units)
-    chosen, phase = run.config.baseline, run.task.phase
+    chosen, phase = run.config.baseline, run.config.phase or run.task.phase
     why = "" if chosen is Baseline.ZERO else SENTENCES["settings.baseline.why"]
     words = SENTENCES[f"baseline.{chosen}"]
     yield stated("settings.baseline", chosen.value, words=words, baseline=chosen.value, why=why)

@@ -17,7 +17,7 @@ A unit that more than 5 % of the basis match is so shown where q is too low, or 
 at most α of searches, if units flip by themselves and c were fixed; c is the best of all, and hard records make units
 flip together. What both come to is simulated in `tests/findings/test_evidence.py`: at most 5 % of tables.
 
-shown       ●  p ≤ α after Holm; only these have a rank, by their bound
+shown       ●  p < α after Holm; only these have a rank, by their bound
 suggestive  ◐  its rate lies above q, and it is not shown
 open        ○  neither
 """

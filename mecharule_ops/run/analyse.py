@@ -263,7 +263,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         strong = [(a.neuron,) for a in named[: run.config.controls_for] if a.is_tau_agonist]
         rules: dict[Group, UnitRule | None] = {(rule.neuron,): rule for rule in anchored}
         written = 0
-        # What a stop leaves unwritten is certified when somebody asks why; rules and controls are not lost to it.
+        # What a stop leaves unwritten `ablate` certifies; rules and controls are not lost to it.
         with suppress(AblationStopped):
             for certificate in certify_each(run, strong, found.regime, rules=rules):
                 keep(run, certificate, journal.emit)

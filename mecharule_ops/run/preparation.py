@@ -1,6 +1,6 @@
 """Stages 1 and 2 of a run: behaviour, vocabulary, splitter rule, compact slices (paper, §4.1–§4.2).
 
-Each function returns a summary line, having put its result into the run file. The held-out records are fixed
+Each function puts its result into the run file. The held-out records are fixed
 here, before anything is scored, and select nothing afterwards.
 """
 

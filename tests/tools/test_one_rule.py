@@ -12,12 +12,13 @@ import pytest
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.account_facts import drive_facts, registered_sentence
 from mecharule_ops.facts.chain_facts import NAMED_FROM, writes_sentence
+from mecharule_ops.facts.run_setting import settings
 from mecharule_ops.facts.unit_rules import shown_of_all, told_rule, when_told
 from mecharule_ops.mechanism.links import TokenPush
 from mecharule_ops.numbers import percent, told_apart
 from mecharule_ops.rules.families import Family
 from mecharule_ops.run.opening import findings_of, opened
-from mecharule_ops.types import Regime
+from mecharule_ops.types import Basis, Phase, Regime
 from tools.registry import call
 
 
@@ -41,6 +42,17 @@ def test_why_and_flip_tell_the_same_rule(copied_run: Path, unit: str) -> None:
     for text in (call("why", given).text, flip.text):
         assert str(anchored.rule) not in text
     assert why.text.count("– input rule") + why.text.count("– rule over") == 1
+
+
+@pytest.mark.parametrize("phase", [None, Phase.WHOLE])
+def test_the_phase_that_is_told_is_the_one_in_which_units_are_set(
+    copied_run: Path, monkeypatch: pytest.MonkeyPatch, phase: Phase | None
+) -> None:
+    """It was the task's own, also under `--phase whole`."""
+    with opened(str(copied_run)) as run:
+        monkeypatch.setattr(run, "config", run.config.model_copy(update={"phase": phase}))
+        (told,) = [value for key, value, *_ in settings(run, findings_of(run)) if key == "settings.phase"]
+        assert told == str(run.config.intervention(Basis.MLP_OUT, run.task.phase).phase)
 
 
 @pytest.mark.parametrize("made", [("explain", {"parts": "drive"}), ("anchor", {})], ids=lambda made: made[0])
