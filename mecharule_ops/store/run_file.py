@@ -58,6 +58,8 @@ def store_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StoreError(_sentence(path, error)) from error
+    except UnicodeDecodeError as error:  # What it says of a damaged schema quotes the schema.
+        raise StoreError(_damaged(path, str(error))) from error
 
 
 def _sentence(path: Path, error: sqlite3.Error) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from itertools import combinations
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from outcome_audit import cells
 
-from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.findings.records import to_json
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.keys import Artefact
@@ -120,6 +121,15 @@ def test_a_damaged_run_file_is_refused_or_reads_as_written(quick_run: Path, tmp_
         check(path, known, expected)
 
     of()
+
+
+def test_a_schema_that_is_no_text_is_refused(quick_run: Path, tmp_path: Path) -> None:
+    """SQLite quotes it in what it says of the damage; that once ended in a traceback."""
+    path, content = tmp_path / "damaged.mecharule", quick_run.read_bytes()
+    for place in (found.start() for found in re.finditer(b"TABLE|autoindex", content)):
+        path.write_bytes(content[:place] + b"\x80" + content[place + 1 :])
+        with pytest.raises(StoreError, match="is damaged"), RunStore.open(path, read_only=True):
+            pass
 
 
 @pytest.mark.parametrize("change", ["an ablation", "an artefact"])
