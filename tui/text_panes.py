@@ -75,7 +75,7 @@ class TextTable(DataTable):
         table = tuple(header), *rows
         if table == self.shown:
             return
-        current, place = self.selected, self.cursor_row
+        current, place = self.selected, max(0, self.cursor_row)
         self.shown = table
         self.clear(columns=True)
         for column in zip(*table, strict=True):
@@ -94,7 +94,7 @@ class TextTable(DataTable):
     def selected(self) -> tuple[str, ...] | None:
         """The cells under the cursor; None in an empty table."""
         rows = self.shown[1:] if self.shown else ()
-        return rows[self.cursor_row] if self.cursor_row < len(rows) else None
+        return rows[self.cursor_row] if 0 <= self.cursor_row < len(rows) else None
 
     def move(self, lines: int) -> None:
         """Move the cursor."""

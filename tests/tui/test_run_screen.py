@@ -30,7 +30,7 @@ from tui.found import found_text
 from tui.screens.run_screen import FLUSHES_A_SECOND, RunScreen
 from tui.session import Session
 from tui.terminal_app import MechaRuleApp
-from tui.text_panes import ReadingPane
+from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
 from tui.words import Activity
@@ -314,3 +314,23 @@ def test_no_scroll_bar_cuts_a_line() -> None:
             assert ("abc" * 90).startswith("".join(seen))
 
     asyncio.run(go())
+
+
+def test_an_empty_table_has_no_row_under_the_cursor_wherever_keys_put_it() -> None:
+    """Keys before its first rows put it at -1; rows that came then ended the app by an IndexError."""
+
+    class Tables(App[None]):
+        def compose(self) -> ComposeResult:
+            yield TextTable("", id="rows")
+
+    async def press() -> None:
+        app = Tables()
+        async with app.run_test() as pilot:
+            table = app.query_one(TextTable)
+            table.focus()
+            await pilot.press("pagedown", "ctrl+end")
+            assert table.selected is None
+            table.show(("unit",), [("m1.14",), ("m1.99",)])
+            assert table.selected == ("m1.14",)
+
+    asyncio.run(press())
