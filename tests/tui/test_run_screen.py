@@ -27,6 +27,7 @@ from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_log import event_from_json
 from tui.backend import Backend
 from tui.found import found_text
+from tui.screens.replay_screen import ReplayScreen
 from tui.screens.run_screen import FLUSHES_A_SECOND, RunScreen
 from tui.session import Session
 from tui.terminal_app import MechaRuleApp
@@ -334,3 +335,20 @@ def test_an_empty_table_has_no_row_under_the_cursor_wherever_keys_put_it() -> No
             assert table.selected == ("m1.14",)
 
     asyncio.run(press())
+
+
+def test_a_key_that_comes_before_the_panes_of_a_screen_is_carried_out_when_they_are_there(
+    tmp_path: Path,
+) -> None:
+    """It ended the app: no widget to move in was there yet."""
+
+    async def script(user: Driver) -> None:
+        screen = ReplayScreen(Session())
+        mounting = user.app.push_screen(screen)
+        screen.action_command("up")
+        screen.action_command("pane-map")
+        await mounting
+        await user.pilot.pause()
+        assert screen.here == "map"
+
+    drive(FakeBackend(tmp_path), script)

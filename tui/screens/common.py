@@ -61,8 +61,13 @@ class CommandScreen(Screen[None]):
         return self.query_one(TextTable)
 
     def action_command(self, name: str) -> None:
-        """Carry out the command of a key."""
-        self.carry_out(name)
+        """Carry out the command of a key; of one that came before the panes, once they are there."""
+        if not self.app.holds(self):
+            return
+        if self.is_mounted:
+            self.carry_out(name)
+        else:
+            self.call_later(self.carry_out, name)
 
     def carry_out(self, name: str, argument: str = "") -> None:
         """Carry out a command of this screen by its name."""

@@ -82,7 +82,7 @@ class RunView(CommandScreen):
     def on_mount(self) -> None:
         for pane, title in PANES.items():
             self.query_one(f"#{pane}").border_title = title
-        self.query_one(TreePane).focus()
+        self.set_focus(self.query_one(TreePane))
         self.on_resize()
 
     # which panes are on show --------------------------------------------------------------------------
