@@ -84,7 +84,8 @@ def config_from(
         else:
             chosen[key] = value
     chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
-    chosen |= {} if bases is None else {"bases": tuple(bases.split(","))}
+    if bases is not None:
+        chosen["bases"] = tuple(bases.split(","))
     if "task" in chosen:
         chosen["task"] = findable(str(chosen["task"]))
     if chosen.get("proposer") == "none":
@@ -154,7 +155,7 @@ def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Sh
         why = "a language model grades" if graded else f"{_gigabytes(weights)} of weights to load"
         return (
             {},
-            Share(count=0, n=0),
+            UNKNOWN,
             f"The time is not measured here ({why}); the run measures its pace before it asks.",
         )
     try:
@@ -218,8 +219,9 @@ def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
     said = (
         f"{price.ablations} on {search.units:,} units, {price.time(_duration)}, {forwards} example-forwards"
     )
-    before = f", first-order predictions before it at most {search.prediction_forwards:,} more"
-    return said + before * bool(search.prediction_forwards)
+    if search.prediction_forwards:
+        said += f", first-order predictions before it at most {search.prediction_forwards:,} more"
+    return said
 
 
 def _duration(seconds: float) -> str:
