@@ -23,6 +23,7 @@ from textual.binding import BindingType
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 
 from tui.backend import Backend
 from tui.commands import COMMANDS, Palette, bindings_of, commands_of, key_said
@@ -97,6 +98,10 @@ class MechaRuleApp(WorkingApp):
         """The palette, unless it is open."""
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id=Palette.ID))
+
+    def search_themes(self) -> None:
+        """The themes, in a palette that keys at any time do not end."""
+        self.push_screen(Palette([ThemeProvider], placeholder="Search for themes…"))
 
     def action_command(self, name: str) -> None:
         """Carry out a command on the screen at hand, or on the app over a popup; one that neither has does nothing."""

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from findings_fixture import FINDINGS
+from textual.command import CommandList
 from textual.messages import ExitApp
 from textual.widgets import Input
 from tui_driving import Driver, drive
@@ -486,6 +488,16 @@ def test_the_palette_carries_out_commands(tmp_path: Path) -> None:
         await user.press("ctrl+p")
         await user.press(*"screens")
         await user.sees("Screenshot")
+        await user.press("escape", "ctrl+p")
+        await user.press(*"theme")
+        await user.sees("Theme")
+        await user.press("enter")
+        await user.sees("nord")
+        lines = user.app.screen.query_one(CommandList)._line_cache
+        with patch.object(CommandList, "_update_lines"):
+            lines.clear()
+            await user.press("pageup")
+        assert user.app.is_running
 
     drive(FakeBackend(tmp_path), script)
 
