@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 # Products by older instructions, of MKL and of oneDNN, and of MKL alone; the rooms whose tests compare numbers.
 OTHER_KERNELS := MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
-COMPUTE := tests/engine tests/loading tests/mechanism tests/replacement tests/workers
+COMPUTE := tests/engine tests/loading tests/mechanism tests/replacement
 
 .DEFAULT_GOAL := help
 .PHONY: help install run demo selftest test test-slow test-kernels test-lowest resolve check budget bench gpu experiments notebooks faults docs format clean

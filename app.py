@@ -121,12 +121,9 @@ def _run(asked: verbs.RunOptions, options: argparse.Namespace) -> int:
     if asked.dry_run:
         return _print(options, runner.plan(config))
     approve = runner.approval(asked.yes or asked.budget is not None, sys.stdin.isatty())
-    wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
 
     def work(show: Callable[[Event], None]) -> Any:
-        return runner.start(
-            config, show, approve, llm_budget=asked.llm_budget, wanted=wanted, source=asked.source
-        )
+        return runner.start(config, show, approve, llm_budget=asked.llm_budget, source=asked.source)
 
     return _work(options, work)
 
@@ -135,12 +132,9 @@ def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
     from agent.verbs import runner
 
     approve = runner.approval(asked.yes, sys.stdin.isatty())
-    wanted = runner.Wanted(workers=asked.workers, ray=asked.ray)
 
     def work(show: Callable[[Event], None]) -> Any:
-        return runner.resume(
-            asked.run, show, approve, llm_budget=asked.llm_budget, wanted=wanted, device=asked.device
-        )
+        return runner.resume(asked.run, show, approve, llm_budget=asked.llm_budget, device=asked.device)
 
     return _work(options, work)
 

@@ -47,10 +47,8 @@ _SECONDS = {
     "type": "number",
     "description": "most seconds that this call's ablations may take; without it the price is the result",
 }
-_OF_A_PERSON = frozenset(
-    ("config", "yes", "dry_run", "workers", "ray", "llm", "llm_budget", "few_shot", "device", "dtype")
-)
-"""Of what `run` takes: another file, other machines, what costs money."""
+_OF_A_PERSON = frozenset(("config", "yes", "dry_run", "llm", "llm_budget", "few_shot", "device", "dtype"))
+"""Of what `run` takes: another file, another device, what costs money."""
 
 
 class ProseArguments(Arguments):

@@ -24,7 +24,6 @@ from loading_figures import loading
 from pages import ROOT, made_at, markdown, processor, put_between
 from search_figures import exhaustive_tiny, rules, search, whole_run
 from setting import Figure
-from worker_figures import workers
 
 from mecharule_ops.run.certify import versions
 
@@ -39,7 +38,6 @@ SECTIONS: dict[str, Section] = {
     "matrix-peak": matrix_peak,
     "search-smollm2": search,
     "whole-run": whole_run,
-    "workers": workers,
     "loading": loading,
 }
 

@@ -23,7 +23,6 @@ from loading_figures import KINDS, loading
 from precision import precision
 from search_figures import CUT, exhaustive_tiny, search, wall_clock, whole_run
 from setting import SMOLLM2, Case, Figure
-from worker_figures import workers
 
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable, UsageError
 from mecharule_ops.loading.model_names import BUNDLED
@@ -61,7 +60,6 @@ def sections(table: Case, large: Case, quick: bool) -> dict[str, Section]:
         "exhaustive-tiny": partial(exhaustive_tiny, table),
         "search": partial(search, table),
         "whole-run": partial(whole_run, table, cut),
-        "workers": partial(workers, table),
         "loading": partial(loading, table, kinds),
     }
     if large.model != table.model:

@@ -20,7 +20,7 @@ FLOORS = (
     ("facts",),
     ("gates",),
     ("run",),
-    ("findings", "engine", "mechanism", "store", "workers"),
+    ("findings", "engine", "mechanism", "store"),
     ("certificates",),
     ("replacement",),
     ("passes",),

@@ -19,7 +19,6 @@ ALLOWED = {
     "mecharule_ops/run/accounting.py: fresh[len(seen):][:PORTION]": "fresh ones come as a draw",
     "mecharule_ops/run/accounting.py: fresh[len(seen):]": "likewise",
     "mecharule_ops/run/accounting.py: test[:DRAWN]": "held-out places come as a draw",
-    "mecharule_ops/workers/on_ray.py: asked.examples[left:left + wide]": "deals all of them",
     "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
     "benchmarks/engine_figures.py: given.examples[:half]": "drawn at random; only time is measured",
     "benchmarks/engine_figures.py: given.examples[half:]": "likewise",

@@ -51,13 +51,6 @@ LlmBudget = Annotated[
 ]
 
 
-class _OnWorkers(Arguments):
-    workers: Count | None = None
-    """run the ablations in N processes with a copy of the model each (Ray); results stay the same"""
-    ray: str | None = Field(None, title="ADDRESS")
-    """join a Ray cluster, such as auto or HOST:6379 (default: start one here)"""
-
-
 class _Settings(Arguments):
     """Settings by the names that `config_from` takes."""
 
@@ -126,14 +119,14 @@ SETTINGS_SHOWN = frozenset(
 )
 """The settings that help and forms show; the others after `all`."""
 HIDDEN = (
-    {*_Settings.model_fields, *_Proposing.model_fields, *_OnWorkers.model_fields}
+    {*_Settings.model_fields, *_Proposing.model_fields}
     - {"settings", "file", "yes", "dry_run", "proposer"}
     - SETTINGS_SHOWN
 )
 """Options of `run` that its short help leaves out."""
 
 
-class RunOptions(_Proposing, _OnWorkers, _Prompting, _Settings, _Subject):
+class RunOptions(_Proposing, _Prompting, _Settings, _Subject):
     """search a model for the units that a task's answers depend on, and when; --from RUN: with other settings"""
 
     positional: ClassVar[tuple[str, ...]] = ("task",)
@@ -143,22 +136,19 @@ class RunOptions(_Proposing, _OnWorkers, _Prompting, _Settings, _Subject):
         """Return the settings given; no config keeps the other options. Raises `UsageError`."""
         if self.source is None and None in (self.task, self.model):
             raise UsageError("expected a task and --model NAME, or --from RUN; see `mecharule run --help`")
-        return self.model_dump(exclude={"yes", "dry_run", "llm_budget", "workers", "ray", "source"})
+        return self.model_dump(exclude={"yes", "dry_run", "llm_budget", "source"})
 
 
-class _Resumed(Arguments):
+class ResumeOptions(Arguments):
+    """continue a run that was stopped or killed; no stored ablation is repeated"""
+
+    positional: ClassVar[tuple[str, ...]] = ("run",)
     run: RunName = "last"
     llm_budget: LlmBudget = None
     device: str | None = None
     """continue there: auto, cpu, cuda, cuda:N or mps (default: as it began)"""
     yes: bool = False
     """accept a price that was not accepted when the run began"""
-
-
-class ResumeOptions(_OnWorkers, _Resumed):
-    """continue a run that was stopped or killed; no stored ablation is repeated"""
-
-    positional: ClassVar[tuple[str, ...]] = ("run",)
 
 
 class DemoOptions(Arguments):

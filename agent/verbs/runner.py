@@ -41,7 +41,6 @@ from mecharule_ops.tasks.table_check import FEW, expected_few, rehearse, too_few
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Basis, Regime, Share
-from mecharule_ops.workers.on_ray import Wanted, hired
 from tools.result import ToolResult
 from tools.show import example_of
 
@@ -53,8 +52,6 @@ Approve = Callable[[Price], bool]
 CALIBRATED = 4 * 10**9
 """Bytes of the largest weights that a dry run loads to measure a pace."""
 UNKNOWN = Share(count=0, n=0)
-ALONE = Wanted()
-"""No workers: this process answers itself."""
 
 
 def config_from(
@@ -279,15 +276,13 @@ def start(
     approve: Approve,
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
-    wanted: Wanted = ALONE,
     source: str | None = None,
 ) -> ToolResult:
     """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind.
 
-    `llm_budget` bounds the tokens of the language model that proposes predicates; `wanted` workers answer ablations.
+    `llm_budget` bounds the tokens of the language model that proposes predicates.
     What the run `source` observed and ablated is taken over, where the settings leave it as it is.
     """
-    _check_workers(config, wanted, show)
     task_of(config).describe()
     shape = read_shape(resolve(config.model))
     check_layer(config, shape)
@@ -305,11 +300,8 @@ def start(
                 said = f"run {path.stem} had another {', '.join(other)}: all is observed and asked anew"
                 show(Notice(text=said))
                 earlier = None
-        workers = closing.enter_context(hired(wanted))
         store = closing.enter_context(begun(config, agreed=approve is agreed, earlier=earlier))
-        run = Run(store, should_stop, judge)
-        run.workers = workers
-        return _finish(run, show, approve, llm_budget)
+        return _finish(Run(store, should_stop, judge), show, approve, llm_budget)
 
 
 def resume(
@@ -319,7 +311,6 @@ def resume(
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
     device: str | None = None,
-    wanted: Wanted = ALONE,
 ) -> ToolResult:
     """An earlier run, from where it was. `device` is where it goes on; one that is finished stays as it is.
 
@@ -336,34 +327,18 @@ def resume(
             told = f"`mecharule show {path.stem}` tells what it found"
             said = f"run {path.stem} is finished, nothing is left to do; {told}"
             return ToolResult(data={"run": path.stem, "finished": True}, text=said)
-    _check_workers(config, wanted, show)
     with RunStore.open(path) as store:
         if approve is agreed:
             store.put(keys.AGREED, [keys.EVERY])
         elif not store.has(keys.AGREED):
             _check_asked(approve)
-        with hired(wanted) as workers:
-            going_on = Run(store, should_stop, _judge(config), device)
-            going_on.workers = workers
-            return _finish(going_on, show, approve, llm_budget)
+        return _finish(Run(store, should_stop, _judge(config), device), show, approve, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:
     """The settings of a stored run."""
     with RunStore.open(find_run(run, runs_directory()), read_only=True) as store:
         return Run(store).config
-
-
-def _check_workers(config: RunConfig, wanted: Wanted, show: Show) -> None:
-    """Say what is started. Raises `UsageError` where workers could not tell a label, and as `Wanted.check`."""
-    wanted.check()
-    if wanted.any and _graded_by_model(config):
-        raise UsageError(
-            "expected a task that the program grades for --workers and --ray, this one asks a language model; "
-            "choose another grader or leave them out"
-        )
-    if wanted.any:
-        show(Notice(text=wanted.sentence))
 
 
 def _graded_by_model(config: RunConfig) -> str | None:

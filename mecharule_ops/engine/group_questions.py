@@ -2,9 +2,7 @@
 
 Theory of operation. Searches, audits, controls and coverage ask which labels a wave of groups leaves on some examples.
 Whoever answers may cut the questions, mix them and give parts back as they come; each part says what it answers. An
-answer is fixed by model, units, intervention, example and type of the weights, and by nothing else: not by the wave,
-nor by who else answers. So the same questions may be put to this process or to many workers, and a part that was lost
-is simply asked again.
+answer is fixed by model, units, intervention, example and type of the weights, and by nothing else: not by the wave.
 """
 
 from __future__ import annotations
@@ -101,7 +99,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Answering(Protocol):
-    """What answers waves: this process, or workers."""
+    """What answers waves."""
 
     def answers(self, wave: Sequence[GroupQuestion]) -> Iterator[Answer]:
         """Parts of answers in any order, until every pair of every question was answered once."""

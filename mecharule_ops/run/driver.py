@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 
 from mecharule_ops.cha.group_search import Search
-from mecharule_ops.engine.group_questions import GroupQuestion
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.events import (
     AgonistFound,
@@ -58,7 +58,7 @@ Asked = tuple[NamedSearch, GroupQuery]
 """A question and whose it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class SearchDriver:
     """What every search of one regime shares."""
 
@@ -73,30 +73,19 @@ class SearchDriver:
     budget: int | None = None
     """Group evaluations of the whole run after which searches stop."""
     should_stop: Callable[[], bool] = lambda: False
-    width: int = 1
-    """How many answer at once; from two on every open question is asked at once."""
     example: Callable[[Neuron, Sequence[int]], Event] | None = None
     """Says what the answers at some positions became without a τ-agonist; None where they may not be shown."""
-    _flipped: list[tuple[Neuron, list[int]]] = field(default_factory=list, init=False)
-    """τ-agonists of the wave, each with answers that it flips and one that it does not."""
-    _opened: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict, init=False)
+    _opened: dict[tuple[str, int | None], tuple[int, ...]] = field(default_factory=dict, init=False)
     """The units of each group that was split, by search and node."""
 
     def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
         guided = list(searches)
-        while True:
-            pending = [(named, query) for named in searches for query in named.search.ask()]
-            if not pending:
-                break
-            reason = SearchStatus.STOPPED if self.should_stop() else None
-            if reason is None and self._left() <= 0:
-                reason = SearchStatus.BUDGET_SPENT
+        while pending := [(named, query) for named in searches for query in named.search.ask()]:
+            reason = self._over()
             if reason is None:
                 try:
-                    yield from self._answer(self._wave(pending))
-                    while self._flipped and self.example:
-                        yield self.example(*self._flipped.pop())
+                    yield from self._answered(self._batch(pending))
                 except AblationStopped:
                     reason = SearchStatus.STOPPED
             if reason is not None:
@@ -121,70 +110,56 @@ class SearchDriver:
                 localized=len(tree.kept),
             )
 
+    def _over(self) -> SearchStatus | None:
+        """Why nothing more may be asked."""
+        if self.should_stop():
+            return SearchStatus.STOPPED
+        return SearchStatus.BUDGET_SPENT if self._left() <= 0 else None
+
     def _left(self) -> int:
         """Groups that the next batch may hold: the budget is never passed, even if the store knows none."""
-        budget = self.budget
-        return self.batch if budget is None else min(self.batch, budget - self.engine.cost.group_evaluations)
+        spent = self.engine.cost.group_evaluations
+        return self.batch if self.budget is None else min(self.batch, self.budget - spent)
 
-    def _wave(self, pending: Sequence[Asked]) -> list[list[Asked]]:
-        """What is asked at once, questions about the same examples together.
+    def _batch(self, pending: Sequence[Asked]) -> list[Asked]:
+        """The most questions about the same examples: an engine can share work between them."""
+        same: dict[tuple[range, range], list[Asked]] = defaultdict(list)
+        for item in pending:
+            same[item[1].associated, item[1].unrelated].append(item)
+        return max(same.values(), key=len)[: self._left()]
 
-        One answerer gets the largest batch that it can share. Several get all that is open; but under a budget the
-        same as one, so that it ends with the same questions asked.
-        """
-        same = _alike(pending)
-        if self.width == 1 or self.budget is not None:
-            return [max(same, key=len)[: self._left()]]
-        return [
-            each[begin : begin + self.batch] for each in same for begin in range(0, len(each), self.batch)
-        ]
-
-    def _answer(self, wave: Sequence[Sequence[Asked]]) -> Iterator[Event]:
-        """Ablate what a wave asks for, and tell the searches what was answered, in the order in which it comes."""
-        for items in wave:
-            for named, query in items:
-                yield asked_event(named.id, query, self.basis, self._above(named, query.parent))
-        questions = list(map(self._question, wave))
-        for place, labels in self.engine.answered(questions):
-            split, positions = len(wave[place][0][1].associated), questions[place].examples
-            for (named, query), flips in zip(wave[place], self.regime.flipped(labels), strict=True):
-                estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
-                for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
-                    yield from self._decided(named, node)
-                    if node.verdict is Verdict.KEPT and node.estimate.reaches(named.search.tree.tau):
-                        some = [*np.flatnonzero(flips)[:SEEN], *np.flatnonzero(~flips)[:1]]
-                        unit = Neuron(self.basis, node.layer, int(node.channels[0]))
-                        self._flipped.append((unit, [int(positions[place]) for place in some]))
-
-    def _question(self, items: Sequence[Asked]) -> GroupQuestion:
+    def _answered(self, items: Sequence[Asked]) -> Iterator[Event]:
+        """Ablate what some questions ask for and tell the searches what was answered, then show answers that flip."""
         first = items[0][1]
-        groups = (
-            tuple(Neuron(self.basis, query.layer, int(channel)) for channel in query.channels)
-            for _, query in items
-        )
-        associated = (self.associated[place] for place in first.associated)
-        unrelated = (self.unrelated[place] for place in first.unrelated)
-        return GroupQuestion(groups=tuple(groups), examples=(*associated, *unrelated))
+        for named, query in items:
+            yield asked_event(named.id, query, self.basis, self._opened.get((named.id, query.parent), ()))
+        groups = [tuple(self._neuron(query.layer, each) for each in query.channels) for _, query in items]
+        associated = [self.associated[place] for place in first.associated]
+        positions = [*associated, *(self.unrelated[place] for place in first.unrelated)]
+        strong: list[tuple[Neuron, list[int]]] = []
+        labels = self.engine.labels(groups, positions)
+        for (named, query), flips in zip(items, self.regime.flipped(labels), strict=True):
+            split = len(associated)
+            estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
+            for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
+                yield from self._decided(named, node)
+                if node.verdict is Verdict.KEPT and node.estimate.reaches(named.search.tree.tau):
+                    some = [*np.flatnonzero(flips)[:SEEN], *np.flatnonzero(~flips)[:1]]
+                    unit = self._neuron(node.layer, node.channels[0])
+                    strong.append((unit, [positions[place] for place in some]))
+        if self.example:
+            yield from starmap(self.example, reversed(strong))
 
     def _decided(self, named: NamedSearch, node: ChaNode) -> Iterator[Event]:
         if node.verdict is Verdict.SPLIT:
             self._opened[named.id, node.node] = node.channels
-        yield tested_event(named.id, node, self.basis, self._above(named, node.parent))
+        yield tested_event(named.id, node, self.basis, self._opened.get((named.id, node.parent), ()))
         if node.verdict is Verdict.KEPT:
-            neuron = Neuron(self.basis, node.layer, int(node.channels[0]))
+            neuron = self._neuron(node.layer, node.channels[0])
             yield found_event(named.id, named.search.tree.agonist(neuron, node.estimate, node.ucb))
 
-    def _above(self, named: NamedSearch, parent: int | None) -> tuple[int, ...]:
-        """The units of a parent; none of a root."""
-        return () if parent is None else self._opened.get((named.id, parent), ())
-
-
-def _alike(pending: Sequence[Asked]) -> list[list[Asked]]:
-    """The open questions, those about the same examples together: an engine can share work between them."""
-    same: dict[tuple[range, range], list[Asked]] = defaultdict(list)
-    for item in pending:
-        same[item[1].associated, item[1].unrelated].append(item)
-    return list(same.values())
+    def _neuron(self, layer: int, channel: int) -> Neuron:
+        return Neuron(self.basis, layer, int(channel))
 
 
 def count(flips: np.ndarray) -> FlipCount:

@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from mecharule_ops.replacement.baselines import ReplacementTable
     from mecharule_ops.state.run_state import RunState
     from mecharule_ops.state.search_view import SearchView
-    from mecharule_ops.workers.on_ray import Workers
-    from mecharule_ops.workers.replica import Assignment
 
 
 _OfUnit = TypeVar("_OfUnit", UnitRule, Account, AgonistControls)
@@ -119,8 +117,6 @@ class Run:
         self.device = device
         self.told_where: Callable[[str], None] = lambda reason: None
         """Hears where the model goes, and why, before it is loaded."""
-        self.workers: Workers | None = None
-        """Who answers questions about groups; None is this process."""
         self.cost = Cost()
         self._engines: dict[Intervention, StoredEngine] = {}
         self._tables: dict[Intervention, ReplacementTable] = {}
@@ -485,11 +481,6 @@ class Run:
 
         return self.store.kept(keys.slope(intervention), measured)
 
-    @property
-    def width(self) -> int:
-        """How many answer at once."""
-        return 1 if self.workers is None else self.workers.count
-
     def _checked_engine(self, intervention: Intervention) -> Answering:
         if self._measured_context(intervention) != self._context(intervention):
             raise ModelUnavailable(
@@ -497,33 +488,10 @@ class Run:
                 "task have changed; start a new run"
             )
         slope = self._slope(intervention)
-        answering: Answering
-        if self.workers is None:
-            answering = InTurn(self.completer(intervention, slope=slope))
-        else:
-            answering = self.workers.assigned(self._assignment(intervention, slope), self.should_stop)
+        answering = InTurn(self.completer(intervention, slope=slope))
         if slope is None or not self.store.writable:
             return answering
         return Counted(answering, partial(self._note_decided, keys.decided(intervention)))
-
-    def _assignment(self, intervention: Intervention, slope: float | None) -> Assignment:
-        """What a worker must know to answer as this process does."""
-        from mecharule_ops.replacement.table_files import arrays_of
-        from mecharule_ops.workers.replica import Assignment
-
-        subject = self.subject
-        return Assignment(
-            settings=self.config.model_dump_json(),
-            device=subject.device.type,
-            cards=subject.cards,
-            dtype=subject.dtype_name,
-            model_hash=subject.model_hash,
-            tokenizer_hash=subject.tokenizer_hash,
-            records=tuple(self.observed.records),
-            intervention=intervention,
-            replacement=arrays_of(self.replacement(intervention)),
-            slope=slope,
-        )
 
     def _note_decided(self, name: keys.Artefact[keys.Decided], outcomes: int, again: int) -> None:
         before = self.store.find(name) or keys.Decided(outcomes=0, again=0)

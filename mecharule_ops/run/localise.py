@@ -48,7 +48,7 @@ from mecharule_ops.types import (
 )
 
 BATCH = 8
-"""Groups a call to one engine outside a search, between two signs of progress; workers get as many each."""
+"""Groups a call outside a search, between two signs of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -214,9 +214,8 @@ def flips_on(
 ) -> list[FlipEstimate]:
     """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
     split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], []
-    at_once = BATCH * run.width
-    for begin in range(0, len(groups), at_once):
-        for flips in run.flips(groups[begin : begin + at_once], positions, regime, intervention):
+    for begin in range(0, len(groups), BATCH):
+        for flips in run.flips(groups[begin : begin + BATCH], positions, regime, intervention):
             estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
         progress(len(estimates), len(groups))
     return estimates
@@ -275,7 +274,6 @@ def driver_of(run: Run, basis: Basis, slices: CompactSlices) -> SearchDriver:
         unrelated=slices.unrelated.tolist(),
         budget=run.config.budget,
         should_stop=run.should_stop,
-        width=run.width,
         example=None if hidden else partial(_became, run, slices.regime),
     )
 

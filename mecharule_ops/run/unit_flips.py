@@ -30,7 +30,7 @@ from mecharule_ops.run.localise import Localised
 from mecharule_ops.types import Neuron, Regime, Share
 
 CHUNK = 256
-"""Records a call to one engine, between two signs of progress; workers get as many each."""
+"""Records a call, between two signs of progress."""
 LEAST = 10
 """Flipped and unflipped train records below which nothing is proposed."""
 
@@ -68,9 +68,9 @@ def coverage(
     done, flips = 0, np.zeros((len(groups), len(eligible)), bool)
     # Of the records on which the search ran, which come last, each unit has other outcomes stored; of the rest none has
     # any, so all units are asked about it at once.
-    known, size = np.isin(eligible, found.examples), CHUNK * run.width
+    known = np.isin(eligible, found.examples)
     parts = [part for part in (np.flatnonzero(~known), np.flatnonzero(known)) if len(part) and groups]
-    for columns in (some for part in parts for some in np.split(part, range(size, len(part), size))):
+    for columns in (some for part in parts for some in np.split(part, range(CHUNK, len(part), CHUNK))):
         chunk = eligible[columns]
         flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
         done += len(columns)

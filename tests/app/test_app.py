@@ -214,7 +214,7 @@ def test_a_finished_run_stays_as_it_is(commands: Commands, runs: Path, finished_
 def test_help_of_run_shows_what_is_set_every_day_and_after_all_every_setting(commands: Commands) -> None:
     short, whole = commands.main("run", "--help").out, commands.main("run", "--help", "all").out
     assert all(said in short for said in ("--records", "`mecharule run --help all`"))
-    assert all(option in whole and option not in short for option in ("--ray", "--dtype", "--parity"))
+    assert all(option in whole and option not in short for option in ("--layer", "--dtype", "--parity"))
     assert all(f"\n  {name}" in whole for name in RunConfig.model_fields)
     assert ("Undefined" in whole, '\n  bases=["mlp_out"]: ' in whole) == (False, True)
     assert set(RunConfig.model_fields) >= SETTINGS_SHOWN
