@@ -34,7 +34,6 @@ from mecharule_ops.run.outlook import (
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.column_words import wording_of
 from mecharule_ops.tasks.graders import Judge, judging_model
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, expected_few, rehearse, too_few, warnings_of
@@ -380,7 +379,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> T
             rounds=max(1, run.config.proposals),
             seed=run.config.seed,
             store=run.store,
-            meanings={name: words.noun for name, words in wording_of(run.task).items()},
+            meanings={name: words.noun for name, words in run.task.wording.items()},
             notify=lambda text: emit(Notice(text=text)),
             emit=emit,
         )

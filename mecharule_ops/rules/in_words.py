@@ -10,21 +10,21 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.simplified import simplified
-from mecharule_ops.tasks.column_words import domain_of, wording_of
+from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.phrases import clause_phrases
 
 EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task has no such input"
 _NUMBER = re.compile(r"-?\d+")
 
 
-def rule_in_words(rule: Rule, task: object) -> str:
+def rule_in_words(rule: Rule, task: Task) -> str:
     """`the right answer is negative, or b's units digit is 1 and …`: the shortest clause first.
 
     In a clause what is comes before what is not; a comma stands before each `or` between clauses. A literal without
     words stands as syntax, in backticks. Equal to the rule on every input of the task, as `simplified` says; columns
     are taken to hold no NaN. Cost: no model call.
     """
-    wording, domain = wording_of(task), domain_of(task)
+    wording, domain = task.wording, task.domain
     plain = simplified(rule, domain)
     if isinstance(plain, bool):
         return EVERYWHERE if plain else NOWHERE
@@ -40,12 +40,12 @@ def rule_in_words(rule: Rule, task: object) -> str:
     )
 
 
-def with_words(rule: UnitRule, task: object) -> UnitRule:
+def with_words(rule: UnitRule, task: Task) -> UnitRule:
     """The unit's rule with its words, as it is stored: no room above needs the task to say it."""
     return rule if rule.rule is None else replace(rule, words=rule_in_words(rule.rule, task))
 
 
-def rule_from_words(text: str, predicates: Sequence[str], task: object) -> str | None:
+def rule_from_words(text: str, predicates: Sequence[str], task: Task) -> str | None:
     """The rule whose words these are, of the predicates, their contraries and both with other numbers.
 
     None where it is none of them: nothing is guessed, what is given has exactly these words. Parts joined by `and` are
@@ -58,7 +58,7 @@ def rule_from_words(text: str, predicates: Sequence[str], task: object) -> str |
     return " and ".join(part for part in parts if part) if all(parts) else None
 
 
-def _one(text: str, predicates: Sequence[str], task: object) -> str | None:
+def _one(text: str, predicates: Sequence[str], task: Task) -> str | None:
     asked = _plain(text)
     form, numbers = _NUMBER.sub("#", asked), _NUMBER.findall(asked)
     for predicate in (form_of for one in predicates for form_of in (one, f"not ({one})")):
@@ -83,7 +83,7 @@ def _with_numbers(predicate: str, said: Sequence[str], asked: Sequence[str]) -> 
             yield predicate[: found.start()] + new + predicate[found.end() :]
 
 
-def _said(predicate: str, task: object) -> str:
+def _said(predicate: str, task: Task) -> str:
     try:
         return _plain(rule_in_words(Rule.parse(predicate), task))
     except UsageError:

@@ -9,25 +9,26 @@ that keeps the whole integer part: 7 / 2 accepts `3`, `3.5`, `3.50`; 2 / 3 accep
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.arithmetic_vocabulary import (
     ARITHMETIC_WORDS,
+    ASKED,
     account_predicates,
     arithmetic_domain,
     result,
     seed_predicates,
 )
-from mecharule_ops.tasks.base import drawn
+from mecharule_ops.tasks.base import Task, drawn
 from mecharule_ops.tasks.column_words import ColumnWords, Domain
 from mecharule_ops.tasks.text_pieces import SourceSpan, answer_pieces, end_to_end, question_pieces
-from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
 
 OPERATORS = ("+", "-", "*", "/")
 """Canonical values of the `op` field, whatever symbol the prompt shows."""
@@ -35,35 +36,29 @@ OPERAND_LIMIT = 10**6
 """Operands stay below this, so that ids and results fit 64 bits."""
 _TAIL = re.compile(r"(?:\.([0-9]+))?[.,;:!?]*")
 _NUMBER = re.compile(r"(-?[0-9]{1,15})(?:\.[0-9]+)?[.,;:!?]*")
-_COLUMN_TYPES = {"op": np.str_, "prompt": np.str_, "completion": np.str_, "parsed": np.bool_}
+_AS_THEY_ARE = ("low", "high", "prefix", "template", "max_new_tokens")
+"""Settings that a description holds as they are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arithmetic:
+@dataclass(frozen=True, kw_only=True)
+class Arithmetic(Task):
     """Every (op, a, b) of a grid of operands; division starts at 1, as in the paper."""
 
+    name = "arithmetic"
+    max_new_tokens: int = 6
     operators: tuple[str, ...] = ("+",)
     """Distinct values of `OPERATORS`."""
     low: int = 0
     """Smallest operand."""
     high: int = 99
     """Largest operand, included."""
-    prefix: str = ""
-    """Few-shot lines put before the question, last newline included."""
     template: str = "{a} {op} {b} ="
     """The question; spaces matter to tokenizers."""
     symbols: Mapping[str, str] = field(default_factory=lambda: {op: op for op in OPERATORS})
     """What the prompt shows for each operator."""
-    name: str = "arithmetic"
-    max_new_tokens: int = 6
-    stop: tuple[str, ...] = ("\n",)
-    phase: Phase = Phase.DECODE
-    words: ClassVar[OutcomeWords] = RIGHT_OR_WRONG
-    concealed: ClassVar[bool] = False
-    cluster_column: ClassVar[str] = ""
-    notes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         operators = self.operators
         if not operators or len(set(operators)) < len(operators) or not set(operators) <= set(OPERATORS):
             raise UsageError(f"expected distinct operators of {' '.join(OPERATORS)}, got {operators!r}")
@@ -79,13 +74,11 @@ class Arithmetic:
             )
         if missing := [op for op in operators if not self.symbols.get(op)]:
             raise UsageError(f"expected a symbol for each operator, got none for {' '.join(missing)}")
-        if self.max_new_tokens < 1:
-            raise UsageError(f"expected max_new_tokens of 1 or more, got {self.max_new_tokens}")
 
     @property
     def prompt_columns(self) -> frozenset[str]:
         """Columns computed from the prompt; the true result is one of them."""
-        return frozenset({"op", "a", "b", "expected", "remainder", "prompt"})
+        return frozenset({*ASKED, "prompt"})
 
     @property
     def solution_columns(self) -> frozenset[str]:
@@ -108,12 +101,13 @@ class Arithmetic:
 
     def _example_at(self, index: int, sizes: Sequence[int]) -> Example:
         """The example at one position of the grids laid end to end, one grid an operator."""
-        for op, size in zip(self.operators, sizes, strict=True):
-            if index < size:
-                a, b = divmod(index, self._side(op))
-                return self.example(op, self._first(op) + a, self._first(op) + b)
-            index -= size
-        raise AssertionError("the index lies beyond the grids")
+        place = 0
+        while index >= sizes[place]:
+            index -= sizes[place]
+            place += 1
+        op = self.operators[place]
+        a, b = divmod(index, self._side(op))
+        return self.example(op, self._first(op) + a, self._first(op) + b)
 
     def example(self, op: str, a: int, b: int) -> Example:
         """The example of one question; its id encodes (op, a, b) and does not depend on the range.
@@ -140,23 +134,19 @@ class Arithmetic:
 
     def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
         """`answer`, the integer part of the first word when that is a number, else 0, and `parsed`."""
-        words = completion.split("\n", 1)[0].split()
-        match = _NUMBER.fullmatch(words[0]) if words else None
+        match = _NUMBER.fullmatch(_first_word(completion))
         return {"answer": int(match[1]) if match else 0, "parsed": match is not None}
 
     def label(self, example: Example, completion: str) -> bool:
         """Whether the completion's answer is right (see the module's first lines)."""
-        words = completion.split("\n", 1)[0].split()
-        return bool(words) and _is_right(example, words[0])
+        return _is_right(example, _first_word(completion))
 
     def decide(self, example: Example, partial: str) -> bool | None:
         """The label of every continuation: known once the first word has ended or can no longer be right."""
-        line, newline, _ = partial.partition("\n")
-        begun = line.lstrip()
-        word = begun.split()[0] if begun else ""
-        if newline or word != begun:
+        word = _first_word(partial)
+        if "\n" in partial or word != partial.lstrip():
             return self.label(example, partial)
-        integer, _ = _result_of(example)
+        integer, _ = result(*_question_of(example))
         viable = str(integer).startswith(word) or _is_right(example, word)
         return None if viable else False
 
@@ -176,44 +166,28 @@ class Arithmetic:
 
     def edits(self, example: Example) -> tuple[Example, ...]:
         """Questions of the task that differ in one digit, the closest first, then those with another operator."""
-        op, a, b = _fields_of(example)
-        near = [(abs(new - a), (op, new, b)) for new in one_digit_changed(a)]
-        near += [(abs(new - b), (op, a, new)) for new in one_digit_changed(b)]
-        nearest = [question for _, question in sorted(near, key=lambda pair: pair[0])]
+        op, a, b = _question_of(example)
+        near = [(op, new, b) for new in one_digit_changed(a)] + [(op, a, new) for new in one_digit_changed(b)]
+        near.sort(key=lambda question: abs(question[1] - a) + abs(question[2] - b))
         found = []
-        for question in (*nearest, *((other, a, b) for other in self.operators if other != op)):
+        for question in (*near, *((other, a, b) for other in self.operators if other != op)):
             with suppress(UsageError):
                 found.append(self.example(*question))
         return tuple(found)
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Few-shot lines, every digit of a, b and the answer by its place, the operator, what stands between."""
-        shown = self._shown(*_fields_of(example))
-        question = question_pieces(self.prefix, self.template, shown)
-        return end_to_end([*question, *answer_pieces(completion)])
+        shown = self._shown(*_question_of(example))
+        return end_to_end([*question_pieces(self.prefix, self.template, shown), *answer_pieces(completion)])
 
-    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
-        """Typed columns over records; `prompt` is the question without the prefix, which is the same for all.
-
-        op (str), a, b, expected, remainder (int; see `result`), prompt (str), then from the output answer
-        (int), parsed (bool), completion (str).
-        """
-        names = ("op", "a", "b", "expected", "remainder", "prompt", "answer", "parsed", "completion")
-        rows = []
-        for record in records:
-            question = _fields_of(record.example)
-            read = self.parse(record.example, record.completion)
-            row = (
-                *question,
-                *result(*question),
-                self._question(*question),
-                *read.values(),
-                record.completion,
-            )
-            rows.append(row)
+    def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
+        """`ASKED`, `prompt` (the question without the prefix, the same for all), then what the output has."""
+        question = _question_of(record.example)
         return {
-            name: np.array([row[place] for row in rows], dtype=_COLUMN_TYPES.get(name, np.int64))
-            for place, name in enumerate(names)
+            **dict(zip(ASKED, (*question, *result(*question)), strict=True)),
+            "prompt": self._question(*question),
+            **self.parse(record.example, record.completion),
+            "completion": record.completion,
         }
 
     @property
@@ -237,19 +211,18 @@ class Arithmetic:
     def describe(self) -> Mapping[str, Value]:
         """Every setting; operators and their symbols as `+ -` and `+ −`."""
         return {
-            **{"task": self.name, "operators": " ".join(self.operators), "low": self.low, "high": self.high},
-            **{"prefix": self.prefix, "template": self.template},
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            **{"task": self.name, "stop": "|".join(self.stop), "phase": self.phase.value},
+            "operators": " ".join(self.operators),
             "symbols": " ".join(self.symbols[op] for op in self.operators),
-            **{"max_new_tokens": self.max_new_tokens, "stop": "|".join(self.stop), "phase": self.phase.value},
         }
 
     @classmethod
     def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
         """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
         operators = tuple(str(description["operators"]).split())
-        same = ("low", "high", "prefix", "template", "max_new_tokens")
         return {
-            **{name: description[name] for name in same},
+            **{name: description[name] for name in _AS_THEY_ARE},
             "operators": operators,
             "symbols": dict(zip(operators, str(description["symbols"]).split(), strict=True)),
             "stop": tuple(str(description["stop"]).split("|")),
@@ -257,33 +230,34 @@ class Arithmetic:
         }
 
 
-def one_digit_changed(number: int) -> Iterator[int]:
+def one_digit_changed(number: int) -> list[int]:
     """Numbers with as many digits that differ from one that is not negative in one of them."""
-    digits = str(number)
-    for place, digit in enumerate(digits):
-        leading = place == 0 and len(digits) > 1
-        for other in "123456789" if leading else "0123456789":
-            if other != digit:
-                yield int(digits[:place] + other + digits[place + 1 :])
+    shown = str(number)
+    changed = [
+        f"{shown[:place]}{other}{shown[place + 1 :]}"
+        for place, digit in enumerate(shown)
+        for other in "0123456789"
+        if other != digit
+    ]
+    return [int(text) for text in changed if text == str(int(text))]
 
 
-def _fields_of(example: Example) -> tuple[str, int, int]:
+def _first_word(completion: str) -> str:
+    """The first word of the first line; empty when there is none."""
+    return next(iter(completion.partition("\n")[0].split()), "")
+
+
+def _question_of(example: Example) -> tuple[str, int, int]:
     fields = example.fields
     return str(fields["op"]), int(fields["a"]), int(fields["b"])
 
 
-def _result_of(example: Example) -> tuple[int, int]:
-    return result(*_fields_of(example))
-
-
 def _is_right(example: Example, word: str) -> bool:
     """Whether a whole word is the exact result or a truncation of its decimal expansion."""
-    integer, remainder = _result_of(example)
-    if not word.startswith(str(integer)):
-        return False
-    tail = _TAIL.fullmatch(word, len(str(integer)))
+    integer, remainder = result(*_question_of(example))
+    tail = _TAIL.fullmatch(word, len(str(integer))) if word.startswith(str(integer)) else None
     if tail is None:
         return False
     decimals = tail[1] or ""
     divisor = int(example.fields["b"]) if remainder else 1
-    return decimals == str(remainder * 10 ** len(decimals) // divisor).zfill(len(decimals)) or not decimals
+    return not decimals or decimals == str(remainder * 10 ** len(decimals) // divisor).zfill(len(decimals))

@@ -14,25 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain, Said
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain
 from mecharule_ops.types import Columns
 
+ASKED = ("op", "a", "b", "expected", "remainder")
+"""The columns of a question: what it asks, and what `result` makes of that."""
 _LARGEST_MODULUS = 9
 """Beside 10, which the units digit tells."""
 _CUTS = (1, 2, 5)
 """Leading digits of round numbers."""
 ENUMERATED = 200_000
 """Questions at most that are laid out to see what is the same on all of them; of more only the ranges are known."""
-_OPERATIONS: Mapping[str, Said] = {
-    sign: (f"it is {article} {name}", f"it is no {name}")
-    for sign, article, name in (
-        *(("+", "an", "addition"), ("-", "a", "subtraction")),
-        *(("*", "a", "multiplication"), ("/", "a", "division")),
-    )
-}
+_OPERATIONS = {"+": "an addition", "-": "a subtraction", "*": "a multiplication", "/": "a division"}
 ARITHMETIC_WORDS: Mapping[str, ColumnWords] = {
     **OF_EVERY_TASK,
-    "op": ColumnWords(noun="the operation", values=_OPERATIONS),
+    "op": ColumnWords(
+        noun="the operation",
+        values={sign: (f"it is {name}", f"it is no {name.split()[1]}") for sign, name in _OPERATIONS.items()},
+    ),
     "a": ColumnWords(noun="a", whole=True),
     "b": ColumnWords(noun="b", whole=True),
     "expected": ColumnWords(noun="the right answer", whole=True),
@@ -48,29 +47,28 @@ def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str,
     places, numbers = len(str(high)), ("a", "b", "expected")
     widest = max(operators, key="/-+*".index)
     largest = _result_range(widest, 0, high)[1]
-    cuts = (0, *_quarters(0, largest), largest + 1)
-    texts = (
+    texts = [
         *_operators(operators),
         *(f"{x} >= {cut}" for cut in _quarters(low, high) for x in ("a", "b", "min(a, b)", "max(a, b)")),
         *("a in (0, 1)", "b in (0, 1)"),
         *(f"divisible({x}, {k})" for x in numbers for k in (2, 3, 5, 10)),
         *("a % 2 == b % 2", "gcd(a, b) > 1", "remainder == 0"),
-        *(
-            text
-            for x in numbers
-            for text in (
-                f"digit({x}, 0) >= 5",
-                *(f"n_digits({x}) >= {count}" for count in range(2, places + 2)),
-            )
-        ),
+    ]
+    for x in numbers:
+        texts.append(f"digit({x}, 0) >= 5")
+        texts += [f"n_digits({x}) >= {count}" for count in range(2, places + 2)]
+    texts += [
         *("digit(a, 0) == digit(b, 0)", "n_digits(a) == n_digits(b)", "digit_sum(a) > digit_sum(b)"),
         *_carries(operators, places),
-        *(f"{least} <= expected < {above}" for least, above in pairwise(cuts)),
+        *(
+            f"{least} <= expected < {above}"
+            for least, above in pairwise((0, *_quarters(0, largest), largest + 1))
+        ),
         *(["expected < 0"] if "-" in operators else []),
         *("a > b", "a == b", "a >= 2 * b", "b >= 2 * a", "abs(a - b) < 10"),
         # Of the output alone: what compares it with the true result would restate the label.
         *("parsed", "answer < 0", "divisible(answer, 2)", "n_digits(answer) >= 2", "n_digits(answer) >= 3"),
-    )
+    ]
     return tuple(dict.fromkeys(texts))
 
 
@@ -81,19 +79,26 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
     """
     largest = max(_result_range(operator, 0, high)[1] for operator in operators)
     places = {"a": len(str(high)), "b": len(str(high)), "expected": len(str(largest))}
-    sums = [f"digit(a, {place}) + digit(b, {place})" for place in range(places["a"])]
-    texts = (
+    texts = [
         *_operators(operators),
         *_sizes(operators, high, largest),
         *("a == b", "a > b", "a >= b", "a >= 2 * b", "b >= 2 * a"),
         *("n_digits(a) == n_digits(b)", "gcd(a, b) > 1", "a % 2 == b % 2"),
-        *(text for name, count in places.items() for text in _digits(name, count)),
-        *_equal_digits(places),
-        # Where a carry from below would run on, and where a column carries by itself.
-        *(f"{column} {bound}" for column in sums for bound in ("== 9", "== 10", ">= 10")),
-        *_carries(operators, places["a"]),
-        *(f"divisible({x}, {by})" for x in places for by in range(2, _LARGEST_MODULUS + 1)),
-    )
+    ]
+    for name, count in places.items():
+        for place in range(count):
+            texts += [f"digit({name}, {place}) == {digit}" for digit in range(10)]
+            texts += [f"digit({name}, {place}) >= {digit}" for digit in (3, 5, 7)]
+        texts += [f"n_digits({name}) == {length}" for length in range(1, count + 1)]
+    slots = [(name, place) for name, count in places.items() for place in range(count)]
+    for (left, i), (right, j) in combinations(slots, 2):
+        texts.append(f"digit({left}, {i}) == digit({right}, {j})")
+        texts += [f"digit({left}, {i}) > digit({right}, {j})"] if i == j else []
+    # Where a carry from below would run on, and where a column carries by itself.
+    for place in range(places["a"]):
+        texts += [f"digit(a, {place}) + digit(b, {place}) {bound}" for bound in ("== 9", "== 10", ">= 10")]
+    texts += _carries(operators, places["a"])
+    texts += [f"divisible({x}, {by})" for x in places for by in range(2, _LARGEST_MODULUS + 1)]
     return tuple(dict.fromkeys(texts))
 
 
@@ -102,24 +107,21 @@ def _quarters(low: int, high: int) -> tuple[int, ...]:
     return tuple(low + (high - low + 1) * part // 4 for part in (1, 2, 3))
 
 
-def _operators(operators: Sequence[str]) -> Iterator[str]:
-    if len(operators) > 1:
-        yield from (f"op == '{op}'" for op in operators)
+def _operators(operators: Sequence[str]) -> list[str]:
+    return [f"op == '{op}'" for op in operators] if len(operators) > 1 else []
 
 
-def _round_numbers(below: int) -> Iterator[int]:
+def _round_numbers(below: int) -> set[int]:
     """5, 10, 20, 50, 100, … below a number, and every multiple of its own power of ten."""
-    power = 1
-    while power < below:
-        yield from (lead * power for lead in _CUTS if 5 <= lead * power < below)
-        power *= 10
-    yield from range(power // 10, below, max(5, power // 10))
+    power = 10 ** len(str(below - 1)) if below > 1 else 1
+    leading = {lead * 10**place for place in range(len(str(below))) for lead in _CUTS}
+    return {cut for cut in leading if 5 <= cut < below} | {*range(power // 10, below, max(5, power // 10))}
 
 
 def _sizes(operators: Sequence[str], high: int, largest: int) -> Iterator[str]:
     """Operands, result and distance against round numbers; the result's sign and number of digits as one band."""
     for name in ("a", "b", "min(a, b)", "max(a, b)", "abs(a - b)"):
-        yield from (f"{name} >= {cut}" for cut in sorted({*_round_numbers(high)}))
+        yield from (f"{name} >= {cut}" for cut in sorted(_round_numbers(high)))
     yield from (f"expected >= {cut}" for cut in sorted({0, *_round_numbers(largest)}))
     bounds = [0, *(10**place for place in range(1, len(str(largest)) + 1))]
     for least, above in pairwise(bounds):
@@ -128,29 +130,11 @@ def _sizes(operators: Sequence[str], high: int, largest: int) -> Iterator[str]:
             yield f"{-above} < expected <= {-least}" if least else f"{-above} < expected < 0"
 
 
-def _digits(name: str, places: int) -> Iterator[str]:
-    """Each digit at each place with the others left open, and halves of the digits."""
-    for place in range(places):
-        yield from (f"digit({name}, {place}) == {digit}" for digit in range(10))
-        yield from (f"digit({name}, {place}) >= {digit}" for digit in (3, 5, 7))
-    yield from (f"n_digits({name}) == {count}" for count in range(1, places + 1))
-
-
-def _equal_digits(places: dict[str, int]) -> Iterator[str]:
-    """Any two digits of a, b and expected that are equal, and which is larger where they stand in one column."""
-    slots = [(name, place) for name, count in places.items() for place in range(count)]
-    for (left, i), (right, j) in combinations(slots, 2):
-        yield f"digit({left}, {i}) == digit({right}, {j})"
-        if i == j:
-            yield f"digit({left}, {i}) > digit({right}, {j})"
-
-
 def _carries(operators: Sequence[str], places: int) -> Iterator[str]:
     for op, function in (("+", "carry"), ("-", "borrow")):
-        if op not in operators:
-            continue
-        tests = [f"{function}(a, b)", *(f"{function}_at(a, b, {place})" for place in range(places))]
-        yield from (test if len(operators) == 1 else f"holds(op == '{op}' and {test})" for test in tests)
+        if op in operators:
+            tests = [f"{function}(a, b)", *(f"{function}_at(a, b, {place})" for place in range(places))]
+            yield from (test if len(operators) == 1 else f"holds(op == '{op}' and {test})" for test in tests)
 
 
 def result(op: str, a: Any, b: Any) -> tuple[Any, Any]:
@@ -168,8 +152,9 @@ def arithmetic_domain(operators: tuple[str, ...], low: int, high: int) -> Domain
     ranges = {"a": (first, high), "b": (first, high), "expected": (min(least), max(most))}
     if len(operators) * (high - low + 1) ** 2 > ENUMERATED:
         return Domain(ranges=ranges)
-    whole, plainer = _every_question(operators, low, high), tuple(_plainer(operators, high))
-    return Domain(whole=whole, ranges=ranges, plainer=plainer)
+    return Domain(
+        whole=_every_question(operators, low, high), ranges=ranges, plainer=_plainer(operators, high)
+    )
 
 
 def _result_range(op: str, low: int, high: int) -> tuple[int, int]:
@@ -189,18 +174,16 @@ def _every_question(operators: Sequence[str], low: int, high: int) -> Columns:
         side = np.arange(max(low, 1) if op == "/" else low, high + 1, dtype=np.int64)
         a, b = (grid.ravel() for grid in np.meshgrid(side, side, indexing="ij"))
         grids.append((np.full(len(a), op), a, b, *result(op, a, b)))
-    names = ("op", "a", "b", "expected", "remainder")
-    return dict(zip(names, map(np.concatenate, zip(*grids, strict=True)), strict=True))
+    return dict(zip(ASKED, map(np.concatenate, zip(*grids, strict=True)), strict=True))
 
 
-def _plainer(operators: Sequence[str], high: int) -> Iterator[str]:
+def _plainer(operators: Sequence[str], high: int) -> tuple[str, ...]:
     """Conditions on one number or one digit, on which operand is larger, and on carries."""
-    for name in ("a", "b"):
-        yield from (f"{name} {sign} 0" for sign in ("==", "!="))
-    for place in range(len(str(high))):
-        for name in ("a", "b"):
-            yield from (f"digit({name}, {place}) {sign} 0" for sign in ("==", "!="))
-    yield from ("a == b", "a != b", "a > b", "a < b", "a >= b", "a <= b")
-    for op, function in (("+", "carry"), ("-", "borrow")):
-        if op in operators:
-            yield from (f"{function}_at(a, b, {place})" for place in range(len(str(high))))
+    places = range(len(str(high)))
+    numbers = ["a", "b", *(f"digit({name}, {place})" for place in places for name in ("a", "b"))]
+    carries = {"+": "carry_at", "-": "borrow_at"}
+    return (
+        *(f"{number} {sign} 0" for number in numbers for sign in ("==", "!=")),
+        *(f"a {sign} b" for sign in ("==", "!=", ">", "<", ">=", "<=")),
+        *(f"{at}(a, b, {place})" for op, at in carries.items() if op in operators for place in places),
+    )

@@ -1,71 +1,88 @@
-"""What a task must offer: examples, how to read and label a completion, first predicates, and its own words.
+"""What a task offers: examples, how to read and label a completion, first predicates, and its own words.
 
-Nothing here assumes numbers or an exact answer: a task over texts implements the same protocol, and most of it
-is ready in `text`.
+Nothing here assumes numbers or an exact answer; most of a task over texts is ready in `text`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain
 from mecharule_ops.tasks.text_pieces import SourceSpan
-from mecharule_ops.types import BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 
-@runtime_checkable
-class Task(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
     """A behaviour to explain. Implementations are frozen and hold settings only."""
 
-    @property
-    def name(self) -> str:
-        """The word on the command line."""
+    prefix: str = ""
+    """Few-shot lines put before every question, last newline included."""
+    max_new_tokens: int = 8
+    """Greedy generation stops here."""
+    stop: tuple[str, ...] = ("\n",)
+    """Generation stops at the first token whose text contains one of these."""
+    phase: Phase = Phase.DECODE
+    """The intervention phase that suits the task."""
+    name: ClassVar[str]
+    """The word on the command line."""
+    words: ClassVar[OutcomeWords] = RIGHT_OR_WRONG
+    """What a person calls the two outcomes, and whether the first one is harm."""
+    concealed: ClassVar[bool] = False
+    """Whether prompts and completions are shown only to who asks for them (`--show-text`)."""
+    cluster_column: ClassVar[str] = ""
+    """The column whose values name items that are not independent (of one template); empty for none."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if each.repr and each.default is not MISSING:
+                object.__setattr__(self, each.name, _typed(each.name, getattr(self, each.name), each.default))
+        if self.max_new_tokens < 1:
+            raise UsageError(f"expected max_new_tokens of 1 or more, got {self.max_new_tokens}")
 
     @property
-    def max_new_tokens(self) -> int:
-        """Greedy generation stops here."""
-
-    @property
-    def stop(self) -> tuple[str, ...]:
-        """Generation stops at the first token whose text contains one of these."""
-
-    @property
-    def phase(self) -> Phase:
-        """The intervention phase that suits the task."""
-
-    @property
+    @abstractmethod
     def prompt_columns(self) -> frozenset[str]:
         """Columns known before generation; every other column reads the output."""
 
     @property
     def solution_columns(self) -> frozenset[str]:
         """Of these the ones that tell the right answer, which a gate does not read unless it is told to."""
-
-    @property
-    def cluster_column(self) -> str:
-        """The column whose values name items that are not independent (of one template); empty for none."""
-
-    @property
-    def words(self) -> OutcomeWords:
-        """What a person calls the two outcomes, and whether the first one is harm."""
-
-    @property
-    def concealed(self) -> bool:
-        """Whether prompts and completions are shown only to who asks for them (`--show-text`)."""
+        return frozenset()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that every report of the task must say: where its items and its labels come from."""
+        return ()
 
+    @property
+    def wording(self) -> Mapping[str, ColumnWords]:
+        """What a person calls the columns."""
+        return OF_EVERY_TASK
+
+    @property
+    def domain(self) -> Domain:
+        """What the task makes possible; nothing is ruled out where it does not say.
+
+        Items of a file are a sample of more: that none of them has a property is no reason to leave it unsaid.
+        """
+        return Domain()
+
+    @abstractmethod
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct examples, or all there are; the same generator state gives the same ones."""
 
+    @abstractmethod
     def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
         """Fields read off a completion; always the same keys with the same types."""
 
+    @abstractmethod
     def label(self, example: Example, completion: str) -> bool:
         """B(x) of a finished completion."""
 
@@ -74,7 +91,9 @@ class Task(Protocol):
 
         A task that cannot know returns None always: then every completion is generated to its end.
         """
+        return None
 
+    @abstractmethod
     def read(self, text: str) -> Example:
         """The example of a typed prompt; the few-shot prefix may be left out.
 
@@ -83,21 +102,37 @@ class Task(Protocol):
 
     def edits(self, example: Example) -> tuple[Example, ...]:
         """Examples of the task that differ from this one by one small edit, the smallest first; may be empty."""
+        return ()
 
+    @abstractmethod
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Named pieces of the prompt followed by a completion, end to end: what an attention head can read."""
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
-        """Typed columns over records: the prompt's fields, the output's fields, and their texts."""
+        """Columns over records, typed by their values: the prompt's fields, the output's fields, and their texts."""
+        cells = [self.cells(record) for record in records]
+        return {name: np.array([row[name] for row in cells]) for name in cells[0]} if cells else {}
 
+    @abstractmethod
+    def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
+        """What the columns hold of one record."""
+
+    @abstractmethod
     def seed_predicates(self) -> tuple[str, ...]:
         """The task's hand-written predicates in the predicate language (paper, §4.2)."""
 
+    @abstractmethod
     def account_predicates(self) -> tuple[str, ...]:
         """A larger vocabulary over the prompt, from which one unit's flips are told apart."""
 
+    @abstractmethod
     def describe(self) -> Mapping[str, Value]:
         """Every setting that changes an example or a label; hashed into run and certificate."""
+
+    @classmethod
+    @abstractmethod
+    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
+        """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
 
 
 def drawn(total: int, count: int, generator: np.random.Generator) -> Sequence[int]:
@@ -105,3 +140,16 @@ def drawn(total: int, count: int, generator: np.random.Generator) -> Sequence[in
     if count < 0:
         raise UsageError(f"expected a count of 0 or more, got {count}")
     return range(total) if count >= total else generator.choice(total, size=count, replace=False).tolist()
+
+
+def _typed(name: str, value: object, default: object) -> object:
+    """A setting of its default's type. Raises `UsageError` on another type."""
+    if isinstance(default, Phase):
+        known = [phase.value for phase in Phase]
+        if value not in known:
+            raise UsageError(f"expected task.{name} of {', '.join(known)}, got {value!r}")
+        return Phase(str(value))
+    wanted = (int, float) if isinstance(default, float) else type(default)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
+        raise UsageError(f"expected task.{name} of type {type(default).__name__}, got {value!r}")
+    return value

@@ -78,21 +78,6 @@ _OF_RUNS: Mapping[str, ColumnWords] = {
 }
 
 
-def wording_of(task: object) -> Mapping[str, ColumnWords]:
-    """The words of the task's columns; a task may have none."""
-    words: Mapping[str, ColumnWords] = getattr(task, "wording", OF_EVERY_TASK)
-    return words
-
-
-def domain_of(task: object) -> Domain:
-    """What the task makes possible; nothing is ruled out where it does not say.
-
-    Items of a file are a sample of more: that none of them has a property is no reason to leave it unsaid.
-    """
-    known: Domain = getattr(task, "domain", Domain())
-    return known
-
-
 def column_words(wording: Mapping[str, ColumnWords], name: str) -> ColumnWords | None:
     """The words of a column: the task's, else those of a clean or a backward pass; None where it has none."""
     kind, _, place = name.rpartition("_")

@@ -170,7 +170,7 @@ class Jailbreak(TextTask):
         """Measurements of the prompt."""
         return frozenset(_measured({_TEXT: "", "augmented": "", "number": 0, "attempt": 0}))
 
-    def _cells(self, record: BehaviourRecord) -> dict[str, Value]:
+    def cells(self, record: BehaviourRecord) -> dict[str, Value]:
         """Measurements of the prompt, and `reply_words`; no text."""
         return {**_measured(record.example.fields), **self.parse(record.example, record.completion)}
 

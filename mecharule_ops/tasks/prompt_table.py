@@ -25,7 +25,7 @@ from mecharule_ops.tasks.from_file import freely_typed, typed
 from mecharule_ops.tasks.row_files import FORMATS, Cell, is_index, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
-from mecharule_ops.types import BehaviourRecord, Columns, Example, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
 
 EXAMPLE_SETS = ("ioi", "agreement", "greater-than")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
@@ -174,9 +174,9 @@ class PromptTable(TextTask):
         fields = {name: value for name, value in example.fields.items() if name not in hidden}
         return super().sources(replace(example, fields=fields), completion)
 
-    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+    def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
         """What every text task has, without the list of answers."""
-        return {name: column for name, column in super().columns(records).items() if name != ANSWERS}
+        return {name: value for name, value in super().cells(record).items() if name != ANSWERS}
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting, and the hash of the rows."""

@@ -13,22 +13,22 @@ import json
 import keyword
 import re
 import unicodedata
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.base import drawn
+from mecharule_ops.tasks.base import Task, drawn
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, table_words
 from mecharule_ops.tasks.text_account import is_free, text_predicates
 from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
-from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
 
 Row = Mapping[str, Value]
 """One item of a task: text or numbers by column name."""
@@ -47,25 +47,8 @@ USER_MODULE = "mecharule_task_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextTask(ABC):
-    """Settings that every task over texts has."""
-
-    prefix: str = ""
-    """Few-shot lines put before every question, last newline included."""
-    max_new_tokens: int = 8
-    stop: tuple[str, ...] = ("\n",)
-    phase: Phase = Phase.DECODE
-    name: ClassVar[str]
-    words: ClassVar[OutcomeWords] = RIGHT_OR_WRONG
-    concealed: ClassVar[bool] = False
-    cluster_column: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            if each.repr and each.default is not MISSING:
-                object.__setattr__(self, each.name, _typed(each.name, getattr(self, each.name), each.default))
-        if self.max_new_tokens < 1:
-            raise UsageError(f"expected max_new_tokens of 1 or more, got {self.max_new_tokens}")
+class TextTask(Task):
+    """A task over rows; a subclass says how they are read, asked and judged."""
 
     @abstractmethod
     def rows(self) -> Sequence[Row]:
@@ -78,11 +61,6 @@ class TextTask(ABC):
     @abstractmethod
     def success(self, row: Row, completion: str) -> bool:
         """B(x): whether the completion counts as a success on this item."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Nothing that every report must say."""
-        return ()
 
     def seed_predicates(self) -> tuple[str, ...]:
         """Quartiles of the questions' lengths, and every value of a text column that holds a few values only."""
@@ -116,11 +94,6 @@ class TextTask(ABC):
         """The rows' columns and the question."""
         return frozenset(self._columns_of_rows) | {"prompt"}
 
-    @property
-    def solution_columns(self) -> frozenset[str]:
-        """None: which of a file's columns tells the answer is for a subclass to say."""
-        return frozenset()
-
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         """`count` distinct items drawn uniformly, or all in order when there are no more; ids count the items."""
         return tuple(self._example(place) for place in drawn(len(self._items), count, generator))
@@ -133,10 +106,6 @@ class TextTask(ABC):
         """B(x) of a finished completion."""
         with self._columns_named():
             return bool(self.success(example.fields, completion))
-
-    def decide(self, example: Example, partial: str) -> bool | None:
-        """None: only the finished completion tells."""
-        return None
 
     def read(self, text: str) -> Example:
         """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""
@@ -169,10 +138,6 @@ class TextTask(ABC):
             )
         return self._example(held[0])
 
-    def edits(self, example: Example) -> tuple[Example, ...]:
-        """None: a changed text has no known label."""
-        return ()
-
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Few-shot lines, the row's columns by name where their values stand, the template, the answer."""
         question = example.prompt.removeprefix(self.prefix)
@@ -180,13 +145,8 @@ class TextTask(ABC):
         pieces = field_pieces(question, example.fields)
         return end_to_end([(FEW_SHOT, few_shot), *pieces, (ANSWER, completion)])
 
-    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
-        """The rows' columns, `prompt`, what `parse` reads, `completion`; int, float, bool or text by value."""
-        cells = [self._cells(record) for record in records]
-        return {name: np.array([row[name] for row in cells]) for name in cells[0]} if cells else {}
-
-    def _cells(self, record: BehaviourRecord) -> dict[str, Value]:
-        """What the columns hold of one record."""
+    def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
+        """The row's columns, `prompt`, what `parse` reads, `completion`."""
         return {
             **{spelt(name): value for name, value in record.example.fields.items()},
             "prompt": record.example.prompt.removeprefix(self.prefix),
@@ -305,19 +265,6 @@ def check_names(columns: Iterable[str]) -> dict[str, str]:
                 "there; rename one"
             )
     return names
-
-
-def _typed(name: str, value: object, default: object) -> object:
-    """A setting of its default's type. Raises `UsageError` on another type."""
-    if isinstance(default, Phase):
-        known = [phase.value for phase in Phase]
-        if value not in known:
-            raise UsageError(f"expected task.{name} of {', '.join(known)}, got {value!r}")
-        return Phase(str(value))
-    wanted = (int, float) if isinstance(default, float) else type(default)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
-        raise UsageError(f"expected task.{name} of type {type(default).__name__}, got {value!r}")
-    return value
 
 
 def _told(value: object) -> Value:

@@ -16,23 +16,18 @@ from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.types import Example, Phase, Regime, Value
+from mecharule_ops.types import Example, Regime, Value
 
 FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contains(BareTask):
     """A task whose label asks only whether the completion matches a pattern (formatted with the fields)."""
 
     pattern: str
-    name: str = "contains"
+    name = "contains"
     max_new_tokens: int = 6
-    stop: tuple[str, ...] = ("\n",)
-    phase: Phase = Phase.DECODE
-    concealed: bool = False
-    notes: tuple[str, ...] = ()
-    prompt_columns: frozenset[str] = frozenset({"a", "b"})
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         pairs = [(a, b) for a in range(10) for b in range(10)][:count]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.tasks.programs import PROGRAMS, KnownProgram, Program
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Phase, Value
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Phase
 
 COMBINATIONS = tuple(
     product(Basis, (Baseline.ZERO, Baseline.MEAN, Baseline.MEAN_POSITIONAL), (Phase.LAST_PROMPT, Phase.WHOLE))
@@ -42,17 +41,10 @@ CASES = [
 class AnswerTask(BareTask):
     """Right when the completion is the program's answer."""
 
-    name: ClassVar[str] = "answer"
-    max_new_tokens: ClassVar[int] = 1
-    stop: ClassVar[tuple[str, ...]] = ("\n",)
-    phase: ClassVar[Phase] = Phase.LAST_PROMPT
-    prompt_columns: ClassVar[frozenset[str]] = frozenset()
-    concealed: ClassVar[bool] = False
-    notes: ClassVar[tuple[str, ...]] = ()
+    name = "answer"
+    max_new_tokens: int = 1
+    phase: Phase = Phase.LAST_PROMPT
     program: Program = field(repr=False)
-
-    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
-        return {}
 
     def label(self, example: Example, completion: str) -> bool:
         return completion.strip() == f"={self.program.answer(example.prompt.split())}"

@@ -248,7 +248,7 @@ TEXTS = (
 def test_a_table_of_ones_own_has_words(data: st.DataObject) -> None:
     """Columns go by their names; nothing is simplified by what these rows happen to hold."""
     columns: dict[str, Any] = {name: np.array(values) for name, values in TABLE.items()}
-    task = SimpleNamespace(wording={**OF_EVERY_TASK, **table_words(TABLE)})
+    task = SimpleNamespace(wording={**OF_EVERY_TASK, **table_words(TABLE)}, domain=Domain())
     one = st.builds(Condition, st.sampled_from([str(Rule.parse(text)) for text in TEXTS]), st.booleans())
     some = st.lists(one, min_size=1, max_size=3, unique_by=lambda each: each.predicate)
     clauses = st.lists(some.map(lambda each: Clause(tuple(each))), min_size=1, max_size=3)
@@ -265,7 +265,7 @@ def test_a_literal_without_words_is_quoted() -> None:
         rule_in_words(Rule.parse("a * 3 > 7 // b and b >= 2"), BOTH) == "b is 2 or more and `a * 3 > 7 // b`"
     )
     assert rule_in_words(Rule.parse("not a * 3 > 7 // b"), BOTH) == "not `a * 3 > 7 // b`"
-    assert rule_in_words(Rule.parse("x == 2"), SimpleNamespace()) == "`x == 2`"
+    assert rule_in_words(Rule.parse("x == 2"), SUMS) == "`x == 2`"
 
 
 OF_OTHERS: Sequence[tuple[str, dict[str, Any], str, str]] = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,15 +15,14 @@ from tiny_models import CHARACTERS, FAMILIES, tiny_model
 from mecharule_ops.engine.ablation import AblationEngine, Group
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
+from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text_pieces import SourceSpan, end_to_end
 from mecharule_ops.types import (
     Basis,
     BehaviourRecord,
-    Columns,
     Example,
     Intervention,
     Neuron,
-    OutcomeWords,
     Phase,
     Value,
 )
@@ -34,26 +33,21 @@ def turning(family: str, basis: Basis) -> Phase:
     return tuple(Phase)[(FAMILIES.index(family) + tuple(Basis).index(basis)) % len(Phase)]
 
 
-class BareTask:
-    """What a made-up task leaves out: no columns, no predicates, no edits, no pieces of the text, no early label."""
+class BareTask(Task):
+    """What a made-up task leaves out: no columns, no predicates, no pieces of the text."""
 
-    words: ClassVar[OutcomeWords] = OutcomeWords()
-    solution_columns: ClassVar[frozenset[str]] = frozenset()
-    cluster_column: ClassVar[str] = ""
+    prompt_columns: ClassVar[frozenset[str]] = frozenset()
 
-    def decide(self, example: Example, partial: str) -> bool | None:
-        return None
+    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
+        return {}
 
     def read(self, text: str) -> Example:
         return Example(id=0, prompt=text, fields={})
 
-    def edits(self, example: Example) -> tuple[Example, ...]:
-        return ()
-
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         return ()
 
-    def columns(self, records: Sequence[BehaviourRecord]) -> Columns:
+    def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
         return {}
 
     def seed_predicates(self) -> tuple[str, ...]:
@@ -65,18 +59,17 @@ class BareTask:
     def describe(self) -> Mapping[str, Value]:
         return {}
 
+    @classmethod
+    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
+        return {}
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToyTask(BareTask):
     """The behaviour occurs when the codes of the second and third character have an even sum."""
 
-    name: str = "toy"
+    name = "toy"
     max_new_tokens: int = 6
-    stop: tuple[str, ...] = ("\n",)
-    phase: Phase = Phase.DECODE
-    concealed: bool = False
-    notes: tuple[str, ...] = ()
-    prompt_columns: frozenset[str] = field(default_factory=frozenset)
 
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
         texts = [
@@ -84,9 +77,6 @@ class ToyTask(BareTask):
             for _ in range(count)
         ]
         return tuple(Example(id=index, prompt=text, fields={}) for index, text in enumerate(texts))
-
-    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
-        return {}
 
     def label(self, example: Example, completion: str) -> bool:
         return len(completion) >= 3 and (ord(completion[1]) + ord(completion[2])) % 2 == 0

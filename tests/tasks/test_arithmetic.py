@@ -138,7 +138,6 @@ def test_columns_are_typed_and_split_into_prompt_and_output():
         },
     }
     assert set(columns) - task.prompt_columns == {"answer", "parsed", "completion"}
-    assert schema_of(task.columns([])) == schema_of(columns)
 
 
 def test_parse_never_leaves_64_bits_and_right_answers_parse():
