@@ -107,10 +107,10 @@ class KnownModel:
         values = self.values[unit.basis, unit.layer][:, :, unit.channel]
         if baseline is Baseline.ZERO:
             return np.zeros_like(values[0, 0])
-        some = values[measured]
+        assert baseline in (Baseline.MEAN, Baseline.MEAN_POSITIONAL), baseline
         if phase is Phase.LAST_PROMPT:
-            return np.asarray(some[:, -1].mean(0))
-        return np.asarray(some.mean((0, 1)) if baseline is Baseline.MEAN else some.mean(0))
+            return np.asarray(values[measured][:, -1].mean(0))
+        return np.asarray(values[measured].mean((0, 1) if baseline is Baseline.MEAN else 0))
 
     def flips(self, held: UnitsHeld, kept: Iterable[Neuron] = (), *, whole: bool = False) -> Flips:
         """Inputs whose outcome, right or wrong, changes when units are held; those `kept` stay at what they were.

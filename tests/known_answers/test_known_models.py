@@ -127,6 +127,14 @@ def test_every_unit_does_in_the_engine_what_it_does_in_the_oracle(
         assert ([token for (token,) in tokens] == logits.argmax(-1))[sure].all(), unit
 
 
+def test_a_baseline_that_the_oracle_does_not_know_is_no_positional_mean() -> None:
+    """It fell through to that."""
+    case = known("hist")
+    for baseline in set(Baseline) - {Baseline.ZERO, Baseline.MEAN, Baseline.MEAN_POSITIONAL}:
+        with pytest.raises(AssertionError, match=baseline):
+            case.replacement(case.units(Basis.MLP_OUT)[0], baseline, Phase.WHOLE, [0, 1])
+
+
 def test_the_comparison_can_fail() -> None:
     """Another value than the baseline's gives other answers."""
     case = known("hist")
