@@ -86,9 +86,6 @@ class RunConfig(BaseModel):
     condition: Literal["rule-spectral", "spectral-split", "rule-random", "fake-rule"] = "rule-random"
     """How slices are split and drawn: `rule-random` bounds rates on all of D⁺ and D⁻; the paper's `rule-spectral`,
     which `parity` takes, covers them by k-center; the others are those of experiment E1."""
-    splitter: int = Field(1, ge=1, le=20)
-    """Which splitter rule: 1 is the best, K the K-th that splits otherwise; `run --from RUN --set splitter=2` asks
-    again by it. The paper analyses the five best on arithmetic."""
     proposer: str = "offline"
     """`offline`, `mock:FILE`, or a language model such as `anthropic/NAME` or `openai/NAME`."""
     proposals: int = Field(2, ge=0, le=20)
@@ -114,8 +111,6 @@ class RunConfig(BaseModel):
     """Rows a batch; by default as free memory allows."""
     budget: int | None = Field(None, ge=1)
     """Group ablations after which searches stop and keep what they have; each `resume` grants as many again."""
-    suppress_only: bool = False
-    """Units that flip 0→1 stay anonymous in everything that is shown: for tasks where that direction is a risk."""
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d{1,3})?)$")
     """Where the model goes: `auto` takes a GPU if there is one; else `cpu`, `cuda`, `cuda:N` or `mps`."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"

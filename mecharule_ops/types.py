@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.bases import ROWS, Basis, BasisRow
+from mecharule_ops.bases import ROWS, Basis
 from mecharule_ops.codec import Printed
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
@@ -66,7 +66,7 @@ _HEAD = re.compile(r"L?(\d{1,4})[.]?H(\d{1,4})", re.IGNORECASE)
 """Another name of a head in the field."""
 _UNDOTTED = re.compile(r"([a-z])(\d)(\d{1,7})")
 """A unit whose dot was left out."""
-_NEURON = re.compile(r"([a-z])(\d{1,4})\.(hidden|h)?(\d{1,7})")
+_NEURON = re.compile(r"([a-z])(\d{1,4})\.(h)?(\d{1,7})")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,16 +82,9 @@ class Neuron(Printed):
     layer: int
     """Zero-based layer."""
     channel: int
-    """Zero-based coordinate in the layer; the head index for `attn_head`. Negative: a unit kept anonymous."""
-
-    @property
-    def is_hidden(self) -> bool:
-        """Whether it stands for a unit whose name a run does not tell; it prints as `m4.hidden17`."""
-        return self.channel < 0
+    """Zero-based coordinate in the layer; the head index for `attn_head`."""
 
     def __str__(self) -> str:
-        if self.is_hidden:
-            return f"{self.basis.letter}{self.layer}.hidden{-self.channel}"
         return f"{self.basis.letter}{self.layer}{self.basis.row.mark}{self.channel}"
 
     @classmethod
@@ -99,20 +92,16 @@ class Neuron(Printed):
         """Read a printed name. Raises `UsageError` on anything else."""
         match = _NEURON.fullmatch(text.strip())
         letter, layer, kind, number = match.groups("") if match else ("",) * 4
-        hidden = kind == "hidden"
-        basis = next((basis for basis, row in ROWS.items() if _is_named(row, letter, kind)), None)
+        basis = next(
+            (each for each, row in ROWS.items() if (row.letter, row.mark) == (letter, f".{kind}")), None
+        )
         if basis is None:
             head = _HEAD.fullmatch(text.strip())
             near = f"; did you mean a{head[1]}.h{head[2]}?" if head else ""
             if undotted := _UNDOTTED.fullmatch(text.strip()):
                 near = f"; a dot stands behind the layer, as in {undotted[1]}{undotted[2]}.{undotted[3]}"
             raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}{near}")
-        return cls(basis, int(layer), -int(number) if hidden else int(number))
-
-
-def _is_named(row: BasisRow, letter: str, kind: str) -> bool:
-    """Whether a unit's name with this letter, and this before its number, is of a basis."""
-    return row.letter == letter and (kind == "hidden" or row.mark == f".{kind}")
+        return cls(basis, int(layer), int(number))
 
 
 _BETWEEN = " … "

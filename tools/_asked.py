@@ -20,7 +20,6 @@ from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
-    check_direction,
     check_unit,
     findings_of,
     outcome_for,
@@ -93,10 +92,8 @@ def unit_and_regime(run: Run, name: str, asked: str | None) -> tuple[Neuron, Reg
 
 
 def direction(run: Run, asked: str | None) -> Regime:
-    """The regime asked for, else the run's first. Raises `UsageError` where the run hides who flips that way."""
-    regime = regime_of(asked) or run.regimes[0]
-    check_direction(run.id, regime, hidden=run.config.suppress_only)
-    return regime
+    """The regime asked for, else the run's first."""
+    return regime_of(asked) or run.regimes[0]
 
 
 def condition_of(run: Run, text: str) -> Rule:

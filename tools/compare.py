@@ -193,9 +193,7 @@ def _outcome(findings: Findings, given: CompareArguments, unit: Neuron | None) -
 def _alone(
     findings: Findings, outcome: SearchOutcome, number: int, unit: Neuron | None
 ) -> tuple[Neuron, FlipEstimate] | None:
-    """The strongest shown unit of the layer, or the named one where it was tested alone; None without, or if hidden."""
-    if outcome.suppressed:
-        return None
+    """The strongest shown unit of the layer, or the named one where it was tested alone; None without."""
     shown = [one for one in findings.shown_of(outcome) if one.neuron.layer == number]
     others = outcome.exhaustive.units if outcome.exhaustive else ()
     tested: list[Any] = [*outcome.agonists, *others, *filter(None, [outcome.strongest])]

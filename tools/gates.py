@@ -12,7 +12,7 @@ from mecharule_ops.facts.gate_facts import gate_facts
 from mecharule_ops.gates.outcome import GatesAsked, LearnedGates
 from mecharule_ops.numbers import signed
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_direction, check_unit, findings_of
+from mecharule_ops.run.opening import check_unit, findings_of
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.arguments import GatesArguments
 from tools.result import Priced, Tell, of_facts
@@ -63,7 +63,6 @@ def _asked(run: Run, given: GatesArguments) -> GatesAsked:
     # Failures are mended unless another outcome is named, or successes where those are harm.
     mended = int(run.task.words.success_is_harm) if given.regime is None else int(given.regime)
     regime = Regime(mended)
-    check_direction(run.id, regime, hidden=run.config.suppress_only)
     asked = GatesAsked(regime=regime, basis=basis, unit=unit, records=given.records)
     if not found_units(run, asked):
         raise UsageError(

@@ -12,7 +12,7 @@ from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run import tabulating
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_direction, findings_of
+from mecharule_ops.run.opening import findings_of
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing, looks_at, touches
 from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState, Ledger
 from mecharule_ops.thresholds import ALPHA
@@ -84,7 +84,6 @@ def _about(run: Run, entries: list[Hypothesis]) -> tuple[Neuron, Regime]:
     if len(found) > 1:
         raise UsageError("expected claims of one unit and direction, which are decided together; got several")
     ((unit, regime),) = found
-    check_direction(run.id, regime, hidden=run.config.suppress_only)
     return Neuron.parse(unit), regime
 
 

@@ -21,7 +21,6 @@ from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_direction
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
 from mecharule_ops.run.unit_flips import anchored_rule, refined_texts
 from mecharule_ops.store import keys
@@ -140,7 +139,6 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
     """
     asked = Asked.of(run, given)
     unit, regime, findings, rule = asked.neuron, asked.regime, asked.findings, asked.rule
-    check_direction(run.id, regime, hidden=run.config.suppress_only)
     eligible = run.eligible(regime)
     yield 0 if rule else len(eligible)
     if rule is None:

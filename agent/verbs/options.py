@@ -100,8 +100,6 @@ class _Proposing(Arguments):
     proposer: str | None = Field(None, alias="llm")
     """who proposes predicates: none (offline grammar), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
     llm_budget: LlmBudget = None
-    suppress_only: bool = False
-    """keep units that flip 0→1 anonymous: for tasks where that direction is a risk"""
     parity: bool = False
     """search by Algorithm 1 as printed, without later improvements"""
     seed: int | None = Field(None, title="SEED")

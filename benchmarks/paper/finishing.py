@@ -97,8 +97,8 @@ def _read(config: RunConfig, path: Path) -> PaperRun:
 
 
 def _flips(run: Run, search: SearchOutcome) -> Bool[np.ndarray, "unit record"]:
-    """Flips of each anchored unit on every record of the regime; no rows where units are anonymous."""
-    named = () if search.suppressed or search.union is None else search.agonists[: run.config.anchor_for]
+    """Flips of each anchored unit on every record of the regime; no rows where none was measured."""
+    named = () if search.union is None else search.agonists[: run.config.anchor_for]
     return run.flips([(unit.neuron,) for unit in named], run.eligible(search.regime), search.regime)
 
 

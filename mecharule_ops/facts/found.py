@@ -23,7 +23,7 @@ from mecharule_ops.facts.shown_units import (
     unshowable,
 )
 from mecharule_ops.facts.unit_rules import told_rule, when_told
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import percent, plural, sentence
 from mecharule_ops.rules.families import FamilyStatus
 from mecharule_ops.types import Baseline, Basis, Phase, SearchStatus
@@ -76,7 +76,7 @@ def _does(findings: Findings, outcome: SearchOutcome) -> str:
 
 def when_line(findings: Findings) -> str:
     """The rule of the strongest shown unit, and how many others have one; empty where none is shown."""
-    units = _named(findings)
+    units = findings.shown()
     if not units:
         return ""
     first, *others = units
@@ -104,7 +104,7 @@ def when_line(findings: Findings) -> str:
 
 def sure_line(findings: Findings) -> str:
     """The strongest on answers kept aside, its rank, what each search missed; empty where no unit is shown."""
-    shown = _named(findings)
+    shown = findings.shown()
     if not shown:
         return ""
     said = [f"it stands {rank_words(shown[0])} units"]
@@ -117,11 +117,6 @@ def sure_line(findings: Findings) -> str:
         which = f"{name}: " if len(searched) > 1 else ""
         said.append(f"{which}{missed_words(findings, outcome)}")
     return " ".join([f"{evidence_words(findings, shown[0])}.", *map(sentence, said)])
-
-
-def _named(findings: Findings) -> list[Unit]:
-    """The shown units over all searches whose names the run tells."""
-    return [unit for unit in findings.shown() if not unit.search.suppressed]
 
 
 def negative(findings: Findings, outcome: SearchOutcome) -> str:

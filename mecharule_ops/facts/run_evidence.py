@@ -54,8 +54,8 @@ def _units(search: SearchOutcome) -> str:
 
 
 def _named(findings: Findings) -> list[Unit]:
-    """The τ-agonists whose names are told."""
-    return [unit for unit in findings.units() if unit.is_tau_agonist and not unit.search.suppressed]
+    """The τ-agonists."""
+    return [unit for unit in findings.units() if unit.is_tau_agonist]
 
 
 def search(run: Run, findings: Findings) -> Iterator[Stated]:
@@ -125,8 +125,7 @@ def _pruned(run: Run, findings: Findings) -> Iterator[Stated]:
 def found_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     """How many units are shown, how many reach τ beside them, which are not ruled out, of how many."""
     shown, rest = findings.shown_of(search), len(search.agonists) - len(search.tau_agonists)
-    ranked = () if search.suppressed else findings.units_of(search)
-    names: list[str] = [] if search.suppressed else [str(unit.neuron) for unit in shown]
+    ranked, names = findings.units_of(search), [str(unit.neuron) for unit in shown]
     yield (
         f"{_at(search)}.shown",
         {"units": names, "n": len(shown), "of": search.cost.candidates},

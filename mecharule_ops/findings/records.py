@@ -100,8 +100,6 @@ class SearchOutcome:
     recall: tuple[RecallRow, ...] = ()
     predicted: tuple[PredictedUnit, ...] = ()
     """Of a guided search: every unit tested alone, best rank first."""
-    suppressed: bool = False
-    """Its units stand under numbers, because the run does not tell their names."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when brute force ran or nothing was pruned."""
     associated_of: int = 0
@@ -326,10 +324,10 @@ class Findings:
         return [unit for unit in (*self.shown(), *silent) if unit.search.regime is regime]
 
     def by_evidence(self, regime: Regime | None = None) -> list[Unit]:
-        """Every localized unit whose name is told, once: the shown by their bound, then the others by name."""
+        """Every localized unit, once: the shown by their bound, then the others by name."""
         told = [unit for unit in self.units() if regime in (None, unit.search.regime)]
         first: dict[Neuron, Unit] = {}
-        for unit in sorted((unit for unit in told if not unit.search.suppressed), key=_by_bound):
+        for unit in sorted(told, key=_by_bound):
             first.setdefault(unit.neuron, unit)
         return list(first.values())
 
@@ -338,8 +336,8 @@ class Findings:
         return next((unit for unit in self.by_evidence(regime) if unit.is_shown), None)
 
     def by_support(self) -> list[Unit]:
-        """Every τ-agonist whose name is told: most weak points first, then the one that lies lowest against τ."""
-        told = [unit for unit in self.units() if unit.is_tau_agonist and not unit.search.suppressed]
+        """Every τ-agonist: most weak points first, then the one that lies lowest against τ."""
+        told = [unit for unit in self.units() if unit.is_tau_agonist]
         return sorted(told, key=lambda unit: (-len(unit.weak_points), unit.lower, unit.neuron))
 
     def unit(self, neuron: Neuron, regime: Regime) -> Unit | None:

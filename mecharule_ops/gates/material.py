@@ -200,13 +200,13 @@ def material(run: Run, asked: GatesAsked, settings: GateSettings, tell: Tell) ->
 
 
 def found_units(run: Run, asked: GatesAsked) -> list[Neuron]:
-    """The unit that is named, else those that the run's search found, strongest first; none where it hides them."""
+    """The unit that is named, else those that the run's search found, strongest first."""
     if asked.unit is not None:
         return [asked.unit]
     found = [
         agonist
         for search in run.findings.searches
-        if (search.regime, search.intervention.basis) == (asked.regime, asked.basis) and not search.suppressed
+        if (search.regime, search.intervention.basis) == (asked.regime, asked.basis)
         for agonist in search.agonists
     ]
     ranked = sorted(found, key=lambda one: (-one.estimate.strength, one.neuron))

@@ -44,7 +44,6 @@ from mecharule_ops.pages.unit_account import account_figures
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
-    check_direction,
     check_unit,
     findings_of,
     keep,
@@ -269,7 +268,6 @@ class FinishedRun:
 
         with self._opened(write=True) as run:
             chosen = Regime(int(run.task.words.success_is_harm)) if regime is None else Regime(regime)
-            check_direction(run.id, chosen, hidden=run.config.suppress_only)
             named = None if unit is None else Neuron.parse(unit)
             basis = run.config.bases[0] if named is None else named.basis
             try:
@@ -355,9 +353,7 @@ class FinishedRun:
         """The unit, and the regime asked or the one where it is strongest. Raises `UsageError`."""
         neuron = Neuron.parse(unit)
         check_unit(run, neuron)
-        chosen = strongest_regime(run, neuron) if regime is None else Regime(regime)
-        check_direction(run.id, chosen, hidden=run.config.suppress_only)
-        return neuron, chosen
+        return neuron, strongest_regime(run, neuron) if regime is None else Regime(regime)
 
 
 def _check_wish(make: bool, what: str, unit: Neuron, forwards: int) -> None:

@@ -20,7 +20,6 @@ from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import k_of_n, percent, percent_at_least, plural, signed
 from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.rules.families import Family, UnitRule
@@ -366,8 +365,7 @@ def candidate_rows(run: Run, asked: Regime | None = None) -> Iterator[CandidateR
         for search in (run.findings.searches if run.finished else ())
         for agonist in search.agonists
     }
-    told = [one for one in run.regimes if one is not RISKY or not run.config.suppress_only]
-    for basis, regime in product(run.config.bases, told if asked is None else [asked]):
+    for basis, regime in product(run.config.bases, run.regimes if asked is None else [asked]):
         kept = [
             (score, Neuron(basis, part.layer, int(channel)))
             for part in run.candidates(basis, regime).layers

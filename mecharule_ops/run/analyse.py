@@ -48,7 +48,6 @@ from mecharule_ops.findings.records import (
     to_json,
 )
 from mecharule_ops.findings.shown import shown_over
-from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.rules.families import UnitRule
@@ -106,8 +105,7 @@ def analyse(
     `proposer` stands in for the one that the config names.
     Raises `PriceDeclined`, `AblationStopped` before the first search, or what a stage raises; what was stored stays.
     """
-    hide = run.suppression
-    journal = Journal(run.store, show, clock, told_as=hide.event if hide else lambda event: event)
+    journal = Journal(run.store, show, clock)
     try:
         journal.emit(_started(run))
         run.told_where = journal.notice
@@ -123,7 +121,6 @@ def analyse(
             for rule in search.anchored:
                 tell_rule(journal, search.regime, rule)
         findings = replace(findings, chains=_chains(run, journal, findings))
-        findings = hide.findings(findings) if hide else findings
         run.store.put(keys.FINDINGS, to_json(findings))
         journal.emit(RunFinished(run=run.id, status=run_status(findings)))
         return findings
@@ -135,7 +132,7 @@ def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]
     """How the flips of the units of each regime that are explained come about, the first by their bound."""
     found: list[Chain] = []
     for regime in run.regimes:
-        if run.should_stop() or (run.suppression and regime is RISKY):
+        if run.should_stop():
             continue
         for unit in [each.neuron for each in findings.explained(regime)][: run.config.chains_for]:
             with journal.stage(f"chain of {unit} {regime.arrow}") as stage:
@@ -259,8 +256,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
         drawn = coverage(run, found, same_layers(run, neurons), stage.progress)
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
-        named = () if run.suppression and found.regime is RISKY else found.agonists
-        strong = [(a.neuron,) for a in named[: run.config.controls_for] if a.is_tau_agonist]
+        strong = [(a.neuron,) for a in found.agonists[: run.config.controls_for] if a.is_tau_agonist]
         rules: dict[Group, UnitRule | None] = {(rule.neuron,): rule for rule in anchored}
         written = 0
         # What a stop leaves unwritten `ablate` certifies; rules and controls are not lost to it.
@@ -272,8 +268,7 @@ def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
     accounts: tuple[Account, ...] = ()
     # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
     with suppress(AblationStopped):
-        if not (run.suppression and found.regime is RISKY):
-            accounts = account_units(run, journal, found)
+        accounts = account_units(run, journal, found)
     reaching = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist]
     return replace(
         search_outcome(run, found),

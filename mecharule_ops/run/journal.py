@@ -41,13 +41,10 @@ class Journal:
     clock: Callable[[], float]
     stages: list[StageFinished] = field(default_factory=list)
     """Finished stages of this process, for the report's cost table."""
-    told_as: Callable[[Event], Event] = lambda event: event
-    """What an event is told and kept as, where a run hides something."""
     _waiting: list[Event] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
         """Tell one event. Progress is shown but not kept; nodes are written in groups."""
-        event = self.told_as(event)
         self.show(event)
         if isinstance(event, StageProgress):
             return

@@ -7,7 +7,6 @@ rebuilt nowhere else. How searches are planned and events folded is imported whe
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,7 +26,6 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.records import Findings, SearchOutcome, from_json
 from mecharule_ops.findings.shown import ps_of
-from mecharule_ops.findings.suppression import Suppression
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
@@ -127,15 +125,6 @@ class Run:
         return with_judge(
             task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
         )
-
-    @cached_property
-    def suppression(self) -> Suppression | None:
-        """How this run hides units that flip 0→1; None when it tells them. The key is made once a run."""
-        if not self.config.suppress_only:
-            return None
-        if not self.store.has(keys.SUPPRESSION_KEY):
-            self.store.put(keys.SUPPRESSION_KEY, secrets.token_hex(16))
-        return Suppression(bytes.fromhex(self.store.get(keys.SUPPRESSION_KEY)))
 
     @cached_property
     def records(self) -> tuple[BehaviourRecord, ...]:
@@ -347,9 +336,7 @@ class Run:
         """
         found = from_json(self.store.get(keys.FINDINGS))
         searches = tuple(
-            search
-            if search.suppressed
-            else replace(
+            replace(
                 search,
                 anchored=self._and_later(keys.ANCHORED, search, search.anchored),
                 accounts=self._and_later(keys.ACCOUNT, search, search.accounts),

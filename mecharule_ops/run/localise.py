@@ -22,7 +22,6 @@ from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
 from mecharule_ops.findings.counts import SearchAudit, WholeLayer
 from mecharule_ops.findings.evidence import Evidence, HeldOut, evidence_of
-from mecharule_ops.findings.suppression import RISKY
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import last_line
@@ -265,7 +264,6 @@ def not_searched(run: Run, basis: Basis, slices: CompactSlices) -> Localised:
 
 def driver_of(run: Run, basis: Basis, slices: CompactSlices) -> SearchDriver:
     """What asks the run's engine, behind its stored outcomes, on behalf of searches."""
-    hidden = run.task.concealed or (run.suppression and slices.regime is RISKY)
     return SearchDriver(
         engine=run.engine(run.intervention(basis)),
         basis=basis,
@@ -274,7 +272,7 @@ def driver_of(run: Run, basis: Basis, slices: CompactSlices) -> SearchDriver:
         unrelated=slices.unrelated.tolist(),
         budget=run.config.budget,
         should_stop=run.should_stop,
-        example=None if hidden else partial(_became, run, slices.regime),
+        example=None if run.task.concealed else partial(_became, run, slices.regime),
     )
 
 

@@ -166,10 +166,8 @@ def strongest_regime(run: Run, unit: Neuron) -> Regime:
 
 
 def regime_for(run: Run, unit: Neuron, asked: str | None) -> Regime:
-    """The regime asked for, else the one in which the unit was found strongest. Raises `UsageError` if it is hidden."""
-    regime = regime_of(asked) or strongest_regime(run, unit)
-    check_direction(run.id, regime, hidden=run.config.suppress_only)
-    return regime
+    """The regime asked for, else the one in which the unit was found strongest."""
+    return regime_of(asked) or strongest_regime(run, unit)
 
 
 def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> SearchOutcome:
@@ -178,9 +176,7 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
     Raises `UsageError` when the run never searched the unit's basis in that regime.
     """
     of_basis = [search for search in findings.searches if search.intervention.basis is neuron.basis]
-    fitting = [search for search in of_basis if regime in (None, search.regime) and not search.suppressed]
-    if not fitting and any(search.suppressed for search in of_basis):
-        check_direction(findings.run, Regime.BASELINE_NEGATIVE, hidden=True)
+    fitting = [search for search in of_basis if regime in (None, search.regime)]
     if not fitting:
         searched = ", ".join(map(short_name, findings.searches))
         if of_basis and regime is not None:
@@ -196,15 +192,6 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
     return next((search for search in fitting if search.regime is found), fitting[0])
 
 
-def check_direction(run: str, regime: Regime, *, hidden: bool) -> None:
-    """Raises `UsageError` when a run that hides the units of 0→1 is asked about one of them."""
-    if hidden and regime is Regime.BASELINE_NEGATIVE:
-        raise UsageError(
-            f"expected a unit of 1→0, run {run} does not tell which units flip 0→1 (--suppress-only); "
-            f"`mecharule show {run} --table units` lists those of 1→0"
-        )
-
-
 def short_name(outcome: SearchOutcome) -> str:
     """`mlp_out 1→0`: enough to tell the searches of one run apart."""
     return f"{outcome.intervention.basis} {outcome.regime.arrow}"
@@ -212,8 +199,6 @@ def short_name(outcome: SearchOutcome) -> str:
 
 def check_unit(run: Run, neuron: Neuron) -> None:
     """Raises `UsageError` when the model has no such unit; reads the stored attribution or the model's sizes alone."""
-    if neuron.is_hidden:
-        check_direction(run.id, Regime.BASELINE_NEGATIVE, hidden=True)
     sizes = sizes_of(run, neuron)
     if sizes is None:
         return

@@ -185,40 +185,15 @@ def _one_sided(run: Run) -> str | None:
 
 
 def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None, str]:
-    """The rule that splits best for the power that it leaves, of rules with their MCC, r₀ first; why it is not r₀.
-
-    `splitter=K` takes the K-th best so, of those that split the train records otherwise than the better ones. Raises
-    `UsageError` where there is none.
-    """
-    needed, left, rank = run.config.least_slice, list(rules), run.config.splitter
-    for turn in range(1, rank + 1):
-        measured = ((agrees, _smallest_side(run, rule)) for rule, agrees in left)
-        chosen = best_split(measured, needed=needed, wanted=run.config.slice_size)
-        if chosen is None:
-            break
-        rule, agrees = left[chosen]
-        if turn < rank:
-            left = [each for each in left if not _splits_alike(run, each[0], rule)]
-    else:
-        if rank > 1:
-            return rule, f"splitter {rank}, by train MCC {agrees:.2f} and the size of its slices"
-        if chosen == 0:
-            return rule, ""
-        best, agrees = rules[0]
-        lost = f"the rule of train MCC {agrees:.2f} would leave a slice of {_smallest_side(run, best)}"
-        return rule, f"chosen for the size of its slices: {lost}"
-    if rank > 1:
-        raise UsageError(
-            f"expected one of the {turn - 1} splitters that leave both slices {needed} examples, got splitter={rank}; "
-            "name a lower one, or more --records"
-        )
-    return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
-
-
-def _splits_alike(run: Run, rule: Rule, other: Rule) -> bool:
-    """Whether two rules part the train records in the same two sets."""
-    first, second = (each.fires(run.table.fires)[run.train] for each in (rule, other))
-    return bool((first == second).all() or (first != second).all())
+    """The rule that splits best for the power that it leaves, of rules with their MCC, r₀ first; why it is not r₀."""
+    needed = run.config.least_slice
+    measured = ((agrees, _smallest_side(run, rule)) for rule, agrees in rules)
+    chosen = best_split(measured, needed=needed, wanted=run.config.slice_size)
+    if chosen is None:
+        return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
+    (best, agrees), rule = rules[0], rules[chosen][0]
+    lost = f"the rule of train MCC {agrees:.2f} would leave a slice of {_smallest_side(run, best)}"
+    return rule, f"chosen for the size of its slices: {lost}" if chosen else ""
 
 
 def _smallest_side(run: Run, rule: Rule) -> int:

@@ -105,7 +105,6 @@ FINDINGS = Artefact[str]("findings")
 AGREED = Artefact[list[str]]("agreed")
 """Searches whose price was agreed to, such as `mlp_out 1→0`, or `EVERY` where all were before any was known."""
 EVERY = "every price"
-SUPPRESSION_KEY = Artefact[str]("suppression-key")
 """Hexadecimal."""
 JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
 """What a language model judged of completions, by a hash of the two texts."""

@@ -22,12 +22,6 @@ def test_a_claim_without_controls_or_below_its_bound_comes_first() -> None:
     assert "no random unit was ablated beside it" not in claims[-1].weak_points
 
 
-def test_a_search_that_hides_its_units_claims_nothing_of_them() -> None:
-    """Suppressed units are in no answer."""
-    hidden = tuple(replace(one, suppressed=True) for one in FINDINGS.searches)
-    assert replace(FINDINGS, searches=hidden).by_support() == []
-
-
 def test_the_strongest_is_the_first_of_the_shown() -> None:
     """In each direction; none where nothing is shown."""
     for regime in (None, *Regime):

@@ -16,7 +16,7 @@ from mecharule_ops.facts.shown_units import evidence_words, rank_words
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages import render_screen
-from mecharule_ops.types import Basis, Intervention, Neuron, Regime
+from mecharule_ops.types import Basis, Neuron, Regime
 
 GOLDEN = Path(__file__).parent / "golden" / "screen.txt"
 MANY = dataclasses.replace(
@@ -165,14 +165,3 @@ def test_nothing_is_said_twice() -> None:
     assert len(set(said)) == len(said)
     units = re.findall(r"\ba\d+\.h\d+\b", "\n".join(said))
     assert len(units) - len(set(units)) == 2
-
-
-def test_hidden_units_are_not_asked_about() -> None:
-    """A suppressed search names no unit that a question could be put about."""
-    hidden = dataclasses.replace(
-        POSITIVE,
-        regime=Regime.BASELINE_NEGATIVE,
-        suppressed=True,
-        intervention=Intervention(basis=Basis.ATTN_HEAD),
-    )
-    assert "why does" not in render_screen(run_of(hidden))

@@ -101,4 +101,4 @@ def test_a_fork_takes_over_what_was_observed_and_nothing_of_the_search() -> None
     kept = (keys.RECORDS, keys.RECORDS.summary, keys.TRAIN, keys.VOCABULARY.summary, keys.pace(Basis.MLP_OUT))
     left = (keys.SPLITTER, keys.FINDINGS, keys.attribution(Basis.MLP_OUT, Regime.BASELINE_POSITIVE))
     assert all(map(keys.is_observed, kept))
-    assert not any(map(keys.is_observed, (*left, keys.SPLITTER.summary, keys.SUPPRESSION_KEY)))
+    assert not any(map(keys.is_observed, (*left, keys.SPLITTER.summary)))

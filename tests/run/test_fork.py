@@ -13,11 +13,8 @@ from command_process import Child, Commands
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.opening import OBSERVED, observed_otherwise, take_over
-from mecharule_ops.run.preparation import prepare
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import Regime
 
 OTHER = {**QUICK, "tau": 0.35}
 
@@ -133,31 +130,3 @@ def test_a_job_is_stopped_and_keeps_what_it_has(commands: Commands) -> None:
 
 def _row(commands: Commands, run: str) -> dict[str, str]:
     return next(row for row in commands.tool("runs").data["rows"] if row["run"] == run)
-
-
-def test_forks_split_by_the_next_best_rules(earlier: Path, tmp_path: Path) -> None:
-    """Five splitters, as the paper has on arithmetic: each parts the train records otherwise and leaves both slices
-    power, the observed answers are asked once, and a rank beyond them is refused.
-    """
-    sides = []
-    for rank in range(1, 6):
-        with new_run(tmp_path / f"rank{rank}", {**QUICK, "splitter": rank}) as fork:
-            with RunStore.open(earlier, read_only=True) as source:
-                take_over(fork.store, source)
-            prepare(fork, Journal(fork.store, lambda event: None, lambda: 0.0))
-            rule, note = fork.splitter.rule, fork.splitter.note
-            assert rule is not None
-            assert (rank == 1) or note.startswith(f"splitter {rank}, by train MCC")
-            fires = rule.fires(fork.fires)[fork.train]
-            assert not any((fires == other).all() or (fires != other).all() for other in sides)
-            sides.append(fires)
-            slices = fork.slices(Regime.BASELINE_POSITIVE)
-            assert min(len(slices.associated), len(slices.unrelated)) >= 14
-    with opened(earlier, read_only=True) as run:
-        assert run.splitter.rule is not None
-        assert (run.splitter.rule.fires(run.fires)[run.train] == sides[0]).all()
-    with new_run(tmp_path / "many", {**QUICK, "splitter": 20, "slice_size": 4096, "tau": 0.03}) as fork:
-        with RunStore.open(earlier, read_only=True) as source:
-            take_over(fork.store, source)
-        with pytest.raises(UsageError, match=r"expected one of the \d+ splitters .* got splitter=20"):
-            prepare(fork, Journal(fork.store, lambda event: None, lambda: 0.0))

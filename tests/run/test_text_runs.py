@@ -6,7 +6,6 @@ Requests are harmless stand-ins made of words that no message of the tool contai
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -44,12 +43,10 @@ def requests(runs: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def jailbreak(commands: Commands, model: str, requests: Path) -> Done:
-    """The events of a run whose risky units stay anonymous."""
+    """The events of a run."""
     task = ("requests=requests.txt", "attempts=4", "grader=mock:n", "max_new_tokens=6", "sigma=0.2")
     given = [part for setting in task for part in ("--set", f"task.{setting}")]
-    done = commands.main(
-        "run", "jailbreak", "-m", model, "--suppress-only", *given, *SETTINGS, "--output", "jsonl"
-    )
+    done = commands.main("run", "jailbreak", "-m", model, *given, *SETTINGS, "--output", "jsonl")
     assert done.code == 0, done.err
     return done
 
@@ -166,48 +163,6 @@ def test_exporting_in_clear_must_be_asked_for(commands: Commands, jailbreak: Don
     verified = commands.main("verify", str(folder))
     assert verified.code == 0, verified.err
     assert "match" in verified.out
-
-
-def test_units_that_induce_are_anonymous_everywhere(commands: Commands, jailbreak: Done, runs: Path) -> None:
-    """With --suppress-only no unit of 0→1 is named in events, tables or JSON; those of 1→0 are."""
-    run = identifier(jailbreak)
-    events = [json.loads(line) for line in jailbreak.out.splitlines()]
-    risky = [event for event in events if event.get("regime") == 0 and "neuron" in event]
-    tested = [event for event in events if event["kind"] == "node_tested" and ":0:" in event["search"]]
-    named = [event for event in events if event.get("regime") == 1 and "neuron" in event]
-    assert risky
-    assert all("hidden" in event["neuron"] for event in risky)
-    assert tested
-    assert not any(re.search(r"h\d", event["units"]) for event in tested if "hidden" not in event["units"])
-    assert all("hidden" not in event["neuron"] for event in named)
-    searches = json.loads(commands.main("show", run, "--json").out)["findings"]["searches"]
-    for search in searches:
-        units = {agonist["neuron"] for agonist in search["agonists"]}
-        assert units
-        assert all(("hidden" in unit) is (search["regime"] == 0) for unit in units)
-    with stored(runs, jailbreak) as store:
-        assert {certificate.regime for certificate in store.certificates()} == {1}
-
-
-def test_an_anonymous_direction_answers_no_question_about_units(
-    commands: Commands, jailbreak: Done, runs: Path
-) -> None:
-    """Asking for any unit in 0→1, by name or by number, is refused in one line."""
-    run = identifier(jailbreak)
-    hidden = next(
-        event["neuron"]
-        for event in map(json.loads, jailbreak.out.splitlines())
-        if event.get("regime") == 0 and "neuron" in event
-    )
-    for line in (
-        ("why", run, "a0.h1", "--regime", "0"),
-        ("why-not", run, "a0.h1", "--regime", "0"),
-        ("ablate", run, "a0.h1", "--regime", "0"),
-        ("why", run, hidden),
-    ):
-        done = commands.main(*line)
-        assert done.code == 2, (line, done)
-        assert "does not tell which units flip 0→1" in done.err
 
 
 @pytest.mark.parametrize(
