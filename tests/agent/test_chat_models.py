@@ -198,7 +198,7 @@ def test_a_refusal_to_answer_is_no_answer(httpserver: HTTPServer, copied_run: Pa
 
 def test_a_call_without_an_index_is_a_call(httpserver: HTTPServer, copied_run: Path) -> None:
     """Some servers of the OpenAI kind leave it out."""
-    events = chat_events(call=("slices", "{}"))
+    events = chat_events("", ("c1", "slices", "{}"))
     for _, chunk in events:
         for choice in chunk["choices"]:
             for call in choice["delta"].get("tool_calls", ()):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_process import ROOT, settings
-from llm_wire import chat_calls, chat_events, stream
+from llm_wire import chat_events, stream
 from pytest_httpserver import HTTPServer
 from tiny_models import save_tiny
 
@@ -194,11 +194,11 @@ def test_tool_calls_without_an_index_are_made(
     home: Mapping[str, str], finished_run: Path, httpserver: HTTPServer
 ) -> None:
     """Some servers number no calls: a call in two pieces stays one, and two stay two."""
-    calls = chat_calls(
+    calls = chat_events(
         "", ("c1", "candidates", '{"limit"'), ("", "", ": 1}"), ("c2", "candidates", '{"limit": 2}')
     )
     for _, event in calls:
-        for call in event["choices"][0]["delta"].get("tool_calls", ()):
+        for call in (one for choice in event["choices"] for one in choice["delta"].get("tool_calls", ())):
             del call["index"]
             call["id"] = call["id"] or None
             call["function"]["name"] = call["function"]["name"] or None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from llm_wire import CANARY, anthropic_events, chat_calls, chat_events, item_events, response_events, stream
+from llm_wire import CANARY, Events, anthropic_events, chat_events, response_events, stream
 from pytest_httpserver import HTTPServer
 from werkzeug import Request as WireRequest
 from werkzeug import Response
@@ -16,26 +16,8 @@ from werkzeug import Response
 from agent import chat_models
 from agent.choice import Choice
 
-Events = list[tuple[str, dict[str, Any]]]
 THOUGHT = {"type": "thinking", "thinking": "Let me think of it.", "signature": "SIGNED"}
 REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ENCRYPTED"}
-
-
-def _used(id: str, name: str, given: Mapping[str, object]) -> dict[str, Any]:
-    return {"type": "tool_use", "id": id, "name": name, "input": dict(given)}
-
-
-def _called(id: str, name: str, given: Mapping[str, object]) -> dict[str, Any]:
-    return {
-        "type": "function_call",
-        "id": f"fc_{id}",
-        "call_id": id,
-        "name": name,
-        "arguments": json.dumps(given),
-        "status": "completed",
-    }
-
-
 Call = tuple[str, str, Mapping[str, object]]
 
 
@@ -44,10 +26,29 @@ class Wire:
     """One protocol: where it is asked, and how it says a text and calls after some thinking."""
 
     path: str
-    base: str
-    spec: str
+    base: str = "/v1"
+    spec: str = "openai/test"
     says: Callable[[str], Events]
     calls: Callable[..., Events]
+
+
+def _used(*calls: Call) -> Events:
+    used = [{"type": "tool_use", "id": id, "name": name, "input": given} for id, name, given in calls]
+    return anthropic_events(THOUGHT, *used, stop="tool_use")
+
+
+def _called(*calls: Call) -> Events:
+    same = {"type": "function_call", "status": "completed"}
+    called = [
+        {**same, "id": f"fc_{id}", "call_id": id, "name": name, "arguments": json.dumps(given)}
+        for id, name, given in calls
+    ]
+    return response_events(REASONED, *called)
+
+
+def _asked(*calls: Call) -> Events:
+    texts = [(id, name, json.dumps(given)) for id, name, given in calls]
+    return chat_events("", *texts, reasoning="Let me think of it.")
 
 
 WIRES: Mapping[str, Wire] = {
@@ -56,24 +57,10 @@ WIRES: Mapping[str, Wire] = {
         base="/",
         spec="anthropic/test",
         says=lambda text: anthropic_events({"type": "text", "text": text}),
-        calls=lambda *calls: anthropic_events(THOUGHT, *(_used(*one) for one in calls), stop="tool_use"),
+        calls=_used,
     ),
-    "responses": Wire(
-        path="/v1/responses",
-        base="/v1",
-        spec="openai/test",
-        says=response_events,
-        calls=lambda *calls: item_events(REASONED, *(_called(*one) for one in calls)),
-    ),
-    "chat": Wire(
-        path="/v1/chat/completions",
-        base="/v1",
-        spec="openai/test",
-        says=chat_events,
-        calls=lambda *calls: chat_calls(
-            "Let me think of it.", *((id, name, json.dumps(given)) for id, name, given in calls)
-        ),
-    ),
+    "responses": Wire(path="/v1/responses", says=response_events, calls=_called),
+    "chat": Wire(path="/v1/chat/completions", says=chat_events, calls=_asked),
 }
 
 

@@ -3,224 +3,109 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from werkzeug import Response
 
 CANARY = "sk-canary-0123456789abcdef"
+Events = list[tuple[str, dict[str, Any]]]
+_DELTAS = {
+    "input": ("input_json_delta", "partial_json"),
+    "text": ("text_delta", "text"),
+    "thinking": ("thinking_delta", "thinking"),
+    "signature": ("signature_delta", "signature"),
+}
+_BLANK: dict[str, Any] = {"input": {}, "text": "", "thinking": "", "signature": ""}
+_SPENT = {"input_tokens": 11, "output_tokens": 7}
 
 
-def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> list[tuple[str, dict[str, Any]]]:
+def _halves(text: str) -> tuple[str, str]:
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> Events:
     """The events of a message made of text, tool_use, thinking and redacted_thinking blocks."""
-    message: dict[str, Any] = {
-        "id": "m",
-        "type": "message",
-        "role": "assistant",
-        "model": "test",
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": {"input_tokens": 11, "output_tokens": 1},
-    }
-    events: list[tuple[str, dict[str, Any]]] = [
-        ("message_start", {"type": "message_start", "message": message})
-    ]
+    ending: dict[str, Any] = {"stop_reason": None, "stop_sequence": None}
+    begun = {"id": "m", "type": "message", "role": "assistant", "model": "test", "content": []}
+    usage = {**_SPENT, "output_tokens": 1}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**begun, **ending, "usage": usage}}]
     for index, block in enumerate(blocks):
-        events.append(_opened(index, block))
-        for delta in _deltas(block):
-            events.append(
-                ("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
-            )
-        events.append(("content_block_stop", {"type": "content_block_stop", "index": index}))
-    ending = {"stop_reason": stop, "stop_sequence": None}
-    events.append(
-        (
-            "message_delta",
-            {"type": "message_delta", "delta": ending, "usage": {"input_tokens": 11, "output_tokens": 7}},
-        )
-    )
-    events.append(("message_stop", {"type": "message_stop"}))
-    return events
+        opened = {name: _BLANK.get(name, value) for name, value in block.items()}
+        events.append({"type": "content_block_start", "index": index, "content_block": opened})
+        events += [
+            {"type": "content_block_delta", "index": index, "delta": delta} for delta in _deltas(block)
+        ]
+        events.append({"type": "content_block_stop", "index": index})
+    events.append({"type": "message_delta", "delta": {**ending, "stop_reason": stop}, "usage": _SPENT})
+    return [(event["type"], event) for event in (*events, {"type": "message_stop"})]
 
 
-def _opened(index: int, block: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    empty = {
-        "tool_use": {**block, "input": {}},
-        "text": {"type": "text", "text": ""},
-        "thinking": {"type": "thinking", "thinking": "", "signature": ""},
-        "redacted_thinking": block,
-    }
-    return "content_block_start", {
-        "type": "content_block_start",
-        "index": index,
-        "content_block": empty[block["type"]],
-    }
-
-
-def _deltas(block: dict[str, Any]) -> list[dict[str, Any]]:
+def _deltas(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What comes after the opening of a block, in two pieces where it is text; redacted thinking comes whole."""
-    if block["type"] == "redacted_thinking":
-        return []
-    kind, field, said = {
-        "tool_use": ("input_json_delta", "partial_json", json.dumps(block.get("input"))),
-        "text": ("text_delta", "text", block.get("text", "")),
-        "thinking": ("thinking_delta", "thinking", block.get("thinking", "")),
-    }[block["type"]]
-    half = len(said) // 2
-    pieces = [{"type": kind, field: part} for part in (said[:half], said[half:])]
-    signed = [{"type": "signature_delta", "signature": block["signature"]}] if "signature" in block else []
-    return [*pieces, *signed]
+    for name in _DELTAS.keys() & block.keys() - {"signature"}:
+        kind, field = _DELTAS[name]
+        for piece in _halves(json.dumps(block[name]) if name == "input" else block[name]):
+            yield {"type": kind, field: piece}
+    if "signature" in block:
+        yield {"type": "signature_delta", "signature": block["signature"]}
 
 
-def item_events(*items: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a response of whole items: reasoning, function calls, messages."""
-    events: list[dict[str, Any]] = [{"type": "response.created", "response": _response("in_progress", [])}]
-    for place, item in enumerate(items):
-        events.append({"type": "response.output_item.added", "output_index": place, "item": item})
-        events.append({"type": "response.output_item.done", "output_index": place, "item": item})
-    events.append({"type": "response.completed", "response": _response("completed", list(items))})
-    return [(event["type"], {**event, "sequence_number": place}) for place, event in enumerate(events)]
+def response_events(*items: dict[str, Any] | str) -> Events:
+    """The events of a response of reasoning, function calls, and texts, which come in two pieces."""
 
-
-def _response(status: str, output: list[dict[str, Any]], reason: str | None = None) -> dict[str, Any]:
-    return {
-        "id": "r",
-        "object": "response",
-        "created_at": 0,
-        "model": "test",
-        "status": status,
-        "output": output,
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-        "incomplete_details": None if reason is None else {"reason": reason},
-        "error": {"code": "server_error", "message": "broke"} if status == "failed" else None,
-        "usage": {
-            "input_tokens": 11,
-            "output_tokens": 7,
-            "total_tokens": 18,
-            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+    def response(status: str, *output: dict[str, Any]) -> dict[str, Any]:
+        said = {"id": "r", "object": "response", "created_at": 0, "model": "test", "status": status}
+        details = {
+            "input_tokens_details": {"cached_tokens": 0},
             "output_tokens_details": {"reasoning_tokens": 0},
-        },
-    }
-
-
-def response_events(
-    text: str = "",
-    call: tuple[str, str] | None = None,
-    *,
-    refusal: str | None = None,
-    status: str = "completed",
-    reason: str | None = None,
-) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a response with a text, a refusal or one function call (name, arguments)."""
-    events: list[dict[str, Any]] = [
-        {"type": "response.created", "response": _response("in_progress", [])},
-    ]
-    if call is not None:
-        item: dict[str, Any] = {
-            "type": "function_call",
-            "id": "fc",
-            "call_id": "call1",
-            "name": call[0],
-            "arguments": call[1],
-            "status": "completed",
         }
-        events.append(
-            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "arguments": ""}}
-        )
-        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
-    else:
-        part = (
-            {"type": "refusal", "refusal": refusal}
-            if refusal
-            else {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-        )
-        item = {"type": "message", "id": "i", "role": "assistant", "status": "completed", "content": [part]}
-        events.append(
-            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}}
-        )
-        if not refusal:
-            place = {"output_index": 0, "content_index": 0, "item_id": "i"}
-            events.append({"type": "response.content_part.added", **place, "part": {**part, "text": ""}})
-            for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
-                events.append({"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []})
-            events.append({"type": "response.output_text.done", **place, "text": text, "logprobs": []})
-        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
-    end = {"completed": "completed", "incomplete": "incomplete", "failed": "failed"}[status]
-    events.append({"type": f"response.{end}", "response": _response(status, [item], reason)})
+        tools = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        return {**said, **tools, "output": output, "usage": {**_SPENT, "total_tokens": 18, **details}}
+
+    whole = [_message(item) if isinstance(item, str) else item for item in items]
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": response("in_progress")}]
+    for place, item in enumerate(whole):
+        opened = {**item, "content": []} if "content" in item else item
+        events.append({"type": "response.output_item.added", "output_index": place, "item": opened})
+        at = {"output_index": place, "content_index": 0, "item_id": item["id"], "logprobs": []}
+        for part in item.get("content", ()):
+            for piece in _halves(part["text"]):
+                events.append({"type": "response.output_text.delta", **at, "delta": piece})
+        events.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    events.append({"type": "response.completed", "response": response("completed", *whole)})
     return [(event["type"], {**event, "sequence_number": place}) for place, event in enumerate(events)]
 
 
-def chat_events(
-    text: str = "",
-    call: tuple[str, str] | None = None,
-    *,
-    refusal: str | None = None,
-    finish: str | None = None,
-) -> list[tuple[str, dict[str, Any]]]:
-    """The chunks of a chat completion; they carry no event name."""
+def _message(text: str) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "message", "id": "i", "role": "assistant", "status": "completed", "content": [part]}
 
-    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> tuple[str, dict[str, Any]]:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return "", {
-            "id": "c",
-            "object": "chat.completion.chunk",
-            "created": 0,
-            "model": "test",
-            "choices": [choice],
-            **more,
-        }
 
-    half = len(text) // 2
-    events = [chunk({"role": "assistant", "content": ""})]
-    if call is not None:
-        function = {"name": call[0], "arguments": call[1]}
-        events.append(
-            chunk({"tool_calls": [{"index": 0, "id": "call1", "type": "function", "function": function}]})
-        )
-    elif refusal:
-        events.append(chunk({"refusal": refusal}))
-    else:
-        events += [chunk({"content": text[:half]}), chunk({"content": text[half:]})]
-    events.append(chunk({}, finish or ("tool_calls" if call else "stop")))
+def chat_events(text: str = "", *calls: tuple[str, str, str], reasoning: str = "") -> Events:
+    """The chunks of a chat completion, its text and reasoning in two pieces, calls as (id, name, arguments).
+
+    They carry no event name.
+    """
+    same = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "test"}
+    functions = [{"id": id, "function": {"name": name, "arguments": given}} for id, name, given in calls]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": piece} for piece in _halves(reasoning) if piece]
+    deltas += [{"content": piece} for piece in _halves(text) if piece]
+    deltas += [
+        {"tool_calls": [{"index": place, "type": "function", **function}]}
+        for place, function in enumerate(functions)
+    ]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"})
     usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
-    events.append(("", {**chunk({})[1], "choices": [], "usage": usage}))
-    return events
-
-
-def chat_calls(reasoning: str, *calls: tuple[str, str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """The chunks of a completion with reasoning beside it, in two pieces, and calls (id, name, arguments)."""
-    (first, said), *_ = chat_events()
-    half = len(reasoning) // 2
-
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> tuple[str, dict[str, Any]]:
-        return first, {**said, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-
     return [
-        chunk({"role": "assistant", "content": ""}),
-        chunk({"reasoning_content": reasoning[:half]}),
-        chunk({"reasoning_content": reasoning[half:]}),
-        *(
-            chunk(
-                {
-                    "tool_calls": [
-                        {
-                            "index": place,
-                            "id": id,
-                            "type": "function",
-                            "function": {"name": name, "arguments": text},
-                        }
-                    ]
-                }
-            )
-            for place, (id, name, text) in enumerate(calls)
-        ),
-        chunk({}, "tool_calls"),
+        *(("", {**same, "choices": [one]}) for one in choices),
+        ("", {**same, "choices": [], "usage": usage}),
     ]
 
 
-def stream(events: list[tuple[str, dict[str, Any]]], *, done: bool = True, declared: int = 0) -> Response:
+def stream(events: Events, *, done: bool = True, declared: int = 0) -> Response:
     """A response that streams these events; `declared` promises that many bytes more than are sent."""
     lines = [(f"event: {name}\n" if name else "") + f"data: {json.dumps(data)}\n\n" for name, data in events]
     if done and events and not events[0][0]:
