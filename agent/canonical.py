@@ -16,7 +16,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,35 +24,35 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from mecharule_ops.bases import UNIT_NAME
+from mecharule_ops.types import Neuron
 
 NEAR = 86.0
 """Likeness of 100 from which a question is taken for a wording."""
 ALIKE = 80.0
 """Likeness from which two words are one, misspelt."""
 SUGGESTED = 3
+LETTERS = frozenset("UVCKPW")
 UNIT = re.compile(rf"(?<![\w.]){UNIT_NAME}(?!\w)")
-_QUOTED = re.compile(r"[\"“”'‘’]([^\"“”]+?)[\"“”'‘’](?=\s|[?.,!]|$)")
-_SUM = re.compile(r"(?<![\w.])\d+\s*[-+*/×÷]\s*\d+\s*=?")
+_QUOTED = re.compile(r"[\"“”'‘’](?P<said>[^\"“”]+?)[\"“”'‘’](?=[\s?.,!]|$)")
+_SUM = re.compile(r"(?<![\w.])(?P<said>\d+\s*[-+*/×÷]\s*\d+\s*=?)")
+_BY = re.compile(r"\bby\s+(?P<said>\w+)$", re.I)
+_CONDITION = re.compile(r"\b(?:where|among|when there is|when|if|on)\s+(?P<said>.+)$", re.I)
+_MEANING = re.compile(
+    r"(?:what does|what is meant by|what is|define|explain the word|meaning of)\s+(?:the word\s+|an?\s+)?"
+    r"[\"']?(?P<said>.+?)[\"']?(?:\s+mean)?",
+    re.I,
+)
 _STRONGEST = re.compile(
-    r"\b(?:the\s+)?(?P<nth>second\s+|third\s+)?strongest\s+(?P<noun>unit|head|neuron|channel)\b(?:\s+found)?",
-    re.IGNORECASE,
+    r"\b(?:the\s+)?(?P<nth>second\s+|third\s+|)strongest\s+(?P<noun>unit|head|neuron|channel)\b(?:\s+found)?",
+    re.I,
 )
-_PRONOUN = re.compile(r"\b(?:it|this unit|that unit|this head|this neuron)\b", re.IGNORECASE)
-_CONDITION = re.compile(
-    r"\b(?:where|among|when there is|when|if|on)\s+(?P<said>.+?)\s*\??\s*$", re.IGNORECASE
-)
-_BY = re.compile(r"\bby\s+(?P<column>\w+)\s*\??\s*$", re.IGNORECASE)
+_PRONOUN = re.compile(r"\b(?:it|this unit|that unit|this head|this neuron)\b", re.I)
 _SMALL = frozenset(
     re.findall(
         r"\w+",
         "the a an of to do does did is are was were be been please can could would you me i my us and or in it that "
         "this there for so any all out exactly really just then now tell give show say",
     )
-)
-_MEANING = re.compile(
-    r"\s*(?P<before>what does|what is meant by|what is|define|explain the word|meaning of)\s+"
-    r"(?:the word\s+|an?\s+)?(?P<term>.+?)(?P<after>\s+mean)?\s*\??\s*",
-    re.IGNORECASE,
 )
 
 
@@ -72,6 +72,7 @@ class Row:
     measure: str = ""
     """The command that measures the first part where a unit lacks it."""
     arguments: Mapping[str, object] = field(default_factory=dict)
+    """What the tool is told, filled with what the question names."""
 
     @property
     def takes(self) -> Set[str]:
@@ -87,8 +88,6 @@ class Names:
     """Those found, the shown first, in the order of their evidence."""
     shown: int
     """How many of them are shown: only these have a rank."""
-    nouns: Mapping[str, str]
-    """The noun of each unit."""
     columns: tuple[str, ...]
     terms: Mapping[str, str]
     """Words of the program, each spelling with its name."""
@@ -101,25 +100,21 @@ class Names:
     """Words that mean a condition of the task's, each with how a question says that; the first stands for any."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Understood:
-    """A question that was read: what is asked and of what."""
+    """A question that was read: what is asked, and the names in it."""
 
     row: Row
-    left: str = ""
-    """The question with letters in the place of names."""
-    units: tuple[str, ...] = ()
-    condition: str = ""
-    said: str = ""
-    """The condition as it was said."""
-    column: str = ""
-    prompt: str = ""
-    term: str = ""
-    strange: bool = False
-    """A condition that does not read, or a unit that is meant and not known."""
+    named: Mapping[str, str]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the tool of the question is told."""
+        given = self.row.arguments.items()
+        return {key: one.format(**self.named) if isinstance(one, str) else one for key, one in given}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Suggested:
     """Three questions that can be answered, for one that cannot."""
 
@@ -130,84 +125,112 @@ class Suggested:
 def rows() -> tuple[Row, ...]:
     """Every canonical question."""
     text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    return tuple(
-        Row(name=name, **{**row, "wordings": tuple(row["wordings"])})
-        for name, row in tomllib.loads(text).items()
-    )
+    return tuple(Row(name=name, **row) for name, row in tomllib.loads(text).items())
 
 
 def understand(question: str, names: Names, last: str = "") -> Understood | Suggested:
     """What is asked, or three suggestions; `last` is the unit that `it` stands for."""
-    readings = [_read(question, names, it) for it in dict.fromkeys(("", last))]
-    scored = sorted(
-        (
-            (max(_likeness(found.left, wording) for wording in row.wordings), row, found)
-            for found in readings
-            for row in rows()
-        ),
-        key=lambda each: -each[0],
+    readings = [_read(question, names, it) for it in (last, "")]
+    known = (
+        (left, named, row, wording) for left, named in readings for row in rows() for wording in row.wordings
     )
-    best, row, found = scored[0]
-    if best >= NEAR and not found.strange:
-        return replace(found, row=row)
-    return Suggested(questions=_suggested(question, readings[-1], names, last))
+    left, named, row, wording = max(known, key=lambda one: _likeness(one[0], _plain(one[3])))
+    if _likeness(left, _plain(wording)) >= NEAR:
+        return Understood(row, named)
+    return Suggested(_suggested(question.casefold(), readings[0][1], names, last))
 
 
-def _suggested(question: str, read: Understood, names: Names, last: str) -> tuple[str, ...]:
+def _read(question: str, names: Names, last: str) -> tuple[str, dict[str, str]]:
+    """A question with letters in the place of names, and the names."""
+    text, named = question.strip(" ?"), dict[str, str]()
+    readers: list[tuple[str, re.Pattern[str], Callable[[str], str | None], str]] = [
+        ("column", _BY, lambda said: said if said in names.columns else None, "by K"),
+        ("condition", _CONDITION, names.condition, "where C"),
+        ("prompt", _QUOTED, str.strip, "P"),
+        ("prompt", _SUM, str.strip, "P"),
+    ]
+    for name, pattern, reader, put in readers:
+        if (found := pattern.search(text)) and (value := reader(found["said"])):
+            named[name] = value
+            text = f"{text[: found.start()]} {put} {text[found.end() :]}"
+    text = _STRONGEST.sub(lambda found: _ranked(found, names), text)
+    if not UNIT.search(text) and last:
+        text = _PRONOUN.sub(last, text, count=1)
+    for name, letter, unit in zip(("unit", "second"), "UV", UNIT.findall(text), strict=False):
+        named[name] = unit
+        text = text.replace(unit, letter, 1)
+    if (asked := _MEANING.fullmatch(text.strip())) and (term := names.terms.get(asked["said"].casefold())):
+        return "what does W mean", {"term": term}
+    return _plain(text), named
+
+
+def _ranked(found: re.Match[str], names: Names) -> str:
+    """The unit that `the second strongest head` means; the words themselves where there is none."""
+    nouns = {unit: Neuron.parse(unit).basis.row.noun for unit in names.units}
+    noun = found["noun"].lower()
+    # A neuron is used of units in general where none is one.
+    is_any = noun == "unit" or (noun == "neuron" and noun not in nouns.values())
+    units = [unit for unit in names.units[: names.shown] if is_any or nouns[unit] == noun]
+    place = ["", "second", "third"].index(found["nth"].strip().lower())
+    return units[place] if place < len(units) else found[0]
+
+
+def _plain(text: str) -> str:
+    """Its words in small letters, but for the letters that stand for names."""
+    words = re.findall(r"[\w+'-]+", text)
+    return " ".join(word if word in LETTERS else word.casefold() for word in words)
+
+
+def _likeness(left: str, wording: str) -> float:
+    """Likeness of 100; 0 where the question names other things, or has a word of weight that the wording lacks."""
+    said, known = left.split(), wording.split()
+    if sorted(LETTERS.intersection(said)) != sorted(LETTERS.intersection(known)):
+        return 0.0
+    strange = [
+        word for word in said if word not in _SMALL and max(fuzz.ratio(word, one) for one in known) < ALIKE
+    ]
+    return 0.0 if strange else fuzz.token_sort_ratio(left, wording)
+
+
+def _suggested(text: str, read: Mapping[str, str], names: Names, last: str) -> tuple[str, ...]:
     """The questions of the topic that a question's words are of, with the names that it names."""
-    text = question.casefold()
-    units = read.units
-    known = {
-        "unit": [*units, *filter(None, [last]), *names.units],
-        "second": [unit for unit in [*units[1:], *names.units] if unit not in units[:1]],
-        "other": [unit for unit in (*units, names.other) if unit not in names.units],
-        "condition": [
-            *filter(None, [read.said]),
-            *(
-                asked
-                for word, asked in names.words.items()
-                if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
-            ),
-            *names.words.values(),
-        ],
-        "column": [
-            *filter(None, [read.column]),
-            *(name for name in names.columns if name in _words(text) and (name[1:] or f"by {name}" in text)),
-            *names.columns,
-        ],
-        "prompt": [one for one in (read.prompt, names.prompt) if one],
-        "term": ["τ"],
+    words, told = set(_plain(text).split()), dict(read)
+    for word, asked in names.words.items():
+        if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text):
+            told.setdefault("condition", asked)
+    for name in names.columns:
+        if name in words and (len(name) > 1 or f"by {name}" in text):
+            told.setdefault("column", name)
+    unit = told.get("unit") or last or next(iter(names.units), "")
+    is_found = unit in names.units
+    usual = {
+        "unit": unit,
+        "second": next((one for one in names.units if one != unit), ""),
+        "other": names.other if is_found else unit,
+        "condition": next(iter(names.words.values()), ""),
+        "column": next(iter(names.columns), ""),
+        "prompt": names.prompt,
+        "term": "τ",
     }
-    named = {"unit"} if units else set()
-    named |= {"second"} if len(units) > 1 else {"prompt"} if read.prompt else set()
-    named |= {"condition"} if len(known["condition"]) > len(names.words) else set()
-    named |= {"column"} if len(known["column"]) > len(names.columns) else set()
-    is_found = not units or units[0] in names.units
-    stems = {_stem(word) for word in _words(text) - _SMALL}
+    filled, bags = usual | told, {row.name: _bag(row) for row in rows()}
+    counts = Counter(stem for bag in bags.values() for stem in bag)
 
     def score(row: Row) -> float:
         takes = {"unit" if name == "other" else name for name in row.takes}
-        told = sum(_weights()[stem] for stem in stems & _bag(row)) + 1.5 * (
-            "other" in row.takes and bool(units)
-        )
-        lacks = len(named - takes) + (2 if "unit" in named - takes else 0)
-        return told + 2 * len(takes & named) - lacks - 0.7 * len(takes - named)
+        shared = bags[row.name] & set(map(_stem, words - _SMALL))
+        rare = sum(math.log(len(bags) / counts[stem]) for stem in shared)
+        names_it = 2 * len(takes & told.keys()) + ("other" in row.takes and "unit" in told)
+        return rare + names_it - len(told.keys() - takes) - 0.7 * len(takes - told.keys())
 
     fits = [
         row
         for row in rows()
-        if all(known[name] for name in row.takes)
+        if all(filled[name] for name in row.takes)
         and (is_found or row.tool != "why")
-        and ("other" not in row.takes or not (units and is_found))
+        and not ("unit" in told and is_found and "other" in row.takes)
     ]
-    return tuple(
-        row.ask.format(**{name: known[name][0] for name in row.takes})
-        for row in sorted(fits, key=score, reverse=True)[:SUGGESTED]
-    )
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[\w+'-]+", text))
+    best = sorted(fits, key=score, reverse=True)[:SUGGESTED]
+    return tuple(row.ask.format(**filled) for row in best)
 
 
 def _stem(word: str) -> str:
@@ -217,92 +240,4 @@ def _stem(word: str) -> str:
 def _bag(row: Row) -> Set[str]:
     """The stems of the words of a question and of its tool."""
     text = " ".join((*row.wordings, row.ask, row.about, row.name.replace("_", " "), row.tool))
-    return {_stem(word) for word in _words(text.casefold()) - _SMALL}
-
-
-@lru_cache(1)
-def _weights() -> Mapping[str, float]:
-    """How rare each word is among the questions."""
-    counts = Counter(stem for row in rows() for stem in _bag(row))
-    return {stem: math.log(len(rows()) / count) for stem, count in counts.items()}
-
-
-def _read(question: str, names: Names, last: str) -> Understood:
-    text, found = f" {question.strip()} ", Understood(row=rows()[0])
-    units: list[str] = []
-    if (by := _BY.search(text)) and by["column"] in names.columns:
-        found.column = by["column"]
-        text = f"{text[: by.start()]} by K "
-    elif (condition := _CONDITION.search(text)) and (read := names.condition(condition["said"])) is not None:
-        found.condition, found.said = read, condition["said"].strip()
-        text = f"{text[: condition.start()]} where C "
-
-    if (quoted := _QUOTED.search(text)) or (quoted := _SUM.search(text)):
-        found.prompt = quoted[1] if quoted.re is _QUOTED else quoted[0].strip()
-        text = f"{text[: quoted.start()]} P {text[quoted.end() :]}"
-
-    def unit(match: re.Match[str]) -> str:
-        units.append(match[0])
-        return " UV"[min(len(units), 2)]
-
-    def placed(match: re.Match[str]) -> str:
-        nth = {"second": 1, "third": 2}.get((match["nth"] or "").strip().lower(), 0)
-        noun = match["noun"].lower()
-        if noun == "neuron" and noun not in names.nouns.values():
-            noun = "unit"  # as which it is used of units in general
-        ranked = names.units[: names.shown]
-        of_noun = [each for each in ranked if noun in ("unit", names.nouns.get(each, noun))]
-        if nth >= len(of_noun):
-            found.strange = True
-            return match[0]
-        return f" {of_noun[nth]} "
-
-    text = _STRONGEST.sub(placed, text)
-    if not UNIT.search(text) and last and _PRONOUN.search(text):
-        text = _PRONOUN.sub(last, text, count=1)
-    text = UNIT.sub(unit, text)
-    found.units = tuple(units)
-    if not (units or found.prompt or found.condition):
-        text = _with_term(text, names, found)
-    found.left = " ".join(re.findall(r"[\w+'-]+", text))
-    return found
-
-
-def _with_term(text: str, names: Names, found: Understood) -> str:
-    """The text with a word of the program as W, where the question is of what it means."""
-    asked = _MEANING.fullmatch(text)
-    if asked is None or (name := names.terms.get(asked["term"].strip(" \"'").casefold())) is None:
-        return text
-    found.term = name
-    return f"{asked['before']} W{asked['after'] or ''}"
-
-
-def _likeness(left: str, wording: str) -> float:
-    """Likeness of 100; below `NEAR` where the question has a word of weight that the wording lacks."""
-    said, known = left.split(), wording.split()
-    if sorted(filter(_is_name, said)) != sorted(filter(_is_name, known)):
-        return 0.0
-    lower = [word.casefold() for word in known]
-    weighty = [word.casefold() for word in said if word.casefold() not in _SMALL and not _is_name(word)]
-    like = float(fuzz.token_sort_ratio(left.casefold(), wording.casefold()))
-    lacks = any(max((fuzz.ratio(word, other) for other in lower), default=0.0) < ALIKE for word in weighty)
-    return min(NEAR - 1, like) if lacks else like
-
-
-def _is_name(word: str) -> bool:
-    return len(word) == 1 and word.isupper() and word in "UVCKPW"
-
-
-def arguments_of(understood: Understood) -> dict[str, Any]:
-    """What the tool of the question is told."""
-    name = {"tabulate": "units", "ablate": "units", "records": "unit", "extract": "unit"}.get(
-        understood.row.tool, "neuron"
-    )
-    given = {
-        name: ",".join(understood.units),
-        "where": understood.condition,
-        "by": understood.column,
-        "prompt": understood.prompt,
-        "term": understood.term,
-    }
-    return {**understood.row.arguments, **{key: value for key, value in given.items() if value}}
+    return {_stem(word) for word in set(_plain(text).split()) - _SMALL}

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.canonical import UNIT, Names, Suggested, Understood, arguments_of, understand
+from agent.canonical import UNIT, Names, Suggested, Understood, understand
 from agent.choice import NONE, Choice, choose
 from agent.consent import NO_QUESTION, PURSE, Exchanges, Listener, Priced, in_words, not_run, pays
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
@@ -34,7 +34,7 @@ from mecharule_ops.run.tabulating import columns_of, few_valued
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron
-from tools._asked import condition_of as read_condition
+from tools._asked import condition_of
 from tools.registry import TOOLS, begin, call
 from tools.result import ToolResult
 
@@ -154,8 +154,8 @@ def offline(
             + [f"  {place}. {asked}" for place, asked in enumerate(read.questions, 1)]
         )
         return _offline(question, said, None, suggested=list(read.questions))
-    tool, given = read.row.tool, arguments_of(read)
-    about = {**({"what": "last"} if tool == "verify" else {}), "run": run, **given}
+    tool, given = read.row.tool, read.arguments
+    about = {"run": run, **given}
     begun = begin(tool, about, listener.tell)
     price = begun.price
     if price is not None and price.example_forwards:
@@ -185,9 +185,9 @@ def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact,
     }
     found = [*{id(one): one for part in row.parts for one in told[part]}.values()]
     if row.measure and not told[row.parts[0]]:
-        command = row.measure.format(run=run, unit=read.units[0])
-        said = f"More was not measured of {read.units[0]}: `mecharule {command}` measures it"
-        found.append(fact(said, f"run:{run}", unit=read.units[0]))
+        unit = read.named["unit"]
+        said = f"More was not measured of {unit}: `mecharule {row.measure.format(run=run, unit=unit)}` measures it"
+        found.append(fact(said, f"run:{run}", unit=unit))
     return tuple(found if row.parts else facts)
 
 
@@ -206,49 +206,30 @@ def _offline(
 
 def names_of(run: Run) -> Names:
     """What a finished run has names for."""
-    findings = findings_of(run)
-    found = findings.by_evidence()
+    found, columns = findings_of(run).by_evidence(), columns_of(run)
+
+    def condition(said: str) -> str | None:
+        with suppress(UsageError):
+            return str(condition_of(run, said.strip(" ?.")))
+        return None
+
     units = tuple(str(each.neuron) for each in found)
     firsts = (str(Neuron(run.config.bases[0], 0, channel)) for channel in range(len(units) + 1))
-    columns = columns_of(run)
-    numbers = [
-        name for name in columns if columns[name].dtype.kind in "if" and name in run.task.prompt_columns
-    ]
-    known = (one for one in PROPERTIES.values() if condition_of(run, one.predicate))
-    conditions = {word: word for one in known for word in one.said}
-    conditions |= {
-        str(value).casefold(): f"{name} is {value}"
-        for name, values in few_valued(run).items()
-        for value in values
-    }
-    conditions |= {said: said for said in (f"{other} > {one}" for one, other in pairwise(numbers))}
-    example = "" if run.task.concealed or not run.records else last_line(run.records[0].example.prompt)
+    numbers = [name for name in run.task.prompt_columns if columns[name].dtype.kind in "if"]
+    words = {word: word for one in PROPERTIES.values() if condition(one.predicate) for word in one.said}
+    for name, values in few_valued(run).items():
+        words |= {str(value).casefold(): f"{name} is {value}" for value in values}
+    words |= {said: said for said in (f"{other} > {one}" for one, other in pairwise(sorted(numbers)))}
     return Names(
         units=units,
         shown=sum(each.is_shown for each in found),
-        nouns={unit: Neuron.parse(unit).basis.row.noun for unit in units},
         columns=tuple(columns),
         terms={spelling.casefold(): name for spelling, name in SPELLINGS.items()},
-        condition=lambda said: condition_of(run, said),
-        prompt=example,
+        condition=condition,
+        prompt="" if run.task.concealed or not run.records else last_line(run.records[0].example.prompt),
         other=next((unit for unit in firsts if unit not in units), ""),
-        words=conditions,
+        words=words,
     )
-
-
-def condition_of(run: Run, said: str) -> str | None:
-    """Words as a predicate of the run: one as it is, the words of a rule, `COLUMN is VALUE`; else None."""
-    text = said.strip(" ?.")
-    name, _, value = (part.strip(" '\"") for part in text.partition(" is "))
-    columns, tried = columns_of(run), [text]
-    if name in columns:
-        known = {str(each).casefold(): each for each in columns[name].tolist()}
-        tried += [f"{name} == {known[value.casefold()]!r}"] if value.casefold() in known else []
-    tried += [one.predicate for one in PROPERTIES.values() if text.casefold() in one.said]
-    for condition in tried:
-        with suppress(UsageError):
-            return str(read_condition(run, condition))
-    return None
 
 
 def _last_unit(earlier: Exchanges) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -128,11 +128,12 @@ def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     """The unit that is meant, else the first by evidence, and the condition that is named. Raises `UsageError`."""
     names = names_of(run)
     read = understand(question, names)
-    units = (isinstance(read, Understood) and read.units) or UNIT.findall(question)
-    chosen = next(iter([*units, *(str(each.neuron) for each in findings.by_evidence())]), None)
+    told = read.named if isinstance(read, Understood) else {}
+    named = filter(None, [told.get("unit"), *UNIT.findall(question)])
+    chosen = next(chain(named, (str(each.neuron) for each in findings.by_evidence())), None)
     if chosen is None:
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
-    condition = read.condition if isinstance(read, Understood) else ""
+    condition = told.get("condition", "")
     if not condition and " where " in question:
         said = question.partition(" where ")[2]
         condition = names.condition(said) or ""

@@ -97,11 +97,14 @@ def direction(run: Run, asked: str | None) -> Regime:
 
 
 def condition_of(run: Run, text: str) -> Rule:
-    """The rule that it stands for: a predicate, a word such as carry, or the words of a rule.
+    """The rule that it stands for: a predicate, a word such as carry, `COLUMN is VALUE`, or the words of a rule.
 
     A column of one's own table goes before a word. Raises `UsageError`.
     """
-    for tried in (text, f"holds({text})", *(known.predicate for known in [PROPERTIES.get(text)] if known)):
+    asked, few = text.casefold(), few_valued(run).items()
+    known = [one.predicate for one in PROPERTIES.values() if asked in one.said]
+    known += [f"{x} == {one!r}" for x, values in few for one in values if f"{x} is {one}".casefold() == asked]
+    for tried in (text, f"holds({text})", *known):
         with suppress(UsageError):
             return _read(run, tried)
     return _read(run, rule_from_words(text, _worded(run), run.task) or text)

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent.canonical import UNIT, Names, Row, Suggested, Understood, arguments_of, rows, understand
+from agent.canonical import UNIT, Names, Row, Suggested, Understood, rows, understand
 from agent.toolbox import NOT_OFFERED
 from tools.registry import TOOLS
 
 NAMES = Names(
     units=("m1.14", "a2.h3"),
     shown=2,
-    nouns={"m1.14": "channel", "a2.h3": "head"},
     columns=("a", "b", "op"),
     terms={"mcc": "MCC", "τ": "τ"},
     condition=lambda said: said if "==" in said or " > " in said or "carry" in said else None,
@@ -37,7 +36,7 @@ def test_each_wording_is_its_own_question(row: object) -> None:
         read = understand(spoken(wording), NAMES)
         assert isinstance(read, Understood), wording
         assert read.row.name == row.name, wording  # type: ignore[attr-defined]
-        TOOLS[read.row.tool].arguments(**TOOLS[read.row.tool].arguments.about("last", arguments_of(read)))
+        TOOLS[read.row.tool].arguments(**TOOLS[read.row.tool].arguments.about("last", read.arguments))
 
 
 FILLED = {
@@ -91,13 +90,13 @@ def test_what_a_question_names_stands_in_its_suggestions(question: str, offered:
         ("does it flip where b > a", "where", {"units": "m1.14", "where": "b > a"}),
         ("how often is the modle right?", "accuracy", {"section": "accuracy"}),
         ("does m1.14 flip 120-7=?", "flip", {"neuron": "m1.14", "prompt": "120-7="}),
-        ("prove it", "proof", {}),
+        ("prove it", "proof", {"what": "last"}),
     ],
 )
 def test_names_and_pronouns_are_read(question: str, name: str, given: dict[str, object]) -> None:
     read = understand(question, NAMES, "m1.14")
     assert isinstance(read, Understood)
-    assert (read.row.name, arguments_of(read)) == (name, given)
+    assert (read.row.name, read.arguments) == (name, given)
 
 
 OTHERS = (

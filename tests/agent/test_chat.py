@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.chat import ask, condition_of
+from agent.chat import ask, names_of
 from agent.consent import Listener, Priced
 from agent.prose import MARK
 from mecharule_ops.errors import ModelUnavailable, UsageError
@@ -249,11 +249,9 @@ def test_a_model_named_by_flag_without_a_key_is_an_error(copied_run: Path) -> No
 
 def test_words_are_read_as_conditions_or_not_at_all(copied_run: Path) -> None:
     with opened(str(copied_run)) as run:
-        assert condition_of(run, "carry(a, b)?") == "carry(a, b)"
-        assert condition_of(run, "op is -") == "op == '-'"
-        assert condition_of(run, "subtraction") == "op == '-'"
-        assert condition_of(run, "the moon is full") is None
-        assert condition_of(run, "op is maybe") is None
+        read = names_of(run).condition
+        assert [read(said) for said in ("carry(a, b)?", "Subtraction")] == ["carry(a, b)", "op == '-'"]
+        assert [read(said) for said in ("the moon is full", "op is maybe")] == [None, None]
 
 
 def test_what_comes_next_names_no_tool_that_refuses(finished_run: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bundled_run import QUICK
 
 import mecharule_ops as mr
-from agent.chat import ask, condition_of
+from agent.chat import ask, names_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.opening import opened
 from mecharule_ops.run.tabulating import few_valued
@@ -51,9 +51,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_columns_of_few_values_are_named(path: str) -> None:
     with opened(path) as run:
         assert few_valued(run) == {"extent": sorted(SIZES)}
-        assert condition_of(run, "extent is huge?") == "extent == 'Huge'"
-        assert condition_of(run, "extent is Nowhere") is None
-        assert condition_of(run, "carry") == condition_of(run, "carry?") == "carry"
+        read = names_of(run).condition
+        assert read("extent is huge?") == "extent == 'Huge'"
+        assert read("extent is Nowhere") is None
+        assert read("carry") == read("carry?") == "carry"
 
 
 def test_a_column_goes_before_the_word_for_sums(path: str) -> None:
