@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect
-from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from mecharule_ops.certificates.certificate import Certificate, ExampleRow, is_concealed, shown_rows
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import claims_words, control_parts
 from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.facts.flips import of_these
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
-from mecharule_ops.tasks.text import first_word
 from mecharule_ops.types import FlipCount, FlipEstimate, Share
 from tools.result import About
 
 _MOST, _ROOM = 40, 600
 """Flipped examples listed, and their characters."""
 _EXAMPLES = 2
-_FEW = 2
-"""Flips of which it is worth saying what is written instead."""
-_WORDS = re.compile(r"\w+")
 
 
 def slices_data(certificate: Certificate) -> dict[str, dict[str, FactValue]]:
@@ -106,28 +100,6 @@ def flipped_fact(certificate: Certificate, show_text: bool) -> Fact:
     more = f" … {len(said) - count} more" if len(said) > count else ""
     told = f"Flipped: {' · '.join(said[:count]) or 'none'}{more}"
     return fact(told, f"c:{certificate.id}", value=[example_data(row) for _, row in flipped])
-
-
-def instead_fact(certificate: Certificate) -> Fact | None:
-    """How many flipped answers begin with a word of their prompt, or with one word, more than before; None for few."""
-    rows = [] if is_concealed(certificate.task) else asked_of(certificate, True)
-    flipped = [(asked, row) for asked, row in rows if row.flipped]
-    before, first = ([first_word(getattr(row, at).text) for _, row in flipped] for at in ("before", "after"))
-    held, copied = (
-        sum(
-            word in _WORDS.findall(asked.lower())
-            for word, (asked, _) in zip(words, flipped, strict=True)
-            if word
-        )
-        for words in (before, first)
-    )
-    ((word, often),) = Counter(filter(None, first)).most_common(1) or [("", 0)]
-    least, n = max(_FEW, len(flipped) / 4), len(flipped)
-    own = f"in {copied} of the {n} flips what it writes begins with a word of the prompt itself (before in {held})"
-    said = [own] * (copied - held >= least)
-    said += [f"most often with {word!r} ({often}×)"] * (often - before.count(word) >= least)
-    value: FactValue = {"copied": copied, "copied_before": held, "word": word, "often": often, "flips": n}
-    return fact(f"Instead, {', '.join(said)}", f"c:{certificate.id}", value=value) if said else None
 
 
 def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, ExampleRow]]:

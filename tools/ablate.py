@@ -1,26 +1,42 @@
-"""Ablating units now: their flips on both compact slices, or on the train records where a condition holds."""
+"""Ablating units now: on the slices or where a condition holds, on a typed prompt, on new pairs of prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
-from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.errors import UsageError
+import numpy as np
+
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
+from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.rules import short
+from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.mcnemar import mcnemar_p
+from mecharule_ops.plain_text import beginning, last_line
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.run.certify import certified, certify, rows_from
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, keep
-from mecharule_ops.run.tabulating import Part, drawn
-from mecharule_ops.types import Baseline, Neuron, Regime
-from tools._asked import condition_of, direction, records_among, units_of
-from tools._counts import flipped_fact, flips_fact, flips_of
-from tools.arguments import AblateArguments
-from tools.result import Priced, Tell, of_facts
+from mecharule_ops.run.opening import find_certificate, findings_of, keep, outcome_for
+from mecharule_ops.run.tabulating import Part, drawn, rule_fires
+from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.text import OWN, TextTask
+from mecharule_ops.types import Baseline, BehaviourRecord, Example, Intervention, Regime
+from tools._asked import Asked, condition_of, direction, records_among, unit_of, units_of
+from tools._counts import change_words, example_data, flipped_fact, flips_fact, flips_of
+from tools.arguments import AblateArguments, FlipArguments, PairsArguments
+from tools.result import About, Priced, Tell, of_facts
 
-Units = tuple[Neuron, ...]
-Slices = Mapping[str, Sequence[int]]
+TRIED = 2
+"""Pairs whose clean answers are read, for each pair that is wanted: both must start from the unit's outcome."""
+SHOWN = 3
+DRAWN = 20
+"""Prompts drawn for each pair that is wanted."""
 
 
 def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
@@ -28,14 +44,22 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
 
     Cost: a completion a record; nothing where the certificate is stored.
     """
-    units, regime, baseline, slices = _asked(run, given)
+    units, regime, slices = tuple(sorted(units_of(run, given.units))), direction(run, given.regime), None
+    if len({unit.basis for unit in units}) > 1:
+        raise UsageError(f"expected units of one basis, got {given.units!r}")
+    baseline = None if given.baseline is None else Baseline(given.baseline)
+    if given.where is not None:
+        condition = condition_of(run, given.where)
+        if not (places := records_among(run, regime, Part.TRAIN, given.where).tolist()):
+            count = len(drawn(run, regime, Part.TRAIN))
+            raise UsageError(
+                f"expected a condition that holds on some of {count} train records, got {condition}"
+            )
+        slices = {f"train records where {condition}": places}
     made = find_certificate(run, units, regime, baseline, slices)
     yield 0 if made else sum(map(len, (slices or run.slices(regime).named).values()))
-    own = slices is None and baseline in (None, run.config.baseline)
     if made is None:
-        from mecharule_ops.run.certify import certify
-
-        kind = "ablate" if own else "flip"
+        kind = "ablate" if slices is None and baseline in (None, run.config.baseline) else "flip"
         made = keep(run, certify(run, units, regime, kind=kind, baseline=baseline, slices=slices))
     key = f"unit{'s' if len(units) > 1 else ''}.{'+'.join(made.units)}"
     flips = flips_fact(made, key)
@@ -44,25 +68,10 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
         flips = replace(flips, sentence=said, key=f"{flips.key}.{given.baseline}")
     facts = [flips]
     alone = [find_certificate(run, (unit,), regime, baseline, slices) for unit in units]
-    if len(units) > 1 and (known := [one for one in alone if one]) and len(known) == len(units):
+    known = [one for one in alone if one]
+    if len(units) == len(known) > 1:
         facts.append(replace(_beside_alone(made, known, run.config.alpha), key=f"{key}.together"))
     return of_facts([*facts, replace(flipped_fact(made, given.show_text), key=f"{key}.flipped")])
-
-
-def _asked(run: Run, given: AblateArguments) -> tuple[Units, Regime, Baseline | None, Slices | None]:
-    """Units of one basis in order, direction, baseline named, and positions by name in place of the slices."""
-    if len({Neuron.parse(part).basis for part in given.units.split(",")}) > 1:
-        raise UsageError(f"expected units of one basis, got {given.units!r}")
-    units = tuple(sorted(units_of(run, given.units)))
-    regime = direction(run, given.regime)
-    baseline = None if given.baseline is None else Baseline(given.baseline)
-    if given.where is None:
-        return units, regime, baseline, None
-    condition = condition_of(run, given.where)
-    if not (places := records_among(run, regime, Part.TRAIN, given.where).tolist()):
-        count = len(drawn(run, regime, Part.TRAIN))
-        raise UsageError(f"expected a condition that holds on some of {count} train records, got {condition}")
-    return units, regime, baseline, {f"train records where {condition}": places}
 
 
 def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) -> Fact:
@@ -80,9 +89,166 @@ def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) ->
         f"Together they flip {len(both)} of these {n} records, against {len(either)} that at least one alone "
         f"flips (alone: {names}): {word} (exact paired test {p_words(p)}, α = {alpha:g})"
     )
-    flips: dict[str, FactValue] = {
-        name: {"flips": len(of), "n": n} for name, of in (("together", both), ("either_alone", either))
+    value: FactValue = {
+        **{"together": {"flips": len(both), "n": n}, "either_alone": {"flips": len(either), "n": n}},
+        **{"each_alone": counts, "p": p, "alpha": alpha, "shown": p <= alpha},
     }
-    sources = [f"c:{one.id}" for one in (joint, *alone)]
-    value = {**flips, "each_alone": counts, "p": p, "alpha": alpha, "shown": p <= alpha}
-    return fact(said, *sources, value=value)
+    return fact(said, *(f"c:{one.id}" for one in (joint, *alone)), value=value)
+
+
+def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
+    """The completions before and after, certified, and whether its rule holds there.
+
+    A prompt that no table has gets its two completions alone, since nothing says which is right. Cost: a clean and an
+    ablated completion.
+    """
+    unit, findings = unit_of(run, given.neuron), findings_of(run)
+    example = typed_example(run.task, given.prompt)
+    yield 1
+    from mecharule_ops.engine.behaviour import behaviour_on
+
+    of, task, how = About(f"unit.{unit}.flip", f"run:{run.id}", unit), run.task, run.intervention(unit.basis)
+    (record,) = behaviour_on(task, run.subject, [example]).records
+    (row,) = made = ablated_rows(run, how, (unit,), [record], ["typed"])
+    if example.id == OWN:
+        changed = row.before.text != row.after.text
+        said = (
+            f"{last_line(row.prompt)!r} is none of the prompts of {task.name}, so nothing says what is right: "
+            f"{run.config.model} writes {row.before.text!r}, with {unit} switched off "
+            f"{repr(row.after.text) if changed else 'the same'}"
+        )
+        value: FactValue = {**example_data(row), "example": None, "flipped": None, "changed": changed}
+        return of_facts([of("unlabelled", said, value)])
+    regime, verb = Regime(int(record.label)), "flips" if row.flipped else "does not flip"
+    outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
+    known = findings.unit(unit, outcome.regime)
+    typed = "a typed prompt" if task.concealed else repr(last_line(record.example.prompt))
+    claim = f"ablating {unit} {verb} {typed} ({regime.arrow})"
+    certificate = keep(run, certified(run, how, (unit,), made, regime=regime, kind="flip", claim=claim))
+    (row,) = shown_rows(certificate, given.show_text)
+    before, after = (f"{beginning(one.text)} ({task.words.of(one.label)})" for one in (row.before, row.after))
+    said = f"It {verb}: with {unit} switched off, {last_line(row.prompt)} {before} → {after}"
+    facts = [of("typed", said, example_data(row), f"c:{certificate.id}")]
+    rule = told_rule(run.account(unit, outcome.regime), known.rule if known else None)
+    if outcome.regime is not regime or not (rule and rule.rule and rule.shown and rule.held_out):
+        facts.append(of("rule", f"The run shows no rule of when {unit} flips {regime.arrow}"))
+        return of_facts(facts)
+    fires = bool(rule_fires(rule.rule, task, [record])[0])
+    agrees = fires == row.flipped
+    holds, came = "holds" if fires else "does not hold", "agrees" if agrees else "is wrong here"
+    said = f"Its rule {holds} on this prompt; it {came}: {rule.words} (MCC {short(rule.held_out.mcc)})"
+    value = {"text": str(rule.rule), "held_out_mcc": rule.held_out.mcc, "fires": fires, "agrees": agrees}
+    facts.append(of("rule", said, value))
+    return of_facts(facts)
+
+
+def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
+    """The 2 × 2 table of matched prompts that the run has not seen, with McNemar's exact p; `keep` certifies it.
+
+    Cost: at most `TRIED` · 2 clean and 2 ablated completions a pair. Raises `ClaimNotSupported` where no pair starts
+    from the unit's outcome.
+    """
+    asked, condition = Asked.of(run, given), condition_of(run, given.where)
+    if not all(map(run.prompt_only, condition.predicates)):
+        raise UsageError(f"expected a condition over the prompt, got {given.where!r}")
+    tried = matched(run, condition, TRIED * given.n)
+    if not tried:
+        raise ClaimNotSupported(
+            f"the task makes no prompts beyond the run's records that one edit parts by {condition}"
+        )
+    yield 2 * len(tried) + 2 * min(given.n, len(tried))
+    from mecharule_ops.engine.behaviour import behaviour_on
+
+    unit, regime = asked.neuron, asked.regime
+    clean = behaviour_on(run.task, run.subject, list(chain.from_iterable(tried))).records
+    both = zip(clean[::2], clean[1::2], strict=True)
+    starting = [pair for pair in both if all(one.label == bool(regime.value) for one in pair)][: given.n]
+    if not starting:
+        raise ClaimNotSupported(f"of {len(tried)} pairs none starts from the outcome that {unit} flips")
+    records, how = list(chain.from_iterable(starting)), run.intervention(unit.basis)
+    rows = ablated_rows(run, how, (unit,), records, ["holds", "fails"] * len(starting))
+    counts = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
+    holds, fails, n = counts[True, False], counts[False, True], len(starting)
+    p = mcnemar_p(holds, fails)
+    of_pairs = f"of {n} pairs of prompts one edit apart, ablating {unit} flips"
+    claim = (
+        f"{of_pairs} ({regime.arrow}) only the one where {condition} in {holds}, only the other in {fails}"
+    )
+    made = certified(run, how, (unit,), rows, regime=regime, kind="flip", claim=claim)
+    of = About(f"unit.{unit}.pairs", f"c:{keep(run, made).id}" if given.keep else f"run:{run.id}", unit)
+    table = {"both": counts[True, True], "only_holds": holds, "only_fails": fails}
+    table |= {"neither": counts[False, False], "n": n, "tried": len(tried)}
+    said = (
+        f"{of_pairs.capitalize()} only the one where {rule_in_words(condition, run.task)} in {holds}, only the other "
+        f"in {fails}, both in {table['both']}, neither in {table['neither']}"
+    )
+    facts = [of(str(condition), said, {**table, "p": p})]
+    goes_with = None if p > made.alpha else "holds" if holds > fails else "fails"
+    side = f"Flips go with the side where it {'holds' if goes_with == 'holds' else 'does not hold'}"
+    said = (
+        f"{side if goes_with else 'No difference between the two sides is shown'} (McNemar, exact and two-sided: "
+        f"{p_words(p)}); an edit may change more than this condition, so these pairs say what flips go with and not why"
+    )
+    facts.append(of(f"{condition}.flips_go_with", said, goes_with))
+    shown = shown_rows(made, given.show_text)
+    parted = [two for two in zip(shown[::2], shown[1::2], strict=True) if two[0].flipped != two[1].flipped]
+    if parted:
+        more = f"; {len(parted) - SHOWN} more" if len(parted) > SHOWN else ""
+        told = [
+            " beside ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in pair) for pair in parted
+        ]
+        examples = [list(map(example_data, pair)) for pair in parted]
+        facts.append(of(f"{condition}.parted", f"Parted: {'; '.join(told[:SHOWN])}{more}", examples))
+    return of_facts(facts)
+
+
+def matched(run: Run, rule: Rule, most: int) -> list[tuple[Example, Example]]:
+    """Up to `most` pairs one edit apart, on the first of which the rule holds and on the second not.
+
+    In the order of a draw that the run's seed fixes. Raises `UsageError` on no predicate.
+    """
+    generator = np.random.default_rng(run.config.seed)
+    known = {record.example.id for record in run.observed.records}
+    pairs = list[tuple[Example, Example]]()
+    drawn = list(run.task.examples(len(known) + DRAWN * most, generator))
+    # A task of few examples gives all of them in order.
+    for example in (drawn[place] for place in generator.permutation(len(drawn))):
+        if len(pairs) == most:
+            break
+        if example.id in known:
+            continue
+        near = [edit for edit in run.task.edits(example) if edit.id not in known]
+        holds = rule_fires(rule, run.task, [unobserved(one, run.task) for one in (example, *near)])
+        if len(switched := np.flatnonzero(holds[1:] != holds[0])):
+            other = near[int(switched[0])]
+            pairs.append((example, other) if holds[0] else (other, example))
+            known |= {example.id, other.id}
+    return pairs
+
+
+def ablated_rows(
+    run: Run, how: Intervention, units: Group, records: Sequence[BehaviourRecord], slices: Sequence[str]
+) -> tuple[ExampleRow, ...]:
+    """Each record before and after the ablation, in the slice named for it."""
+    placed = [(name, place) for place, name in enumerate(slices)]
+    after = run.completer(how, records=records).completions([units], range(len(records)))
+    return rows_from(after, 0, run.subject.decode, records, placed)
+
+
+def unobserved(example: Example, task: Task) -> BehaviourRecord:
+    """A record without a completion: enough for a rule over prompt columns."""
+    parsed = task.parse(example, "")
+    return BehaviourRecord(example=example, tokens=(), completion="", parsed=parsed, label=False)
+
+
+def typed_example(task: Task, text: str) -> Example:
+    """The example of a typed prompt; of a table also of words that one prompt alone has, or of a prompt of one's own.
+
+    Raises `UsageError`.
+    """
+    try:
+        return task.read(text)
+    except UsageError:
+        if not isinstance(task, TextTask) or task.concealed:
+            raise
+        return task.holding(text)

@@ -7,9 +7,7 @@ computes, so listing every tool loads no numerical package.
 
 from __future__ import annotations
 
-import ast
 import inspect
-import sys
 from collections.abc import Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
@@ -50,14 +48,6 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, use_attribute_docstrings=True)
     positional: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        """The help is the docstring, also where Python leaves docstrings out (`PYTHONOPTIMIZE=2`)."""
-        super().__init_subclass__(**more)
-        if sys.flags.optimize > 1:
-            (written,) = ast.parse(inspect.getsource(cls)).body
-            assert isinstance(written, ast.ClassDef)
-            cls.__doc__ = ast.get_docstring(written)
 
     @classmethod
     def meaning(cls) -> str:
@@ -128,14 +118,12 @@ class WhyNotArguments(PricedArguments, DirectedArguments):
 
 
 class FlipArguments(PricedArguments, OfUnitArguments):
-    """ablate a unit on a prompt: before, after, what was predicted, edits that switch the rule"""
+    """ablate a unit on a prompt: before, after, and whether its rule holds there"""
 
     prompt: str = Field(
         description="a question of the task, such as 120-7=; of a table one of its prompts, words of one alone, or one "
         "of your own, which has no label"
     )
-    edits: int = Field(3, ge=0, le=10)
-    """edited prompts to try"""
     show_text: ShowText = False
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any
 
+from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
@@ -17,9 +17,9 @@ from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import of_n, percent, plural
 from mecharule_ops.plain_text import last_line
+from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
-    check_unit,
     find_certificate,
     findings_of,
     keep,
@@ -28,36 +28,33 @@ from mecharule_ops.run.opening import (
     regime_of,
     short_name,
 )
-from mecharule_ops.types import FlipEstimate, Neuron, Regime
+from mecharule_ops.types import Neuron, Regime
+from tools._asked import units_of
 from tools._counts import flips_fact, flips_of
 from tools.arguments import CompareArguments
 from tools.result import About, Priced, Tell, of_facts
 
 SHOWN = 10
 """Prompts that both units flip, listed."""
-Units = tuple[Neuron, Neuron]
 
 
 def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
     """Which flips more with an exact paired test, or bounds that lie apart, or what two runs share.
 
     Cost: both slices of each unit that has no certificate; nothing for layers and runs. Raises `ClaimNotSupported` for
-    a layer that was never ablated as a whole.
+    a layer that was never ablated as a whole, or a unit beside it that is not shown.
     """
-    if (first := _unit(given.first)) is not None:
-        units = first, Neuron.parse(given.second or "")
-        if first == units[1]:
-            raise UsageError(f"expected two units to compare, got {first} twice")
-        findings = findings_of(run)
-        for unit in units:
-            check_unit(run, unit)
-        regime = outcome_for(findings, first, regime_of(given.regime)).regime
+    if re.fullmatch(UNIT_NAME, given.first):
+        units, findings = units_of(run, f"{given.first},{given.second or ''}"), findings_of(run)
+        if len(units) < 2:
+            raise UsageError(f"expected two units to compare, got {given.first} twice")
+        regime = outcome_for(findings, units[0], regime_of(given.regime)).regime
         outcome_for(findings, units[1], regime)
         missing = [unit for unit in units if find_certificate(run, (unit,), regime) is None]
         yield len(missing) * len(run.slices(regime).positions)
         return of_facts(list(_of_units(run, regime, units)))
     yield 0
-    if _layer(given.first) is not None:
+    if given.first.startswith("layer "):
         return of_facts(list(_of_layers(findings_of(run), given)))
     if given.second is not None:
         raise UsageError(
@@ -67,16 +64,8 @@ def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
         return of_facts(list(_of_runs(run, other, given.limit)))
 
 
-def _unit(text: str | None) -> Neuron | None:
-    with suppress(UsageError):
-        return None if text is None else Neuron.parse(text)
-    return None
-
-
-def _of_units(run: Run, regime: Regime, units: Units) -> Iterator[Fact]:
+def _of_units(run: Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[Fact]:
     """Both certificates, example by example, with McNemar's exact test at α."""
-    from mecharule_ops.run.certify import certify
-
     certificates = [
         find_certificate(run, (unit,), regime) or keep(run, certify(run, (unit,), regime)) for unit in units
     ]
@@ -109,96 +98,59 @@ def _of_units(run: Run, regime: Regime, units: Units) -> Iterator[Fact]:
         yield of("flipped_by_both", f"Flipped by both: {' · '.join(prompts)}", prompts, proofs[0])
 
 
-def _layer(text: str | None) -> int | None:
-    """The number in `layer 3`; None of anything else."""
-    word, _, number = (text or "").partition(" ")
-    return int(number) if word == "layer" and number.isdecimal() else None
-
-
 def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
-    """A layer as a whole beside another, beside a unit of it, or beside its strongest shown unit."""
-    number, other, unit = _layer(given.first), _layer(given.second), _unit(given.second)
-    assert number is not None
-    if given.second is not None and other is None and (unit is None or unit.layer != number):
-        raise UsageError(f"expected another layer or a unit of layer {number}, got {given.second!r}")
-    outcome, source = _outcome(findings, given, unit), f"run:{findings.run}"
-    sides: list[tuple[str, FlipEstimate]] = []
-    for layer in [number] if other is None else [number, other]:
-        whole = _whole(findings, outcome, layer)
-        sides.append((f"layer {layer}", whole))
-        said = (
-            f"Layer {layer} as a whole, all its searched units ablated together ({short_name(outcome)}), flips "
-            f"{both_slices(whole)}"
-        )
-        value = {**encode(whole), "strength": whole.strength}
-        yield fact(said, source, key=f"layer.{layer}.whole", value=value)
-    if other is None:
-        best = _alone(findings, outcome, number, unit)
-        if best is None:
-            missing = f"{unit} was not tested alone" if unit else f"No unit of layer {number} is shown"
-            said = f"{missing}, so nothing is compared with it"
-            yield fact(said, source, key=f"layer.{number}.compared")
-            return
-        neuron, estimate = best
-        sides.append((str(neuron), estimate))
-        said = f"{neuron} alone" if unit else f"Its strongest unit, {neuron}, alone"
-        said = f"{said} flips {both_slices(estimate, findings.tau, outcome.bounded)}"
+    """A layer as a whole beside another, or beside a shown unit, the strongest of the layer where none is named.
+
+    Of both the strength, and whether one-sided bounds of the stronger slice, over all units searched, lie apart.
+    """
+    search, source = _search(findings, given), f"run:{findings.run}"
+    wholes = {f"layer {one.layer}": one.estimate for one in search.whole_layers}
+    shown = {str(one.neuron): one for one in findings.shown_of(search)}
+    strongest = (name for name, one in shown.items() if given.first == f"layer {one.neuron.layer}")
+    names = given.first, given.second or next(strongest, f"a shown unit of {given.first}")
+    estimates = []
+    for name in names:
+        if name in wholes:
+            said = f"{name.capitalize()} as a whole, all its searched units ablated together ({short_name(search)})"
+            of, estimate = About(name.replace(" ", "."), source), wholes[name]
+            counted = both_slices(estimate)
+        elif name in shown:
+            said, of, estimate = f"{name} alone", About(f"unit.{name}", source, name), shown[name].estimate
+            counted = both_slices(estimate, findings.tau, search.bounded)
+        else:
+            raise ClaimNotSupported(
+                f"expected a shown unit or a layer that run {findings.run} ablated as a whole ({short_name(search)}: "
+                f"{', '.join(wholes) or 'none'}), got {name}"
+            )
         value = {**encode(estimate), "strength": estimate.strength}
-        yield About(f"unit.{neuron}", source, neuron)("flips", said, value)
-    yield _apart(findings, outcome, sides)
-
-
-def _apart(findings: Findings, outcome: SearchOutcome, sides: list[tuple[str, FlipEstimate]]) -> Fact:
-    """Which is stronger, and whether one-sided bounds of the stronger slice, over all units searched, lie apart."""
-    (first, left), (second, right) = sides
-    level = searched_alpha(findings.alpha, outcome.cost.candidates) / 2
+        yield of("whole" if name in wholes else "flips", f"{said}, flips {counted}", value)
+        estimates.append(estimate)
+    level = searched_alpha(findings.alpha, search.cost.candidates) / 2
     low, high = (
-        [bound(part.flips, part.n, level) for part in (left.stronger[1], right.stronger[1])]
+        [bound(one.stronger[1].flips, one.stronger[1].n, level) for one in estimates]
         for bound in (lower_bound, upper_bound)
     )
-    word = "stronger than" if left.strength > right.strength else "weaker than"
-    word = "exactly as strong as" if left.strength == right.strength else word
+    left, right = (one.strength for one in estimates)
+    word = "as strong as" if left == right else "stronger than" if left > right else "weaker than"
     apart = low[0] > high[1] or low[1] > high[0]
     judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
-    shown = " against ".join(f"[{a:.2f}, {b:.2f}]" for a, b in zip(low, high, strict=True))
+    between = " against ".join(f"[{a:.2f}, {b:.2f}]" for a, b in zip(low, high, strict=True))
     said = (
-        f"The whole of {first} is {word} {second} on these examples: strength, for this comparison bounded from below "
-        f"and above over all units searched, in {shown}; {judged}"
+        f"The whole of {names[0]} is {word} {names[1]} on these examples: strength, for this comparison bounded from "
+        f"below and above over all units searched, in {between}; {judged}"
     )
-    key = f"pair.{first.replace(' ', '.')}.{second.replace(' ', '.')}.strength"
-    return fact(said, f"run:{findings.run}", key=key, value={"apart": apart, "lower": low, "upper": high})
+    key = f"pair.{'.'.join(names).replace(' ', '.')}.strength"
+    yield fact(said, source, key=key, value={"apart": apart, "lower": low, "upper": high})
 
 
-def _whole(findings: Findings, outcome: SearchOutcome, number: int) -> FlipEstimate:
-    """What a layer flips as a whole. Raises `ClaimNotSupported` where it was never ablated so."""
-    found = {one.layer: one.estimate for one in outcome.whole_layers}
-    if number not in found:
-        raise ClaimNotSupported(
-            f"layer {number} was not ablated as a whole in run {findings.run} ({short_name(outcome)}); "
-            f"those that were: {', '.join(map(str, found)) or 'none'}"
-        )
-    return found[number]
-
-
-def _outcome(findings: Findings, given: CompareArguments, unit: Neuron | None) -> SearchOutcome:
+def _search(findings: Findings, given: CompareArguments) -> SearchOutcome:
     """The search of the basis and direction asked for, else the first. Raises `UsageError`."""
-    basis, regime = given.basis or (unit and unit.basis.value), regime_of(given.regime)
     for search in findings.searches:
-        if basis in (None, search.intervention.basis.value) and regime in (None, search.regime):
+        kind = search.intervention.basis.value, search.regime
+        if given.basis in (None, kind[0]) and regime_of(given.regime) in (None, kind[1]):
             return search
     searched = ", ".join(map(short_name, findings.searches)) or "none"
-    raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {basis}")
-
-
-def _alone(
-    findings: Findings, outcome: SearchOutcome, number: int, unit: Neuron | None
-) -> tuple[Neuron, FlipEstimate] | None:
-    """The strongest shown unit of the layer, or the named one where it was tested alone; None without."""
-    shown = [one for one in findings.shown_of(outcome) if one.neuron.layer == number]
-    others = outcome.exhaustive.units if outcome.exhaustive else ()
-    tested: list[Any] = [*outcome.agonists, *others, *filter(None, [outcome.strongest])]
-    fitting = [one for one in tested if one.neuron == unit] if unit else shown
-    return (fitting[0].neuron, fitting[0].estimate) if fitting else None
+    raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {given.basis}")
 
 
 def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
@@ -216,22 +168,26 @@ def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
     left, right = found
     regimes = sorted({regime for _, regime in {**left, **right}}, key=lambda regime: -regime.value)
     for regime in regimes:
-        sets = [{unit for unit in units if unit[1] is regime} for units in found]
-        missing = sets[1] & unsearched[0], sets[0] & unsearched[1]
-        both = sets[0] - missing[1], sets[1] - missing[0]
-        share = jaccard(*({neuron for neuron, _ in units} for units in both))
-        said = f"the runs share {of_n(share)} {plural(share.n, 'shown unit').partition(' ')[2]} of either"
-        said = f"{said} ({len(both[0])} and {len(both[1])})"
-        only = [
+        first_set, second_set = ({unit for unit in units if unit[1] is regime} for units in found)
+        missing = second_set & unsearched[0], first_set & unsearched[1]
+        ours, theirs = (
+            {neuron for neuron, _ in units} for units in (first_set - missing[1], second_set - missing[0])
+        )
+        share = jaccard(ours, theirs)
+        parts = [
             f"of the {name} run's {plural(len(units), 'shown unit')} the other run did not search {len(lacks)}"
-            for name, units, lacks in zip(("first", "second"), sets, missing[::-1], strict=True)
+            for name, units, lacks in (("first", first_set, missing[1]), ("second", second_set, missing[0]))
             if lacks
         ]
-        whole = [*([f"of what both searched {said}" if only else said] if share.n else []), *only]
-        names = ("first", "second", "shared", "union", "not_searched_by_first", "not_searched_by_second")
-        counts = (*map(len, sets), share.count, share.n, *map(len, missing))
-        said, key = f"{regime.arrow}: {'; '.join(whole)}", f"runs.shared.{regime.value}"
-        yield fact(said, *sources, key=key, value=dict(zip(names, counts, strict=True)))
+        if share.n:
+            both = f"the runs share {of_n(share)} {plural(share.n, 'shown unit').partition(' ')[2]} of either"
+            parts.insert(0, f"{'of what both searched ' * bool(parts)}{both} ({len(ours)} and {len(theirs)})")
+        value = {
+            **{"first": len(first_set), "second": len(second_set), "shared": share.count, "union": share.n},
+            **{"not_searched_by_first": len(missing[0]), "not_searched_by_second": len(missing[1])},
+        }
+        key = f"runs.shared.{regime.value}"
+        yield fact(f"{regime.arrow}: {'; '.join(parts)}", *sources, key=key, value=value)
     if not regimes:
         yield fact("No unit is shown in either run", *sources, key="runs.shared", value=0)
     if settings := _differences(*runs):
@@ -244,23 +200,19 @@ def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
         said = (
             f"{neuron} ({regime.arrow}) flips {percent(before)} of one half in the first and {percent(after)}"
         )
-        key, value = f"unit.{neuron}.{regime.value}.strength", {"first": before, "second": after}
-        yield fact(f"{said} in the second", *sources, unit=neuron, key=key, value=value)
+        strengths, key = {"first": before, "second": after}, f"unit.{neuron}.{regime.value}.strength"
+        yield fact(f"{said} in the second", *sources, unit=neuron, key=key, value=strengths)
     if len(shared) > limit:
         said = f"{len(shared) - limit} more shared units; --limit {len(shared)} shows all"
         yield fact(said, *sources, key="runs.shared.left_out", value=len(shared) - limit)
 
 
-def _differences(first: Findings, second: Findings) -> dict[str, tuple[str, str]]:
+def _differences(*runs: Findings) -> dict[str, tuple[str, str]]:
     """Settings that differ: a comparison across them is not one of the units alone."""
     names = ("model", "model_hash", "task", "task_settings", "tau", "epsilon", "alpha", "proposer", "seed")
-    one, other = (
-        {
-            **{name: str(getattr(findings, name)) for name in names},
-            "interventions": ", ".join(
-                sorted({f"{s.intervention.basis} {s.intervention.baseline}" for s in findings.searches})
-            ),
-        }
-        for findings in (first, second)
-    )
+    told = [{name: str(getattr(findings, name)) for name in names} for findings in runs]
+    for settings, findings in zip(told, runs, strict=True):
+        used = {f"{one.intervention.basis} {one.intervention.baseline}" for one in findings.searches}
+        settings["interventions"] = ", ".join(sorted(used))
+    one, other = told
     return {name: (one[name], other[name]) for name in one if one[name] != other[name]}

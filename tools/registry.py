@@ -58,6 +58,7 @@ class Begun:
     """A call up to its price: what was read before is not read again when it goes on."""
 
     tool: Tool
+    told: Any
     run: Run | None
     work: Priced | ToolResult
     price: Quoted | None = None
@@ -74,7 +75,7 @@ TOOLS: Mapping[str, Tool] = {
     for tool in (
         Tool("why", arguments.WhyArguments),
         Tool("why-not", arguments.WhyNotArguments),
-        Tool("flip", arguments.FlipArguments),
+        Tool("flip", arguments.FlipArguments, "ablate"),
         Tool("ablate", arguments.AblateArguments),
         Tool("verify", arguments.VerifyArguments, alone=True),
         Tool("score", arguments.ScoreArguments, "scoring"),
@@ -83,7 +84,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("records", arguments.RecordsArguments, "tabulate"),
         Tool("register", arguments.RegisterArguments, "registering", keeps=always),
         Tool("decide", arguments.DecideArguments, "registering", keeps=always),
-        Tool("pairs", arguments.PairsArguments),
+        Tool("pairs", arguments.PairsArguments, "ablate"),
         Tool("extract", arguments.ExtractArguments, "scoring"),
         Tool("slices", arguments.SlicesArguments, "show"),
         Tool("candidates", arguments.CandidatesArguments, "show"),
@@ -114,7 +115,7 @@ def begin(name: str, given: Mapping[str, object], tell: Tell = lambda line: None
 
         where = opened(told.run, tell=tell)
     with where as run:
-        begun = Begun(tool, run, work(told, tell) if tool.alone else work(run, told, tell))
+        begun = Begun(tool, told, run, work(told, tell) if tool.alone else work(run, told, tell))
         if isinstance(begun.work, Generator):
             price = next(begun.work)
             begun.price = price if isinstance(price, Quoted) else price_words(run, price)
@@ -131,15 +132,14 @@ def call(
     with nullcontext() if alone else kept_open():
         if begun is None or alone or not is_kept(begun.run):
             begun = begin(name, given, tell)
-        run, price, tool = begun.run, begun.price, begun.tool
+        run, price, tool, told = begun.run, begun.price, begun.tool, begun.told
         if isinstance(begun.work, ToolResult):
             return begun.work
         assert price is not None
-        told: Any = typed(name, tool.arguments, given)
         if getattr(told, "estimate", False):
             return price.stated(*([f"run:{run.id}"] if run else []))
         if price.example_forwards and "yes" in tool.arguments.model_fields:
-            accepted(price, told.yes, tell)
+            accepted(price, bool(given.get("yes")), tell)
         keeps = price.example_forwards or (tool.keeps and tool.keeps(told))
         with written_to(run) if run and keeps else nullcontext():
             try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mecharule_ops.certificates.certificate import Certificate, hidden
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
@@ -24,36 +24,31 @@ from mecharule_ops.facts.account_facts import (
 from mecharule_ops.facts.claims import counts_words
 from mecharule_ops.facts.control_facts import beside_random, split_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact
-from mecharule_ops.facts.flips import both_slices, leaning
+from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.facts.rules import briefly, clipped, short
 from mecharule_ops.facts.searches import search_name, searched_words
 from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
-from mecharule_ops.facts.unit_rules import shown_words, told_rule, when_told
+from mecharule_ops.facts.unit_rules import shown_words, when_told
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Findings, Unit
-from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, signed, told_apart
-from mecharule_ops.plain_text import last_line
+from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, told_apart
 from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import find_certificate
 from mecharule_ops.run.tabulating import claims_of, rule_fires
 from mecharule_ops.store.ledger import HypothesisState
-from mecharule_ops.subsets import some_places
 from mecharule_ops.types import FlipCount, Share
 from tools._asked import Asked
-from tools._counts import controls_facts, example_fact, finite, flipped_fact, flips_of, instead_fact
+from tools._counts import controls_facts, example_fact, finite, flipped_fact, flips_of
 from tools.arguments import WhyArguments
 from tools.result import About, Tell, ToolResult, of_facts, price_words
 
 MOST_CLAIMS = 2
 """Registered predictions that were shown, in the order of registration, which the short answer tells."""
-EXAMPLES = 8
-"""Records on which its rule holds, named."""
-SINGLETON, HELD_OUT = "exact singleton on the compact slice", "held-out"
-"""Grades: the unit alone was ablated; its rule predicts flips on records that chose nothing."""
 BRIEF = {
-    *("evidence", "flips", "certificate", "instead", "when", "breaks"),
+    *("evidence", "flips", "certificate", "when", "breaks"),
     *("through", "claims", "rank", "selective", "least"),
 }
 """What the short answer tells; of a head also what it reads, of a channel or neuron what it writes, and of a shown unit
@@ -106,28 +101,19 @@ class _Told:
         level = searched_alpha(self.findings.alpha, self.known.search.cost.candidates) / 2
         return {name: lower_bound(count.flips, count.n, level) for name, count in self.slices.items()}
 
-    @cached_property
-    def certificate(self) -> Certificate | None:
-        """Of those of the unit alone the one whose counts are those of the search."""
-        wanted = {name: (count.flips, count.n) for name, count in self.slices.items()}
-        for one in self.run.store.certificates(str(self.known.neuron)):
-            same = one.regime == self.asked.regime.value and one.kind in ("ablate", "why")
-            if same and {total.slice: (total.flips, total.n) for total in one.totals} == wanted:
-                return one
-        return None
-
     def facts(self) -> Iterator[Fact]:
         """What it does, when, how, how sure that is, and who is like it."""
+        certificate = find_certificate(self.run, (self.known.neuron,), self.asked.regime)
         if self.known.is_tau_agonist and not self.known.is_shown:
             yield self._evidence()
-        yield from self._flips(self.certificate)
+        yield from self._flips(certificate)
         yield from self._counts()
         yield from self._explanation()
         yield from self._sure()
         yield from self._rules()
         yield from self._covers()
-        if self.certificate is not None:
-            yield from self._shared(self.certificate)
+        if certificate is not None:
+            yield from self._shared(certificate)
 
     def _evidence(self, part: str = "") -> Fact:
         value: Any = evidence_data(self.findings, self.known)
@@ -156,8 +142,6 @@ class _Told:
             return
         example, flipped = (make(certificate, self.show_text) for make in (example_fact, flipped_fact))
         yield self.of("certificate", example.sentence, certificate.id, *proof)
-        if (instead := instead_fact(certificate)) is not None:
-            yield self.of("instead", instead.sentence, instead.value, *proof)
         value = {"rows": flipped.value, "unharmed": example.value}
         yield self.of("flipped", flipped.sentence, value, *proof)
 
@@ -171,18 +155,9 @@ class _Told:
         }
         counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
         yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", slices)
-        strength, selectivity = known.estimate.strength, known.estimate.signed_selectivity
-        grade = HELD_OUT if known.rule is not None and findings.is_hq_t(known.rule) else SINGLETON
-        said = (
-            f"{known.neuron} ({agonist.regime.arrow}) has strength {told_apart(strength, agonist.tau)} "
-            f"{'≥' if agonist.is_tau_agonist else '<'} τ {agonist.tau:g} · selectivity {signed(selectivity)} "
-            f"({leaning(selectivity, agonist.epsilon)}) · grade {grade}"
-        )
-        value = {"strength": strength, "tau": agonist.tau, "selectivity": finite(selectivity), "grade": grade}
-        yield self.of("strength", said, value)
         searched = known.search.cost.candidates
         said = (
-            f"Its strength {told_apart(strength, agonist.tau)} on a half of the answers "
+            f"Its strength {told_apart(known.estimate.strength, agonist.tau)} on a half of the answers "
             f"{'reaches' if agonist.is_tau_agonist else 'is below'} τ = {agonist.tau:g}; the search bounds it from "
             f"{told_apart(known.lower, agonist.tau)} (over all {searched:,} units) to "
             f"{told_apart(agonist.ucb, agonist.tau)}"
@@ -279,24 +254,13 @@ class _Told:
         eligible = run.eligible(self.asked.regime)
         fires = rule_fires(told.rule, run.task, [run.records[place] for place in eligible])
         held_out = ~run.train[eligible]
-        counted = fires.sum(), len(eligible), (fires & held_out).sum(), held_out.sum()
-        names = ("fires", "eligible", "held_out_fires", "held_out")
-        count = {name: int(one) for name, one in zip(names, counted, strict=True)}
+        count = {"fires": int(fires.sum()), "eligible": len(eligible)}
+        count |= {"held_out_fires": int(fires[held_out].sum()), "held_out": int(held_out.sum())}
         said = (
             f"The rule of {unit} holds on {count['fires']} of {count['eligible']} records that start from the same "
             f"outcome, {count['held_out_fires']} of the {count['held_out']} held out"
         )
         yield self.of("rule.covers", said, count)
-        places = some_places(run.records, eligible[fires], EXAMPLES, of="shown", seed=run.config.seed)
-        asked = [run.records[int(place)].example.prompt for place in places]
-        hides = run.task.concealed and not self.show_text
-        prompts = [hidden(prompt) if hides else last_line(prompt) for prompt in asked]
-        yield self.of("rule.examples", f"It holds on: {'; '.join(prompts) or 'none'}", [*prompts])
-        others = (each for each in self.findings.units_of(self.known.search) if each.neuron != unit)
-        rules = ((each.neuron, told_rule(each.account, each.rule)) for each in others)
-        same: list[FactValue] = [str(each) for each, rule in rules if rule and rule.rule == told.rule]
-        alike = f"The same rule is told of {', '.join(map(str, same))}"
-        yield self.of("rule.same", alike if same else "No other unit has the same rule", same)
         if (split := run.splitter.rule) is None or not held_out.any():
             return
         by_rule, by_split = fires[held_out], split.fires(run.fires)[eligible[held_out]]
@@ -323,13 +287,12 @@ class _Told:
         rows = []
         for unit, other in others.items():
             (left, right), _ = flips_of(own, other)
-            rows.append((len(left & right), len(left | right), unit, other.id))
-        for both, either, unit, certificate in sorted(rows, key=lambda row: -row[0] / max(1, row[1])):
+            rows.append((len(left & right), len(left | right), unit, f"c:{other.id}"))
+        for both, either, unit, proof in sorted(rows, key=lambda row: -row[0] / max(1, row[1])):
             if both:
                 said = f"On the slices {unit} and {self.known.neuron} both flip {both} of the {either} examples that"
                 value = {"both": both, "either": either}
-                proof = f"c:{own.id}", f"c:{certificate}"
-                yield self.of(f"shared.{unit}", f"{said} either flips", value, *proof)
+                yield self.of(f"shared.{unit}", f"{said} either flips", value, f"c:{own.id}", proof)
         said = f"Units with a certificate that were compared with it: {len(others)}"
         yield self.of("shared", said, len(others))
 

@@ -28,7 +28,7 @@ OF_UNIT = {"run": "RUN", "neuron": UNIT}
 CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("why", {**OF_UNIT, "full": True}),
     ("why-not", {"run": "RUN", "neuron": OTHER}),
-    ("flip", {**OF_UNIT, "prompt": "120 - 7 =", "edits": 1}),
+    ("flip", {**OF_UNIT, "prompt": "120 - 7 ="}),
     ("pairs", {**OF_UNIT, "where": "a > 60", "n": 4, "yes": True}),
     ("verify", {"run": "RUN", "what": "23cd7cd5e24c", "estimate": True}),
     ("ablate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "yes": True}),

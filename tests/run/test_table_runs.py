@@ -20,7 +20,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.run.outlook import settled
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Neuron, Regime
-from tools.flip import typed_example, unobserved
+from tools.ablate import typed_example, unobserved
 
 SETTINGS = (
     *("--regime", "both", "--basis", "attn_head", "--baseline", "zero", "--yes", "--display", "plain"),

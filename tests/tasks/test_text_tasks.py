@@ -16,7 +16,7 @@ from mecharule_ops.tasks.from_file import TableTask
 from mecharule_ops.tasks.task_names import make_task, task_from
 from mecharule_ops.tasks.text import OWN, Row, first_word, first_word_ended
 from mecharule_ops.types import Phase
-from tools.flip import typed_example
+from tools.ablate import typed_example
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_task.py"
 

@@ -1,4 +1,4 @@
-"""The account of a unit as a verb: read, made now, drawn; and what `flip` says of a typed prompt before ablating."""
+"""The account of a unit as a verb: read, made now, drawn."""
 
 from __future__ import annotations
 
@@ -97,11 +97,3 @@ def test_what_is_arithmetic_is_said_and_counted_nowhere(ask: Ask, account: Accou
         "\nPredicted. Nothing in the model lies above the unit, so it is arithmetic and no prediction" in told
     )
     assert "First order is arithmetic here; " in " ".join(ask("show", full=True).text.split())
-
-
-def test_flip_says_what_first_order_expects(ask: Ask, account: Account) -> None:
-    """Lead, drop and prediction are those of the effects."""
-    found = ask("flip", neuron=str(account.neuron), prompt="12 + 31 =").as_json
-    first_order, typed = (found[f"unit.{account.neuron}.flip.{part}"] for part in ("first_order", "typed"))
-    assert first_order["changes"] == (first_order["drop"] > first_order["lead"])
-    assert first_order["agrees"] == (first_order["changes"] == typed["flipped"])

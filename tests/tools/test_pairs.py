@@ -13,8 +13,7 @@ from mecharule_ops.facts.fact import keyed
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.tabulating import rule_fires
-from tools.flip import unobserved
-from tools.pairs import matched
+from tools.ablate import matched, unobserved
 
 CONDITION = "digit(expected, 0) == 1"
 

@@ -116,7 +116,7 @@ def test_why_not_of_an_agonist_says_what_it_lacks(tool: Tool, strongest: str) ->
     assert reason in ("no rule", "weak rule", "it is one")
 
 
-def test_flip_certifies_one_prompt_and_its_edits(tool: Tool, strongest: str) -> None:
+def test_flip_certifies_one_prompt(tool: Tool, strongest: str) -> None:
     """The answer's before and after are those of a certificate that re-runs."""
     result = tool("flip", run="last", neuron=strongest, prompt="120 - 7 =")
     data = result.data[f"unit.{strongest}.flip.typed"]
@@ -174,8 +174,8 @@ def test_ablate_on_train_records_or_by_another_baseline_is_certified(
 def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, strongest: str) -> None:
     """At most so many of a prompt; those of both slices, or none that is stored; two completions an example."""
     before = len(tool("show", table="certificates").data["rows"])
-    asked = {"run": "last", "neuron": strongest, "prompt": "120 - 7 =", "edits": 2}
-    assert tool("flip", **asked, estimate=True).data["price"]["example_forwards"] == 3
+    asked = {"run": "last", "neuron": strongest, "prompt": "120 - 7 ="}
+    assert tool("flip", **asked, estimate=True).data["price"]["example_forwards"] == 1
     assert tool("why-not", run="last", neuron="m0.3", estimate=True).data["price"]["seconds"] == 0
     price = tool("why-not", run="last", neuron="m0.3", test=True, estimate=True).data["price"]
     assert price["example_forwards"] == 64
