@@ -15,7 +15,7 @@ from array_checks import UNCHECKED, modules_with_arrays
 from conftest import NetworkBlockedError
 
 from mecharule_ops.engine.settling import Reader
-from mecharule_ops.gates.material import firing
+from mecharule_ops.gates.material import acting_units
 from mecharule_ops.types import Regime
 
 
@@ -31,7 +31,7 @@ def test_a_wrong_array_is_refused() -> None:
 def test_what_names_an_array_is_checked() -> None:
     """By an alias of its type too; what names none is as it was written."""
     with pytest.raises(jaxtyping.TypeCheckError, match="columns"):
-        firing([], {"a": [1]}, 1)  # type: ignore[dict-item]
+        acting_units([], {"a": [1]}, 1)  # type: ignore[dict-item]
     assert not hasattr(Reader.ended, "__wrapped__")
 
 

@@ -37,7 +37,7 @@ def gates(run: Run, given: GatesArguments, tell: Tell) -> Priced:
         if not found.gates:
             raise UsageError(f"expected gates to export, run {run.id} holds none: {found.status.value}")
         write_gates(run, found.gates, Path(given.export))
-        tell(f"written: {given.export}; mecharule_ops.gates.exported.load_gates reads it")
+        tell(f"written: {given.export}; mecharule_ops.gates.exported.gated_answers reads it")
     return of_facts([*gate_facts(found, run.task.words), *_each(found)])
 
 
@@ -53,7 +53,7 @@ def _each(found: LearnedGates) -> Iterator[Fact]:
 
 def _asked(run: Run, given: GatesArguments) -> GatesAsked:
     """What the arguments ask of this run. Raises `UsageError` for a unit or basis that there is not."""
-    from mecharule_ops.gates.material import found_units
+    from mecharule_ops.gates.material import offered_units
 
     findings_of(run)
     unit = None if given.neuron is None else Neuron.parse(given.neuron)
@@ -64,7 +64,7 @@ def _asked(run: Run, given: GatesArguments) -> GatesAsked:
     mended = int(run.task.words.success_is_harm) if given.regime is None else int(given.regime)
     regime = Regime(mended)
     asked = GatesAsked(regime=regime, basis=basis, unit=unit, records=given.records)
-    if not found_units(run, asked):
+    if not offered_units(run, asked):
         raise UsageError(
             f"expected units of {basis} that run {run.id} found to flip {regime.arrow}, there is none; name a unit, or "
             f"start a run with --regime {regime.value}"

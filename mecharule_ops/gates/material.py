@@ -12,16 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import UsageError
-from mecharule_ops.gates.choosing import NOTHING, acting, after, chosen_gates, expected_gain
-from mecharule_ops.gates.learning import GateSettings, gate_clauses
+from mecharule_ops.gates.learning import NOTHING, acting, chosen_gates, expected_gain, gate_clauses
 from mecharule_ops.gates.outcome import Gate, GatesAsked
-from mecharule_ops.mcnemar import Paired
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Rule, lookup_in
@@ -29,6 +27,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.preparation import chosen_for_train
 from mecharule_ops.subsets import unseen
 from mecharule_ops.tasks.base import Task
+from mecharule_ops.thresholds import HARM
 from mecharule_ops.types import BehaviourRecord, Columns, Example, Neuron
 
 LEAST = 60
@@ -42,7 +41,6 @@ class Material:
 
     run: Run
     asked: GatesAsked
-    settings: GateSettings
     records: tuple[BehaviourRecord, ...]
     good: Bool[np.ndarray, " record"]
     """Where the outcome is the wanted one without any ablation."""
@@ -52,8 +50,6 @@ class Material:
     fresh: bool
     engine: AblationEngine | ReferenceEngine
     """Over all records."""
-    clusters: Shaped[np.ndarray, " record"] | None
-    """Of records that are not independent; None where all are."""
     units: tuple[Neuron, ...] = ()
     alone: Bool[np.ndarray, "unit learn"]
     """Whether the outcome of each find record, then each choose record, is the wanted one under each unit."""
@@ -86,21 +82,6 @@ class Material:
         labels = [label(record.example, text) for record, text in zip(records, answers, strict=True)]
         return self.asked.regime.flipped(np.array(labels, bool))
 
-    def paired(
-        self,
-        positions: Int[np.ndarray, " some"],
-        labels: Bool[np.ndarray, " some"],
-        acted: Bool[np.ndarray, " some"] | None = None,
-        before: Bool[np.ndarray, " some"] | None = None,
-    ) -> Paired:
-        """Outcomes after something acted, everywhere unless said, beside those before, the model's own."""
-        return Paired.of(
-            self.good[positions] if before is None else before,
-            labels,
-            np.ones(len(positions), bool) if acted is None else acted,
-            None if self.clusters is None else self.clusters[positions],
-        )
-
     def on(self, units: Sequence[Neuron]) -> Material:
         """The same with these units, those that fix none of the find records left out. Cost: each on both splits."""
         learn, split = self.learn, len(self.find)
@@ -120,46 +101,47 @@ def readable(task: Task, records: Sequence[BehaviourRecord]) -> Columns:
     return {name: column for name, column in task.columns(records).items() if name in known}
 
 
-def firing(gates: Sequence[Gate], columns: Columns, records: int) -> Bool[np.ndarray, "gate record"]:
-    """Where each gate's rule holds."""
+def acting_units(gates: Sequence[Gate], columns: Columns, records: int) -> dict[Neuron, list[int]]:
+    """The places of the records on which the gates ablate each unit."""
     texts = sorted(frozenset[str]().union(*(gate.rule.predicates for gate in gates)))
     table: PredicateColumns = evaluated(texts, columns)
     lookup = lookup_in(table.matrix, table.texts)
-    return np.array([gate.rule.fires(lookup) for gate in gates], bool).reshape(len(gates), records)
+    fires = np.array([gate.rule.fires(lookup) for gate in gates], bool).reshape(len(gates), records)
+    found: dict[Neuron, list[int]] = {}
+    for place, gate in enumerate(acting([one.gain for one in gates], fires).tolist()):
+        if gate != NOTHING:
+            found.setdefault(gates[gate].unit, []).append(place)
+    return found
 
 
-def chosen(found: Material) -> tuple[tuple[Gate, ...], Paired]:
-    """Gates from the find and choose records alone, none where none helps, and what they do on the choose records."""
-    split, before, harm = len(found.find), found.good[found.choose], found.settings.harm
+def chosen(found: Material) -> tuple[Gate, ...]:
+    """Gates from the find and choose records alone; none where none helps."""
+    split, before = len(found.find), found.good[found.choose]
     table = evaluated(found.texts, found.columns(found.learn))
     lookup, part = lookup_in(table.matrix, table.texts), np.arange(split)
     value = found.alone.astype(np.int64) - found.good[found.learn]
     offered = [
         (place, clause)
         for place, row in enumerate(value)
-        for clause in gate_clauses(table.on(part), row[:split], found.settings)
+        for clause in gate_clauses(table.on(part), row[:split])
     ]
+    units = np.array([place for place, _ in offered], int)
     fires = np.array([clause.fires(lookup)[split:] for _, clause in offered], bool)
-    fires = fires.reshape(len(offered), len(before))
-    alone = found.alone[[place for place, _ in offered], split:].reshape(fires.shape)
-    units = [place for place, _ in offered]
-    taken = chosen_gates(units, fires, alone, before, most=found.asked.units, harm=harm)
-    gates = tuple(
+    fires, alone = fires.reshape(len(offered), len(before)), found.alone[units, split:]
+    return tuple(
         Gate(
             unit=found.units[units[one]],
             rule=Rule((offered[one][1],)),
-            gain=expected_gain(fires[one], alone[one], before, harm),
+            gain=expected_gain(fires[one], alone[one], before, HARM),
             fixed=int((fires[one] & alone[one] & ~before).sum()),
             broken=int((fires[one] & before & ~alone[one]).sum()),
             fired=int(fires[one].sum()),
         )
-        for one in taken
+        for one in chosen_gates(units.tolist(), fires, alone, before, most=found.asked.units, harm=HARM)
     )
-    acts = acting([gate.gain for gate in gates], fires[taken])
-    return gates, found.paired(found.choose, after(acts, alone[taken], before), acts != NOTHING)
 
 
-def material(run: Run, asked: GatesAsked, settings: GateSettings, tell: Tell) -> Material:
+def material(run: Run, asked: GatesAsked, tell: Tell) -> Material:
     """Records, splits, units and outcomes. Raises `DegenerateBehaviour` where all outcomes are alike.
 
     Cost: `records` completions, and each unit on two thirds of them.
@@ -171,36 +153,34 @@ def material(run: Run, asked: GatesAsked, settings: GateSettings, tell: Tell) ->
         records, train = run.observed.records, run.observed.train
         tell(f"fewer than {3 * LEAST} fresh records: the run's own {len(records):,}, its held-out as test")
         held, test = np.flatnonzero(train), np.flatnonzero(~train)
-    good = asked.regime.flipped(np.array([record.label for record in records], bool))
-    clusters = run.task.columns(records)[run.task.cluster_column] if run.task.cluster_column else None
-    if clusters is None:
-        parts = [*_split(run, records, held, 0.5), test]
-    else:
-        parts = split_by_cluster(clusters, good, np.random.default_rng([run.config.seed, 3]))
-        if not examples:
-            parts = [np.intersect1d(part, own) for part, own in zip(parts, (held, held, test), strict=True)]
-    find, choose, test = parts
+    find, choose = _split(run, records, held, 0.5)
     found = Material(
         run=run,
         asked=asked,
-        settings=settings,
         records=records,
-        good=good,
+        good=asked.regime.flipped(np.array([record.label for record in records], bool)),
         find=find,
         choose=choose,
         test=test,
         fresh=bool(examples),
         engine=run.completer(run.intervention(asked.basis), records=records),
-        clusters=clusters,
-        alone=np.zeros((0, len(find) + len(choose)), bool),
+        alone=np.zeros((0, len(held)), bool),
     )
-    units = found_units(run, asked)
-    tell(f"{len(units)} units ablated on {len(found.learn):,} {'fresh ' * bool(examples)}records")
+    units = offered_units(run, asked)
+    tell(f"{len(units)} units ablated on {len(held):,} {'fresh ' * bool(examples)}records")
     return found.on(units)
 
 
-def found_units(run: Run, asked: GatesAsked) -> list[Neuron]:
-    """The unit that is named, else those that the run's search found, strongest first."""
+def offered_units(run: Run, asked: GatesAsked) -> list[Neuron]:
+    """The unit that is named, else those that the run's search found, strongest first.
+
+    Raises `UsageError` for records that are not independent of each other: their test would be too sure.
+    """
+    if cluster := run.task.cluster_column:
+        raise UsageError(
+            f"expected records that are independent, those of {run.task.name} share their {cluster}; "
+            "learn gates on another task"
+        )
     if asked.unit is not None:
         return [asked.unit]
     found = [
@@ -223,23 +203,7 @@ def fresh_examples(run: Run, asked: GatesAsked) -> list[Example]:
 def forwards(run: Run, asked: GatesAsked) -> int:
     """Example-forwards that it costs at most: each unit on two thirds of the records, the random ones too, the test."""
     records = len(fresh_examples(run, asked)) or len(run.observed.records)
-    return len(found_units(run, asked)) * (2 * records // 3) * (1 + asked.random) + 2 * records // 3
-
-
-def split_by_cluster(
-    clusters: Shaped[np.ndarray, " record"], good: Bool[np.ndarray, " record"], generator: np.random.Generator
-) -> list[Int[np.ndarray, " part"]]:
-    """Positions of three splits, each of whole clusters: of every three with like shares of good one goes to each.
-
-    Raises `UsageError` for fewer than three clusters.
-    """
-    names = np.unique(clusters)
-    if len(names) < 3:
-        raise UsageError(f"expected items of three kinds or more, a split for each, got {len(names)}")
-    ranked = sorted(names, key=lambda name: good[clusters == name].mean())
-    dealt = np.concatenate([generator.permutation(3) for _ in range(0, len(names), 3)])
-    parts = [[name for name, part in zip(ranked, dealt, strict=False) if part == one] for one in range(3)]
-    return [np.flatnonzero(np.isin(clusters, some)) for some in parts]
+    return len(offered_units(run, asked)) * (2 * records // 3) * (1 + asked.random) + 2 * records // 3
 
 
 def _split(

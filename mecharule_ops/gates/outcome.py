@@ -83,12 +83,8 @@ class LearnedGates:
     fresh: bool = True
     """Whether the records are none of the run's own."""
     gates: tuple[Gate, ...] = ()
-    chose: Paired | None = None
-    """The gates on the records that chose them; proves nothing."""
     test: Paired | None = None
     """On the test records; None where they were not opened."""
     controls: tuple[GatesControl, ...] = ()
     certificates: tuple[str, ...] = ()
     hypothesis: str = ""
-    opened: int = 0
-    """How often this run's test records were opened so far."""

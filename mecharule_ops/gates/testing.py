@@ -1,126 +1,123 @@
 """Gates learned, chosen and tested once: registered before the test records are opened, certified afterwards.
 
-The runner-up, the solver and the random units' gates are fixed before the test records are opened too. A certificate
-has the test records on which a gate acts, each with the unit that is ablated on it: one of those that were wrong
-before, one of those right. It shows what the ablations do, not where the gates fire: the rules are in its claim.
+Beside them stands what could be done without their units, fixed before the test records are opened too: the runner-up
+written where they act, a solver, and the gates of random units. The solver is trees that say what the right answer is,
+from the columns that gates read. It is learned from the find records' answers known to be right: of few distinct
+answers each is a class; else each character is, counted from the last, so that digits of one place stand together. How
+sure it is of an answer is the product over characters.
+
+A certificate has the test records on which a gate acts, each with the unit that is ablated on it: one of those that
+were wrong before, one of those right. It shows what the ablations do, not where the gates fire: the rules are in its
+claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool
+import xgboost as xgb
+from jaxtyping import Bool, Float, Float32, Int
 
-from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.gates.choosing import NOTHING, acting
-from mecharule_ops.gates.controls import runner_up, solved
-from mecharule_ops.gates.learning import GateSettings
-from mecharule_ops.gates.material import Material, Tell, chosen, firing, material
+from mecharule_ops.gates.learning import gained
+from mecharule_ops.gates.material import Material, Tell, acting_units, chosen, material
 from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesControl, GatesStatus, LearnedGates
-from mecharule_ops.run.certify import certified, example_row
+from mecharule_ops.mcnemar import Paired
+from mecharule_ops.mechanism.effects import Effect
+from mecharule_ops.mechanism.first_order import effects
+from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.rules.boosting import parameters
+from mecharule_ops.run.certify import certified, completion_of, example_row
 from mecharule_ops.run.controlling import same_layers
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import keep
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import Ledger, Prediction, TestOutcome
+from mecharule_ops.thresholds import HARM
 from mecharule_ops.types import Neuron, Regime
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Tested:
-    """What gates did on the test records."""
-
-    units: list[Neuron | None]
-    """The one ablated on each."""
-    labels: Bool[np.ndarray, " test"]
-    completions: dict[int, Completion]
-    """By position among the test records, what was written where a gate acted."""
-
-    @property
-    def acted(self) -> Bool[np.ndarray, " test"]:
-        """Where a gate acted."""
-        return np.array([unit is not None for unit in self.units], bool)
+FEW, LONGEST = 12, 12
+"""Distinct answers that are classes as they are; characters of a longer answer are not learned."""
+SURE = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
+"""How sure it must be to answer; of 1.0 it never is."""
+_OWN = {"objective": "multi:softprob", "eta": 0.3, "subsample": 0.8, "colsample_bynode": 0.3, "max_bin": 64}
+"""What its trees have beyond all trees here."""
+_DEPTH, _ROUNDS = 6, 60
 
 
-def opened_test(found: Material, gates: tuple[Gate, ...]) -> Tested:
-    """The gates on the test records. Cost: a completion where a gate acts."""
-    places = acting([gate.gain for gate in gates], firing(gates, found.columns(found.test), len(found.test)))
-    units = [None if place == NOTHING else gates[place].unit for place in places]
-    labels, completions = found.good[found.test], dict[int, Completion]()
-    for unit in dict.fromkeys(filter(None, units)):
-        here = [place for place, one in enumerate(units) if one == unit]
-        done = found.engine.completions([(unit,)], found.test[here].tolist())
-        labels[here] = found.asked.regime.flipped(done.labels[0])
-        for place, tokens, label, margin in zip(
-            here, done.tokens[0], done.labels[0].tolist(), done.margins[0].tolist(), strict=True
-        ):
-            text = found.run.subject.decode(tokens)
-            completions[place] = Completion(tokens=tokens, text=text, label=label, margin=margin)
-    return Tested(units=units, labels=labels, completions=completions)
+def opened_test(
+    found: Material, gates: tuple[Gate, ...]
+) -> tuple[Bool[np.ndarray, " test"], Bool[np.ndarray, " test"], list[ExampleRow]]:
+    """(outcomes of the test records under the gates, where one acted, what was written there with the unit ablated).
+
+    Cost: a completion where a gate acts.
+    """
+    labels, rows = found.good[found.test], list[ExampleRow]()
+    acted = np.zeros(len(labels), bool)
+    for unit, here in acting_units(gates, found.columns(found.test), len(found.test)).items():
+        positions = found.test[here].tolist()
+        done = found.engine.completions([(unit,)], positions)
+        labels[here], acted[here] = found.asked.regime.flipped(done.labels[0]), True
+        for column, record in enumerate(found.at(positions)):
+            completion = completion_of(done, 0, column, found.run.subject.decode)
+            rows.append(example_row(record, completion, "test", unit=str(unit)))
+    return labels, acted, rows
 
 
-def learn_gates(
-    run: Run,
-    asked: GatesAsked,
-    tell: Tell = lambda line: None,
-    settings: GateSettings | None = None,
-) -> LearnedGates:
+def learn_gates(run: Run, asked: GatesAsked, tell: Tell = lambda line: None) -> LearnedGates:
     """Gates with their one test, kept in the run, which is open for writing. Cost: `material.forwards`."""
     bare = LearnedGates(run=run.id, asked=asked, status=GatesStatus.NOTHING)
     try:
-        found = material(run, asked, settings or GateSettings(), tell)
+        found = material(run, asked, tell)
     except DegenerateBehaviour:
         return bare
-    bare = replace(bare, fresh=found.fresh, status=GatesStatus.NO_UNIT)
-    if not found.units:
-        return _kept(run, bare)
-    gates, chose = chosen(found)
+    gates = chosen(found)
     tell(f"{len(gates)} gates chosen")
     if not gates:
-        return _kept(run, replace(bare, status=GatesStatus.NO_GATE))
+        status = GatesStatus.NO_GATE if found.units else GatesStatus.NO_UNIT
+        return _kept(run, replace(bare, fresh=found.fresh, status=status))
     strangers = found.on(same_layers(run, found.units, of="gates")) if asked.random else None
-    beside = chosen(strangers)[0] if strangers is not None and strangers.units else ()
+    beside = None if strangers is None else chosen(strangers)
     ledger = Ledger(run.store, lambda event: run.store.append([event]))
     entry = ledger.register(_prediction(run, gates)).id
-    tested = opened_test(found, gates)
-    result = found.paired(found.test, tested.labels, tested.acted)
+    labels, acted, rows = opened_test(found, gates)
+    result = Paired.of(found.good[found.test], labels, acted)
     low, high = result.interval
     outcome = TestOutcome(value=low, n=result.n, positives=result.fixed + result.broken)
     ledger.decide(entry, lambda prediction: outcome)
     tell(f"{len(found.test):,} test records opened")
-    status = GatesStatus.HELPS if low > 0 else GatesStatus.HARMS if high < 0 else GatesStatus.OPEN
     made = replace(
         bare,
-        status=status,
+        fresh=found.fresh,
+        status=GatesStatus.HELPS if low > 0 else GatesStatus.HARMS if high < 0 else GatesStatus.OPEN,
         gates=gates,
-        chose=chose,
         test=result,
-        controls=tuple(_controls(found, tested, strangers, beside)),
-        certificates=tuple(keep(run, one).id for one in certificates(found, tested)),
+        controls=tuple(_controls(found, labels, acted, beside)),
+        certificates=tuple(keep(run, one).id for one in certificates(found, rows)),
         hypothesis=entry,
     )
     return _kept(run, made)
 
 
 def _controls(
-    found: Material, tested: Tested, strangers: Material | None, beside: tuple[Gate, ...]
+    found: Material,
+    labels: Bool[np.ndarray, " test"],
+    acted: Bool[np.ndarray, " test"],
+    beside: tuple[Gate, ...] | None,
 ) -> Iterator[GatesControl]:
-    written, acted = found.good[found.test], tested.acted
+    before, written = found.good[found.test], found.good[found.test]
     written[acted] = runner_up(found, found.test[acted])
     lines = [(ControlKind.RUNNER_UP, written, acted), (ControlKind.SOLVER, *solved(found))]
-    if strangers is not None:
-        other = opened_test(strangers, beside)
-        lines.append((ControlKind.RANDOM, other.labels, other.acted))
-    for kind, labels, where in lines:
-        yield GatesControl(
-            kind=kind,
-            result=found.paired(found.test, labels, where),
-            ahead=found.paired(found.test, tested.labels, before=labels),
-        )
+    if beside is not None:
+        lines.append((ControlKind.RANDOM, *opened_test(found, beside)[:2]))
+    for kind, other, where in lines:
+        ahead = Paired.of(other, labels, np.ones(len(labels), bool))
+        yield GatesControl(kind=kind, result=Paired.of(before, other, where), ahead=ahead)
 
 
 def _prediction(run: Run, gates: tuple[Gate, ...]) -> Prediction:
@@ -141,27 +138,123 @@ def stored(run: Run) -> tuple[LearnedGates, ...]:
 
 
 def _kept(run: Run, made: LearnedGates) -> LearnedGates:
-    """The gates with how often the test records were opened, after storing them."""
-    before = stored(run)
-    made = replace(made, opened=sum(one.test is not None for one in (*before, made)))
-    run.store.put(keys.GATES, [*map(encode, before), encode(made)])
+    run.store.put(keys.GATES, [*map(encode, stored(run)), encode(made)])
     return made
 
 
-def certificates(found: Material, tested: Tested) -> Iterator[Certificate]:
+def certificates(found: Material, rows: list[ExampleRow]) -> Iterator[Certificate]:
     """One of the records acted on that were wrong before, one of those right, without one that would have no rows."""
     run, words = found.run, found.run.task.words
-    rows: dict[bool, list[ExampleRow]] = {}
-    for place, completion in tested.completions.items():
-        record = found.records[found.test[place]]
-        row = example_row(record, completion, "test", unit=str(tested.units[place]))
-        rows.setdefault(record.label, []).append(row)
-    units = tuple(dict.fromkeys(unit for unit in tested.units if unit is not None))
-    for label, some in sorted(rows.items(), key=lambda one: one[0] != bool(found.asked.regime.value)):
-        flips = sum(row.flipped for row in some)
+    units = tuple(dict.fromkeys(Neuron.parse(str(row.unit)) for row in rows))
+    for label in (bool(found.asked.regime.value), not found.asked.regime.value):
+        some = tuple(row for row in rows if row.before.label == label)
         claim = (
             f"gates of {', '.join(map(str, units))} act on {len(some)} test records that were {words.of(label)}; "
-            f"{flips} of them become {words.of(not label)}"
+            f"{sum(row.flipped for row in some)} of them become {words.of(not label)}"
         )
-        how, regime = run.intervention(found.asked.basis), Regime(int(label))
-        yield certified(run, how, units, tuple(some), regime=regime, kind="repair", claim=claim)
+        if some:
+            how, regime = run.intervention(found.asked.basis), Regime(int(label))
+            yield certified(run, how, units, some, regime=regime, kind="repair", claim=claim)
+
+
+def runner_up(found: Material, positions: Int[np.ndarray, " some"]) -> Bool[np.ndarray, " some"]:
+    """The wanted outcome where the second-best token is written once, at the position of least lead in reach.
+
+    From there the model goes on greedily; a record without a position in reach stays as it is.
+    Cost: the clean run's leads, and a completion a record.
+    """
+    run, task, subject = found.run, found.run.task, found.run.subject
+    records, labels = found.at(positions), found.good[positions]
+    if not records:
+        return labels
+    table = run.replacement(run.intervention(found.asked.basis))
+    leads = effects(subject, records, table, found.units[:1], effect=Effect.DIRECT).leads
+    lead = np.where(np.isfinite(leads.lead[:, :, 0]), leads.lead[:, :, 0], np.inf)
+    at = np.where(np.isfinite(lead).any(1), lead.argmin(1), -1)
+    prompts, stop = subject.encode([record.example.prompt for record in records]), subject.stop_ids(task.stop)
+    for place in np.unique(at[at >= 0]).tolist():
+        rows = np.flatnonzero(at == place)
+        written = [(*records[row].tokens[:place], int(leads.token[row, place, 0])) for row in rows]
+        going_on = [one for one, tokens in enumerate(written) if tokens[-1] not in stop]
+        if place + 1 < task.max_new_tokens:
+            begun = [prompts[rows[one]] + written[one] for one in going_on]
+            more = subject.generate(begun, task.max_new_tokens - place - 1, stop).tokens
+            for one, rest in zip(going_on, more, strict=True):
+                written[one] += rest
+        labels[rows] = found.answered(positions[rows], list(map(subject.decode, written)))
+    return labels
+
+
+def solver(
+    features: Float32[np.ndarray, "known column"],
+    answers: Sequence[str],
+    asked: Float32[np.ndarray, "record column"],
+    seed: int,
+) -> tuple[list[str], Float[np.ndarray, " record"]]:
+    """(the answer to each record asked, how sure it is), by trees of each place of an answer, the last place first.
+
+    It learns from the answers to known records; of free texts, many and long, it is never sure.
+    """
+    few = len(set(answers)) <= FEW
+    longest = 1 if few else max(map(len, answers))
+    said, sure = np.full(len(asked), "", object), np.full(len(asked), float(longest <= LONGEST))
+    for place in range(longest if longest <= LONGEST else 0):
+        texts, labels = np.unique(
+            [one if few else one[::-1][place : place + 1] for one in answers], return_inverse=True
+        )
+        likely = np.ones((len(asked), 1))
+        if len(texts) > 1:
+            settings = {**parameters(_DEPTH, seed), **_OWN, "num_class": len(texts)}
+            booster = xgb.train(settings, xgb.DMatrix(features, label=labels, nthread=1), _ROUNDS)
+            likely = booster.predict(xgb.DMatrix(asked, nthread=1))
+        said = texts.astype(object)[likely.argmax(1)] + said
+        sure = sure * likely.max(1)
+    return said.tolist(), sure
+
+
+def sure_enough(
+    sure: Float[np.ndarray, " record"],
+    right: Bool[np.ndarray, " record"],
+    before: Bool[np.ndarray, " record"],
+    harm: float,
+) -> float:
+    """Of `SURE` the level from which on its answers gain most; the highest on a tie."""
+    return max(SURE, key=lambda least: (gained(np.where(sure >= least, right, before), before, harm), least))
+
+
+def solved(found: Material) -> tuple[Bool[np.ndarray, " test"], Bool[np.ndarray, " test"]]:
+    """(the wanted outcome of each test record with a solver's answers, where it answered). Cost: no model call.
+
+    It learns on the find records, and the choose records say how sure it must be. Where answers are free texts, or
+    none of another record ever fits, it answers nowhere.
+    """
+    texts, before = found.texts, found.good[found.test]
+
+    def features(positions: Int[np.ndarray, " some"]) -> Float32[np.ndarray, "some column"]:
+        columns = found.columns(positions)
+        numbers = [column for column in columns.values() if column.dtype.kind in "if"]
+        return np.column_stack([evaluated(texts, columns).matrix, *numbers]).astype(np.float32)
+
+    known = {place: answer for place, answer in enumerate(right_answers(found)) if answer is not None}
+    asked = np.concatenate([found.choose, found.test])
+    learn, answers = features(found.find)[list(known)], list(known.values())
+    said, sure = solver(learn, answers, features(asked), found.run.config.seed)
+    right, split = found.answered(asked, said), len(found.choose)
+    least = sure_enough(sure[:split], right[:split], found.good[found.choose], HARM)
+    return np.where(sure[split:] >= least, right[split:], before), sure[split:] >= least
+
+
+def right_answers(found: Material) -> list[str | None]:
+    """An answer of the wanted outcome to each find record: its own, else the commonest of others that fits it too."""
+    records, good = found.at(found.find), found.good[found.find]
+    said = [record.completion.strip() for record in records]
+    common = [text for text, _ in Counter(np.array(said, object)[good].tolist()).most_common()]
+    wanted, label = not found.asked.regime.value, found.run.task.label
+
+    def fits(place: int, text: str) -> bool:
+        return label(records[place].example, text) == wanted
+
+    return [
+        next((text for text in ([said[place]] if good[place] else common) if fits(place, text)), None)
+        for place in range(len(records))
+    ]

@@ -98,11 +98,7 @@ def certified(
     return Certificate(
         kind=kind,
         claim=claim,
-        model=ModelIdentity(
-            name=run.config.model,
-            model_hash=run.subject.model_hash,
-            tokenizer_hash=run.subject.tokenizer_hash,
-        ),
+        model=identity(run.config.model, run.subject),
         task=run.task.describe(),
         regime=regime.value,
         intervention=CertifiedIntervention(
@@ -122,6 +118,11 @@ def certified(
         versions=versions(),
         rule=rule,
     )
+
+
+def identity(name: str, subject: Subject) -> ModelIdentity:
+    """The model, by the name that a run calls it and its hashes."""
+    return ModelIdentity(name=name, model_hash=subject.model_hash, tokenizer_hash=subject.tokenizer_hash)
 
 
 def ablation_rows(

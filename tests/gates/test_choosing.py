@@ -1,4 +1,4 @@
-"""Gates: who acts, what a set is worth, the choice against every subset of small tables; splits of whole clusters."""
+"""Gates: who acts, what a set is worth, the choice against every subset of small tables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.gates import choosing
-from mecharule_ops.gates.choosing import NOTHING, acting, after, chosen_gates, expected_gain, gained
-from mecharule_ops.gates.material import split_by_cluster
+from mecharule_ops.gates import learning
+from mecharule_ops.gates.learning import NOTHING, acting, after, chosen_gates, expected_gain, gained
 
 Tables = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]
 
@@ -70,7 +68,7 @@ def every_choice(table: Tables, most: int, each: int) -> float:
 def greedy(table: Tables, most: int, each: int) -> float:
     units, fires, alone, before = table
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choosing, "EACH", each)
+        patch.setattr(learning, "EACH", each)
         chosen = chosen_gates(units, fires, alone, before, most=most, harm=1.0)
     used = [units[gate] for gate in chosen]
     assert len(set(used)) <= most
@@ -106,23 +104,3 @@ def test_the_surer_gate_acts() -> None:
     assert acts.tolist() == [0, 1, NOTHING]
     alone = np.array([[True, False, False], [True, True, True]])
     assert after(acts, alone, np.array([False, False, False])).tolist() == [True, True, False]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_every_split_has_whole_clusters_of_every_kind(seed: int) -> None:
-    """Of 18 clusters six go to each split, three or so of those that are mostly good."""
-    generator = np.random.default_rng(seed)
-    clusters = generator.permutation(np.repeat([f"c{place}" for place in range(18)], 20))
-    good = np.array([int(one[1:]) % 2 == 0 for one in clusters])
-    parts = split_by_cluster(clusters, good, generator)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(len(clusters)))
-    names = [set(clusters[part]) for part in parts]
-    assert [len(one) for one in names] == [6, 6, 6]
-    assert not names[0] & names[1] | names[0] & names[2] | names[1] & names[2]
-    assert all(good[part].mean() == 0.5 for part in parts)
-
-
-def test_fewer_clusters_than_splits_are_refused() -> None:
-    """In one line."""
-    with pytest.raises(UsageError, match="three kinds or more"):
-        split_by_cluster(np.array(["a", "b"]), np.array([True, False]), np.random.default_rng(0))

@@ -10,17 +10,17 @@ from predicate_columns import table
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.gates import learning
-from mecharule_ops.gates.learning import GateSettings, gate_clauses
+from mecharule_ops.gates.learning import gate_clauses
 from mecharule_ops.rules.algebra import Clause, lookup_in
 
 NAMES = [f"p{place} >= 1" for place in range(12)]
 
 
-def worth(fires: np.ndarray, value: np.ndarray, settings: GateSettings) -> float:
+def worth(fires: np.ndarray, value: np.ndarray) -> float:
     """The definition, record by record."""
     fixed = sum(1 for one in value[fires] if one > 0)
     broken = sum(1 for one in value[fires] if one < 0)
-    return fixed - settings.harm * broken - settings.caution * (fixed + settings.harm**2 * broken) ** 0.5
+    return fixed - learning.HARM * broken - learning.CAUTION * (fixed + learning.HARM**2 * broken) ** 0.5
 
 
 def planted(seed: int, records: int = 2000) -> tuple[np.ndarray, np.ndarray]:
@@ -44,26 +44,26 @@ def test_a_planted_clause_comes_back() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_first_clause_is_the_best_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against every clause of two literals over few predicates."""
-    for name, value_of in (("MAX_CLAUSES", 1), ("MAX_LITERALS", 2), ("LITERAL_GAIN", 0.0)):
+    settings = {"MAX_CLAUSES": 1, "MAX_LITERALS": 2, "LITERAL_GAIN": 0.0, "CAUTION": 0.5, "HARM": 1.0}
+    for name, value_of in settings.items():
         monkeypatch.setattr(learning, name, value_of)
     generator = np.random.default_rng(seed)
     matrix = generator.random((300, 5)) < 0.5
     value = generator.choice([-1, 0, 0, 1], 300)
-    settings = GateSettings(caution=0.5, harm=1.0)
     names = NAMES[:5]
-    clauses = gate_clauses(table(matrix, names), value, settings)
+    clauses = gate_clauses(table(matrix, names), value)
     every = []
     for size in (1, 2):
         for places in combinations(range(5), size):
             for wanted in product((True, False), repeat=size):
                 fires = np.all([matrix[:, p] == w for p, w in zip(places, wanted, strict=True)], axis=0)
-                if np.sum(value[fires] > 0) >= settings.least_fixed:
-                    every.append(worth(fires, value, settings))
+                if np.sum(value[fires] > 0) >= learning.LEAST_FIXED:
+                    every.append(worth(fires, value))
     best = max(every)
     if best <= 0:
         assert clauses == ()
     else:
-        assert worth(clauses[0].fires(lookup_in(matrix, names)), value, settings) == pytest.approx(best)
+        assert worth(clauses[0].fires(lookup_in(matrix, names)), value) == pytest.approx(best)
 
 
 def test_chance_gives_few_clauses() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from mecharule_ops.gates.controls import SURE, Solver, sure_enough
+from mecharule_ops.gates.testing import SURE, solver, sure_enough
 
 
 def columns(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -18,26 +17,22 @@ def test_answers_that_columns_tell_are_learned_and_others_are_not() -> None:
     """A number made of both digits comes back on new records, from few characters; one of neither does not."""
     features, digits = columns(600)
     said = [f"{a}{b}" if a else f"-{b}" for a, b in digits]
-    made = Solver(features[:400], said[:400], seed=0)
-    answers, sure = made.answers(features[400:])
+    answers, sure = solver(features[:400], said[:400], features[400:], seed=0)
     assert np.mean([one == other for one, other in zip(answers, said[400:], strict=True)]) > 0.97
     chance = np.random.default_rng(1).integers(0, 90, 600).astype(str).tolist()
-    blind = Solver(features[:400], chance[:400], seed=0)
-    answers, doubt = blind.answers(features[400:])
+    answers, doubt = solver(features[:400], chance[:400], features[400:], seed=0)
     assert np.mean([one == other for one, other in zip(answers, chance[400:], strict=True)]) < 0.1
     assert doubt.mean() < sure.mean() - 0.3
 
 
 def test_few_answers_are_classes_and_free_texts_are_not_learned() -> None:
-    """Of two long answers the one that a column tells; of many there is no solver; one alone needs no trees."""
+    """Of two long answers the one that a column tells; of many it is never sure; one alone needs no trees."""
     features, digits = columns(300)
     two = np.where(digits[:, 0] < 5, "a rather long refusal", "an equally long answer").tolist()
-    made = Solver(features, two, seed=0)
-    assert made.answers(features)[0] == two
-    with pytest.raises(ValueError, match="free texts"):
-        Solver(features, [f"some words of length {place}" for place in range(300)], seed=0)
-    same = Solver(features, ["yes"] * 300, seed=0)
-    assert set(same.answers(features)[0]) == {"yes"}
+    assert solver(features, two, features, seed=0)[0] == two
+    free = [f"some words of length {place}" for place in range(300)]
+    assert not solver(features, free, features, seed=0)[1].any()
+    assert set(solver(features, ["yes"] * 300, features, seed=0)[0]) == {"yes"}
 
 
 def test_it_is_as_sure_as_gains_most() -> None:

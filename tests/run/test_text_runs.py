@@ -12,13 +12,8 @@ import pytest
 from command_process import Commands, Done, settings
 from text_models import save_text_model
 
-from mecharule_ops.gates.learning import GateSettings
-from mecharule_ops.gates.material import material
-from mecharule_ops.gates.outcome import GatesAsked
-from mecharule_ops.run.live_run import Run
 from mecharule_ops.store.run_log import event_to_json
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import Basis
 
 WORDS = ("zorbin", "quavvle", "merpish", "drontal", "plimwick", "gossub")
 SETTINGS = (
@@ -81,17 +76,9 @@ def test_hans_goes_through_every_stage_on_the_whole_sequence(
     assert "(1→0):" in said
     assert "(0→1):" in said
     assert "a truncation" not in done.out
-    with RunStore.open(
-        max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime), read_only=True
-    ) as store:
-        found = material(
-            Run(store), GatesAsked(basis=Basis.ATTN_HEAD, records=180), GateSettings(), lambda line: None
-        )
-    assert found.clusters is not None
-    own = [set(found.clusters[part].tolist()) for part in (found.find, found.choose, found.test)]
-    assert all(own), "each split has constructions of its own"
-    assert sum(map(len, own)) == len(set.union(*own))
-    assert len(found.paired(found.test, found.good[found.test]).clusters) == len(own[2])
+    assert commands.main("gates", "last", "--regime", "1", "--estimate").code == 2, (
+        "sentences of one template"
+    )
 
 
 def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
