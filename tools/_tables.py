@@ -10,8 +10,8 @@ from typing import Any
 
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.facts.glossary import explained
-from mecharule_ops.pages.as_text import csv_of, markdown_of, text_of
-from mecharule_ops.pages.document import Document, Section, Table
+from mecharule_ops.pages.as_text import block_lines, csv_of
+from mecharule_ops.pages.document import Table
 from mecharule_ops.plain_text import plain
 from tools.arguments import TableArguments
 from tools.result import ToolResult
@@ -90,14 +90,10 @@ def _formatted(title: str, table: Table, given: TableArguments, note: str, under
         return _csv(table, note)
     if given.tex:
         return _tex(table, note)
-    if set(under) <= set(table.header) and under and not given.md:
+    if set(under) <= set(table.header) and under:
         table = _under(table, under)
-    blocks = (table, note) if note else (table,)
-    document = Document(title=title, sections=(Section(title="", blocks=blocks),))
-    if given.md:
-        return markdown_of(document).replace("## \n\n", "").rstrip()
-    lines = text_of(document, WIDTH).splitlines()
-    text = "\n".join([lines[0], *lines[5:]]) if table.rows else f"{lines[0]}\nno rows"
+    lines = [line.rstrip() for line in block_lines(table, WIDTH)] if table.rows else ["no rows"]
+    text = "\n".join([plain(title), *lines, *(["", note] if note else [])])
     return f"{text}\n{words}" if (words := fill(explained(text), WIDTH)) else text
 
 

@@ -96,8 +96,6 @@ class TableArguments(OfRunArguments):
     """rows shown; what is left out is always said"""
     csv: bool = False
     """comma-separated values"""
-    md: bool = False
-    """a Markdown table"""
     tex: bool = False
     """a LaTeX tabular"""
 

@@ -20,7 +20,7 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls, decided
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.drawing import standalone
-from mecharule_ops.pages.unit_account import account_figures
+from mecharule_ops.pages.plots import account_figures
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, keep

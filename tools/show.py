@@ -46,11 +46,12 @@ SHOWN = 5
 
 
 def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
-    """A table, a section, or what was found on one screen, or the whole report as text, Markdown or a page.
+    """A table, a section, or what was found on one screen, or the whole report as text or a page.
 
     The data of a report are the findings.
     """
-    from mecharule_ops import pages
+    from mecharule_ops.pages import render_html, render_text
+    from mecharule_ops.pages.screen import screen
 
     if given.table is not None and given.section is not None:
         raise UsageError("expected --table or --section, got both; leave one out")
@@ -60,10 +61,9 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
         return _section(run, given)
     findings = findings_of(run)
     if given.html is not None:
-        write_file(given.html, pages.render_html(findings))
+        write_file(given.html, render_html(findings))
         return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
-    whole = pages.render_markdown if given.md else pages.render_text if given.full else None
-    text = whole(findings) if whole else pages.render_screen(findings, example=example_of(run))
+    text = render_text(findings) if given.full else screen(findings, example_of(run))
     return ToolResult(data=json.loads(to_json(findings)), text=text)
 
 

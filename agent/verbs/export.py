@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from agent.verbs.options import ExportOptions
-from mecharule_ops import pages
 from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import Findings, to_json
+from mecharule_ops.pages import render_html, render_text
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.replacement.table_files import write_table
 from mecharule_ops.run.live_run import Run
@@ -23,7 +23,7 @@ README = """# MechaRule run {run}
 
 Model {model} (weights {model_hash}, tokenizer {tokenizer_hash}), task {task}.
 
-- `report.html`, `report.md`, `report.json`: what was found, how sure it is, and its limits.
+- `report.html`, `report.txt`, `report.json`: what was found, how sure it is, and its limits.
 - `certificates/`: one file a claim, with every example before and after the ablation, and an index of hashes.
 - `replacement/`: the values that ablated units were set to, by hash.
 - `config.json`: the settings of the run.
@@ -58,9 +58,9 @@ def export(given: ExportOptions, tell: Tell) -> ToolResult:
 def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
     named = ("run", "model", "model_hash", "tokenizer_hash", "task")
     texts = {
-        "report.html": pages.render_html(findings),
-        "report.md": pages.render_markdown(findings),
-        "report.json": pages.render_json(findings),
+        "report.html": render_html(findings),
+        "report.txt": render_text(findings),
+        "report.json": to_json(findings) + "\n",
         CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
         "README.md": README.format(**{name: getattr(findings, name) for name in named}),
     }

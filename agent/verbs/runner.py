@@ -393,13 +393,13 @@ def report_of(findings: Findings, example: str = "") -> ToolResult:
     Exit code 5 when the budget ended it, 1 when nothing was searched.
     """
     from mecharule_ops.findings.records import to_json
-    from mecharule_ops.pages import render_screen
+    from mecharule_ops.pages.screen import screen
     from mecharule_ops.types import SearchStatus
 
     spent = any(SearchStatus.BUDGET_SPENT.value in search.status for search in findings.searches)
     nothing = all(search.nothing_searched for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),
-        text=render_screen(findings, example),
+        text=screen(findings, example),
         exit_code=BudgetSpent.exit_code if spent else int(nothing),
     )

@@ -14,23 +14,9 @@ from mecharule_ops.known_answers.known_model import KnownModel, changed_files
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.numbers import plural
 from mecharule_ops.pages.as_text import block_lines
-from mecharule_ops.pages.document import Column, Table
+from mecharule_ops.pages.document import Table
 from tools._tables import WIDTH
 from tools.result import Tell, ToolResult
-
-COLUMNS: tuple[Column[Calibration], ...] = (
-    ("case", "l", lambda row: str(row.case)),
-    ("planted", "r", lambda row: str(len(row.planted))),
-    ("found", "r", lambda row: str(len(row.found))),
-    ("missed", "r", lambda row: str(len(row.missed))),
-    ("wrong", "r", lambda row: str(len(row.wrong))),
-    ("counts", "r", lambda row: str(row.counts)),
-    ("rules", "r", lambda row: str(row.rules)),
-    ("chains", "r", lambda row: str(row.chain)),
-    ("mended", "r", lambda row: str(row.mended)),
-    ("verified", "r", lambda row: str(row.certificates)),
-    ("groups/units", "r", lambda row: f"{row.queries}/{row.units}"),
-)
 
 
 def selftest(given: SelftestOptions, tell: Tell, models: Path = KNOWN_DIRECTORY) -> ToolResult:
@@ -50,13 +36,21 @@ def selftest(given: SelftestOptions, tell: Tell, models: Path = KNOWN_DIRECTORY)
     faults = [f"{row.case}: {fault}" for row in rows for fault in row.faults]
     faults += [f"{name} is not the package's" for name in changed_files(models)]
     told = _all_is_so(rows) if not faults else "NOT exact. " + "; ".join(faults) + "."
-    table = Table.of(rows, COLUMNS)
+    cells = list(map(_cells, rows))
+    printed = tuple(tuple(row.values()) for row in cells)
+    table = Table(header=tuple(cells[0]), rows=printed, align="l" + "r" * (len(cells[0]) - 1))
     lines = [*block_lines(table, WIDTH), "", *block_lines(told, WIDTH)]
-    cells = [dict(zip(table.header, row, strict=True)) for row in table.rows]
     facts = [fact(f"{row['case']}: {row}", key=f"case.{row['case']}", value=row) for row in cells]
     facts.append(fact(told.removesuffix("."), key="exact", value=not faults))
     facts.append(fact("; ".join(faults) or "No fault", key="faults", value=[*faults]))
     return ToolResult(text="\n".join(lines), facts=tuple(facts), exit_code=1 if faults else 0)
+
+
+def _cells(row: Calibration) -> dict[str, str]:
+    counts = {name: str(len(getattr(row, name))) for name in ("planted", "found", "missed", "wrong")}
+    exact = {"counts": row.counts, "rules": row.rules, "chains": row.chain, "mended": row.mended}
+    told = {name: str(each) for name, each in {**exact, "verified": row.certificates}.items()}
+    return {"case": str(row.case), **counts, **told, "groups/units": f"{row.queries}/{row.units}"}
 
 
 def _all_is_so(rows: Sequence[Calibration]) -> str:

@@ -9,13 +9,6 @@ from mecharule_ops.types import FlipEstimate, Share
 
 NOT_RUN = "not run"
 NOT_RANKED = "not ranked among random units"
-CONTROLS_KEY = (
-    "Above random units: how many units drawn from all others of the basis flip fewer of the same held-out records, "
-    "which chose no unit. Selective: on the held-out records the "
-    "rates where the splitter rule fires and where it does not differ by ε or more, and by more than permutations of "
-    "the split explain (p after Holm); not selective where the whole interval of the difference (Newcombe, at 1 - α) "
-    "lies within ±ε; undecided where these records cannot tell. The two are independent claims."
-)
 
 
 def selective_words(controls: AgonistControls) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import Spending
@@ -256,6 +257,11 @@ def layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         yield stated(key, encode(pair.shared), "search.pair", pair=pair)
     if left := len(search.overlaps[_MOST:]):
         yield stated(f"{at}.pairs_left_out", left, "search.pairs.more", pairs=plural(left, "further pair"))
+
+
+def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
+    """The records that any localized unit flips, beside those that as many random units do."""
+    at, units = _at(search), _units(search)
     if search.union is not None:
         drawn, share = search.drawn_union, k_of_n(search.union)
         beside = f", {k_of_n(drawn)} by at least one of as many random units" if drawn else ""
@@ -263,7 +269,7 @@ def layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         yield stated(f"{at}.flipped_by_any", value, "search.flipped", share=share, units=units, beside=beside)
 
 
-layers = each_search(layers_of)
+layers = each_search(lambda findings, search: chain(layers_of(findings, search), union_of(findings, search)))
 
 
 def controls(run: Run, findings: Findings) -> Iterator[Stated]:

@@ -11,12 +11,6 @@ from mecharule_ops.types import Neuron, Share
 
 NOT_SHOWN = "not shown"
 NOT_MEASURED = "not measured"
-SHOWN_KEY = (
-    "● shown: on answers kept aside, which chose no unit, it flips more than 95 % of all units of its kind do, beyond "
-    "chance (exact binomial, Holm over the units that its search found; what 95 % flip less than is bounded by random "
-    "units); ◐ suggestive: it flips more of them, not beyond chance; ○ open: neither. A bound holds for all units "
-    "found at once."
-)
 
 
 def marked(unit: Unit) -> str:

@@ -7,7 +7,7 @@ opened for each of these and closed again, so that other processes may use the r
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -18,15 +18,14 @@ from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pages import render_html, render_screen
+from mecharule_ops.pages import render_html
 from mecharule_ops.pages.as_text import text_of
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.content import account_section, opening_sections, search_section
-from mecharule_ops.pages.document import Document, Section, Table
+from mecharule_ops.pages.document import Figures, Section, Table
 from mecharule_ops.pages.drawing import standalone
 from mecharule_ops.pages.html import figure_of, fragment_of
-from mecharule_ops.pages.model_map import NAME, model_map
-from mecharule_ops.pages.plots import search_figures
+from mecharule_ops.pages.plots import MAP, account_figures, model_map, tree_figure
 from mecharule_ops.pages.rows import (
     KINDS,
     CertificateRow,
@@ -40,7 +39,7 @@ from mecharule_ops.pages.rows import (
     tree_rows,
     unit_rows,
 )
-from mecharule_ops.pages.unit_account import account_figures
+from mecharule_ops.pages.screen import screen
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
@@ -94,7 +93,7 @@ class ReportPart:
 
     title: str
     sections: tuple[Section, ...]
-    draw: Callable[[], Mapping[str, tuple[str, str]]] = dict
+    draw: Callable[[], Figures] = dict
     """Gives (SVG, caption) by the name that a section has for a figure; called when a notebook shows the part."""
     rows: tuple[TreeRow, ...] = ()
     """Of a search a row a tested group, children under their parent."""
@@ -103,7 +102,7 @@ class ReportPart:
         return fragment_of(self.title, [replace(one, folded=False) for one in self.sections], self.draw())
 
     def __repr__(self) -> str:
-        return text_of(Document(title=self.title, sections=self.sections), WIDTH)
+        return text_of(self.title, self.sections, WIDTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -126,26 +125,19 @@ class Plots:
 
     def map(self) -> Picture:
         """The model layer by layer with its units."""
-        return self._drawn(model_map(self._run.findings), NAME)
-
-    def layers(self, basis: str | None = None, regime: int | None = None) -> Picture:
-        """Localized units, union and whole-layer flips by layer."""
-        return self._of_search("layers", basis, regime)
+        return self._drawn(model_map(self._run.findings), MAP)
 
     def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
         """The groups that a search ablated."""
-        return self._of_search("tree", basis, regime)
+        index = _search_index(self._run.findings, basis, regime)
+        return self._drawn(tree_figure(self._run.findings, index), f"tree-{index}")
 
     def account(self, unit: str, regime: int | None = None) -> ReportPart:
         """Every figure of a unit's account and chain."""
         part = self._run.account(unit, regime)
         return replace(part, sections=tuple(replace(one, blocks=()) for one in part.sections))
 
-    def _of_search(self, kind: str, basis: str | None, regime: int | None) -> Picture:
-        index = _search_index(self._run.findings, basis, regime)
-        return self._drawn(search_figures(self._run.findings, index), f"{kind}-{index}")
-
-    def _drawn(self, figures: Mapping[str, tuple[str, str]], name: str) -> Picture:
+    def _drawn(self, figures: Figures, name: str) -> Picture:
         if name not in figures:
             raise UsageError(f"expected {name} to draw, run {self._run.id} has none; see run.tree()")
         drawing, caption = figures[name]
@@ -213,7 +205,7 @@ class FinishedRun:
         return ReportPart(
             title=f"Run {self.id}",
             sections=(search_section(self.findings, index),),
-            draw=partial(search_figures, self.findings, index),
+            draw=partial(tree_figure, self.findings, index),
             rows=rows,
         )
 
@@ -335,12 +327,12 @@ class FinishedRun:
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
         part = ReportPart(
-            title=title, sections=opening_sections(self.findings), draw=partial(model_map, self.findings)
+            title=title, sections=(*opening_sections(self.findings),), draw=partial(model_map, self.findings)
         )
         return part._repr_html_()
 
     def __repr__(self) -> str:
-        return render_screen(self.findings).rstrip()
+        return screen(self.findings).rstrip()
 
     @contextmanager
     def _opened(self, *, write: bool = False) -> Iterator[Run]:

@@ -1,14 +1,18 @@
-"""The report of one run as a document: which sections, in which order, with which facts, tables and figures."""
+"""The report of one run: which sections, in which order, with which facts, tables and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from mecharule_ops.facts.account_facts import explained, explanation
+from mecharule_ops.facts.account_facts import brief_account, explained, explanation
 from mecharule_ops.facts.answer_text import lines, proof
-from mecharule_ops.facts.fact import Stated
+from mecharule_ops.facts.control_facts import control_parts
+from mecharule_ops.facts.fact import SENTENCES, Stated
+from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, suggestions, whole_layer_words
 from mecharule_ops.facts.glossary import explained as words_of
+from mecharule_ops.facts.rules import clipped, rule_line, worded
 from mecharule_ops.facts.run_evidence import (
     clock,
     cost_of,
@@ -17,51 +21,50 @@ from mecharule_ops.facts.run_evidence import (
     ranks_of,
     rule_count,
     rule_test,
+    union_of,
 )
 from mecharule_ops.facts.run_setting import splitter_of
-from mecharule_ops.facts.searches import recall_words, search_names, shared_replacement, tested_all
+from mecharule_ops.facts.searches import is_risk, search_names, shared_replacement
+from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, marked, reached_words, unshowable
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.findings.counts import RecallRow
-from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.numbers import k_of_n, of_n, sentence
-from mecharule_ops.pages import tables
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.numbers import k_of_n, of_n, plural, sentence
 from mecharule_ops.pages.as_text import text_of
-from mecharule_ops.pages.document import Block, Bullets, Document, Section, Table
+from mecharule_ops.pages.document import Block, Bullets, Section, Table
 from mecharule_ops.pages.drawing import figure_stem
-from mecharule_ops.pages.model_map import NAME as MAP
-from mecharule_ops.pages.tables import AGONIST_KEY, strong_blocks, weak_blocks
+from mecharule_ops.pages.plots import MAP
+from mecharule_ops.pages.rows import RuleRow, UnitRow, rule_rows, unit_row
 from mecharule_ops.types import Value
 
 ROWS = 20
-"""Units that are localized only are listed up to here."""
+"""Units that are not ruled out are listed up to here."""
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""
 
 
-def document(findings: Findings, rows: int = ROWS) -> Document:
-    """The whole report: summary, τ-agonists, each search, then cost, run, limits, named choices and words.
+def report_title(findings: Findings) -> str:
+    """The title of a run's report."""
+    return f"MechaRule report: run {findings.run}"
 
-    `rows` is the most units that are localized only and listed a search.
+
+def report_sections(findings: Findings, rows: int = ROWS) -> list[Section]:
+    """The whole report: summary, units, why they flip, then what stands behind it, which a page folds.
+
+    `rows` is the most units that are not ruled out and listed a search.
     """
-    cost = (*(cost_of(findings, search) for search in findings.searches), [clock(findings)])
+    chosen = tuple(f"{choice.setting}: {choice.sentence}" for choice in findings.choices)
     sections = [
         *opening_sections(findings),
-        *account_sections(findings),
-        Section(title="Overview", blocks=(tables.overview(findings), _unions(findings))),
-        *(search_section(findings, index, rows) for index in range(len(findings.searches))),
+        *_account_sections(findings),
         *_rule_sections(findings),
-        Section(title="Cost", blocks=tuple(_told(each) for each in cost)),
-        Section(title="Task and run", blocks=(_setting(findings),)),
+        *(search_section(findings, index, rows) for index in range(len(findings.searches))),
+        Section(title="Task and run", blocks=(_setting(findings), _told([clock(findings)])), folded=True),
         Section(title="Limits", blocks=(Bullets(tuple(sentence(said) for _, _, said in limits(findings))),)),
+        *([Section(title="Named choices", blocks=(Bullets(chosen),), folded=True)] if chosen else []),
     ]
-    if findings.choices:
-        chosen = tuple(f"{choice.setting}: {choice.sentence}" for choice in findings.choices)
-        sections.append(Section(title="Named choices", blocks=(Bullets(chosen),)))
-    title = f"MechaRule report: run {findings.run}"
-    if words := words_of(text_of(Document(title=title, sections=tuple(sections)), WIDEST)):
-        sections.append(Section(title="Words", blocks=(words,)))
-    return Document(title=title, sections=tuple(sections))
+    words = words_of(text_of(report_title(findings), sections, WIDEST))
+    return [*sections, *([Section(title="Words", blocks=(words,))] if words else [])]
 
 
 def _told(stated: Iterable[Stated]) -> str:
@@ -71,42 +74,66 @@ def _told(stated: Iterable[Stated]) -> str:
 
 def beginning(findings: Findings) -> tuple[str, ...]:
     """What was asked of which model, and what the task must say in every report."""
-    score = "an unknown share" if findings.task_score is None else of_n(findings.task_score)
-    success = findings.words.success
-    said = f"Run {findings.run}: {findings.task} on {findings.model}, which is {success} on {score}."
-    return (said, *findings.notes)
+    said = f"{findings.task} on {findings.model}, which is {findings.words.success} on {of_n(findings.task_score)}"
+    return (f"Run {findings.run}: {said}.", *findings.notes)
 
 
-def opening_sections(findings: Findings) -> tuple[Section, ...]:
+def opening_sections(findings: Findings) -> list[Section]:
     """What is read first: the summary, then the τ-agonists of all searches with their controls and rules."""
     found = [f"{part}. {text}" for part, text in in_short(findings).items()]
     summary = Section(title="Summary", blocks=(*beginning(findings), *found), opening=(MAP,))
-    blocks: list[Block] = []
-    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
-        if outcome.tau_agonists:
-            blocks += strong_blocks(findings, outcome, name)
-    return (summary, Section(title="τ-agonists", blocks=(*blocks, AGONIST_KEY))) if blocks else (summary,)
+    named = zip(search_names(findings), findings.searches, strict=True)
+    if blocks := [block for name, outcome in named for block in _units_of(findings, outcome, name)]:
+        return [summary, Section(title="τ-agonists", blocks=(*blocks, SENTENCES["report.units.key"]))]
+    return [summary]
 
 
-def _rule_sections(findings: Findings) -> tuple[Section, ...]:
-    """Every learned rule, shown or not; nothing where none was learned."""
-    tested = [tables.learned(findings, outcome) for outcome in findings.searches]
+def _units_of(findings: Findings, outcome: SearchOutcome, name: str) -> list[Block]:
+    """The shown units of a search by rank, each with its controls and its rule under it; then the other τ-agonists."""
+    shown = findings.shown_of(outcome)
+    others = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist and not unit.is_shown]
+    risk = ", a risk" if is_risk(findings, outcome) else ""
     blocks: list[Block] = []
-    for name, table in zip(search_names(findings), tested, strict=True):
-        blocks += [f"{name}:", table] if table.rows else []
-    if not blocks:
-        return ()
-    return (
-        Section(
-            title="Every learned rule",
-            blocks=(_told((rule_count(findings), rule_test(findings))), *blocks),
-            folded=True,
-        ),
+    if shown:
+        notes = tuple(_notes(findings, unit) for unit in shown)
+        bars = tuple(unit.estimate.strength for unit in shown)
+        said = f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips."
+        blocks += [said, replace(_table(shown), notes=notes, bars=bars)]
+    if others:
+        why = unshowable(findings, outcome) or f"{NOT_SHOWN}, in the order of their names"
+        reached = reached_words(findings, outcome, len(others), "more " if shown else "")
+        blocks += [f"{name}{risk}: {reached}, {why}.", _table(others)]
+    return blocks
+
+
+def _table(units: Sequence[Unit]) -> Table:
+    """Each with the mark of how sure it is."""
+    columns = "unit", "kept aside", "flips D+", "flips D-", "strength", "above random units", "selective"
+    return Table.of_rows(UnitRow, [replace(unit_row(unit), unit=marked(unit)) for unit in units], columns)
+
+
+def _notes(findings: Findings, unit: Unit) -> tuple[str, str, str]:
+    """Its evidence; its controls; its account in short, which has a section of its own, or its anchored rule."""
+    ran = unit.controls
+    controls = "none was run" if ran is None else "; ".join(control_parts(ran, unit.estimate, findings.tau))
+    rule = rule_line(findings, unit.rule) if unit.account is None else sentence(brief_account(unit.account))
+    return f"{evidence_words(findings, unit)}.", f"Controls: {sentence(controls)}", rule
+
+
+def _rule_sections(findings: Findings) -> list[Section]:
+    """Every learned rule, shown or not, its text underneath; nothing where none was learned."""
+    rows = [row for row in rule_rows(findings) if row.learned]
+    table = Table.of_rows(
+        RuleRow, rows, ("search", "unit", "family", "shown", "held-out MCC", "high quality")
     )
+    notes = tuple((worded(clipped(str(row.learned), findings.run), row.in_words),) for row in rows)
+    told = _told((rule_count(findings), rule_test(findings)))
+    every = Section(title="Every learned rule", blocks=(told, replace(table, notes=notes)), folded=True)
+    return [every] if rows else []
 
 
 def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
-    """One search: its split, status, layers, units that are localized only, recall, and its plots."""
+    """One search: its split, status, layers, units that are not ruled out, what it missed and took, and its tree."""
     outcome, name = findings.searches[index], search_names(findings)[index]
     status = " ".join(map(sentence, (outcome.slice_status, *outcome.status)))
     blocks: list[Block] = [_told(splitter_of(findings, outcome)), status]
@@ -117,105 +144,76 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
     bases = {each.intervention.basis for each in findings.searches}
     if advice := suggestions(findings, outcome, bases):
         blocks += ["What to try next:", Bullets(advice)]
-    if (layers := tables.layers(findings, outcome)).rows:
-        blocks.append(layers)
-    if rest := len({whole.layer for whole in outcome.whole_layers} - tables.told_layers(findings, outcome)):
-        blocks.append(f"Layers without a localized unit that stay below τ as a whole: {rest}.")
-    blocks += [*weak_blocks(findings, outcome, rows), _told(missed_of(findings, outcome))]
-    if outcome.exhaustive is not None:
-        blocks.append(_recall(outcome))
-    blocks.append(_told(ranks_of(findings, outcome)))
-    figures = tuple(f"{kind}-{index}" for kind in ("layers", "predicted", "tree"))
+    blocks += _weak(findings, outcome, rows)
+    blocks += [_told(of(findings, outcome)) for of in (union_of, missed_of, ranks_of, cost_of)]
     shown = tuple(block for block in blocks if block)
-    return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=figures)
+    return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=(f"tree-{index}",), folded=True)
 
 
-def _unions(findings: Findings) -> str:
-    """What both unions are, and on which records they are counted."""
-    return (
-        "Union flips: records that any localized unit flips; drawn union: that any of as many units drawn from the "
-        "same layers flips. Both are counted outside the slices, whose records chose the localized units."
-    )
-
-
-def _recall(outcome: SearchOutcome) -> Table:
-    """A row a strength bin: found of the τ-agonists, and of all units that exhaustive search localizes."""
-    found = {(row.criterion, _bin(row)): row.found for row in outcome.recall}
-    bins = dict.fromkeys(_bin(row) for row in sorted(outcome.recall, key=lambda row: (row.whole, row.low)))
-    every = tested_all([outcome])
-    rows = tuple(
-        (name, *(recall_words(found.get((kind, name)), every=every) for kind in ("point", "ucb")))
-        for name in bins
-    )
-    return Table(
-        header=("strength Ê", "found, Ê ≥ τ (τ-agonists)", "found, Û ≥ τ (localized)"), rows=rows, align="lrr"
-    )
-
-
-def _bin(row: RecallRow) -> str:
-    return "all" if row.whole else f"[{row.low:.2g}, {row.high:.2g}{']' if row.high == 1.0 else ')'}"
+def _weak(findings: Findings, outcome: SearchOutcome, most: int) -> list[Block]:
+    """The units that are not ruled out: how little that takes, at most `most` rows, then how many more there are."""
+    weak = [unit for unit in findings.units_of(outcome) if not unit.is_tau_agonist]
+    if not weak:
+        return []
+    least = min(weak, key=lambda unit: unit.estimate.strength)
+    are = f"{plural(len(weak), 'unit')} {'is' if len(weak) == 1 else 'are'}"
+    parts = {"are": are, "f": findings, "flips": unit_flips(least), "unit": least.neuron}
+    said = SENTENCES["report.not_ruled_out"].format(**parts)
+    columns = "unit", "flips D+", "flips D-", "strength", "selectivity"
+    table = Table.of_rows(UnitRow, [unit_row(unit) for unit in weak[:most]], columns)
+    more = f"… and {len(weak) - most:,} more (`mecharule show {findings.run} --table units`)."
+    return [said, table, *([more] if len(weak) > most else [])]
 
 
 def _setting(findings: Findings) -> Table:
     """A row a setting."""
-    counts = findings.predicates
+    f, counts = findings, findings.predicates
     rows = (
-        ("model", f"{findings.model} (hash {findings.model_hash})"),
-        ("tokenizer hash", findings.tokenizer_hash),
-        ("task", findings.task),
-        ("task settings", _listing(findings.task_settings)),
-        ("task score", f"{k_of_n(findings.task_score)} of the records, unablated"),
-        ("replacement", shared_replacement(findings) or "differs by search; see their titles"),
-        (
-            "thresholds",
-            f"τ {findings.tau:g}, ε {findings.epsilon:g}, α {findings.alpha:g} {findings.alpha_policy}",
-        ),
+        ("model", f"{f.model} (hash {f.model_hash})"),
+        ("tokenizer hash", f.tokenizer_hash),
+        ("task", f.task),
+        ("task settings", _listing(f.task_settings)),
+        ("task score", f"{k_of_n(f.task_score)} of the records, unablated"),
+        ("replacement", shared_replacement(f) or "differs by search; see their titles"),
+        ("thresholds", f"τ {f.tau:g}, ε {f.epsilon:g}, α {f.alpha:g} {f.alpha_policy}"),
         ("predicates", f"{counts.proposed} proposed, {counts.refused} refused, {counts.kept} kept"),
-        ("proposer", findings.proposer),
-        ("seed", str(findings.seed)),
-        ("versions", _listing(findings.versions)),
+        ("proposer", f.proposer),
+        ("seed", str(f.seed)),
+        ("versions", _listing(f.versions)),
     )
     return Table(header=("setting", "value"), rows=rows, align="ll")
 
 
 def _listing(entries: Mapping[str, Value]) -> str:
-    """The entries in one line, by name: `numpy 2.3.5, torch 2.13.0`; `none recorded` when there are none."""
-    return ", ".join(f"{key} {_shown(value)}" for key, value in sorted(entries.items())) or "none recorded"
+    """The entries by name, `numpy 2.3.5, torch 2.13.0`; text with blanks or none is quoted, to show its ends."""
+    shown = {
+        name: repr(value) if isinstance(value, str) and value.split() != [value] else value
+        for name, value in sorted(entries.items())
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "none recorded"
 
 
-def _shown(value: Value) -> str:
-    """A value as printed; text with blanks or none is quoted, so that its ends can be seen."""
-    text = str(value)
-    return repr(value) if isinstance(value, str) and text.split() != [text] else text
-
-
-def account_sections(findings: Findings) -> tuple[Section, ...]:
+def _account_sections(findings: Findings) -> list[Section]:
     """One a unit and regime, in the order of the searches; on a page all but the first are folded."""
     sections: list[Section] = []
-    for outcome in findings.searches:
-        for account in outcome.accounts:
-            unit = findings.unit(account.neuron, account.regime)
-            chain = None if unit is None else unit.chain
-            sections.append(account_section(findings.run, account, chain, folded=bool(sections)))
-    return tuple(sections)
+    for account in (account for outcome in findings.searches for account in outcome.accounts):
+        unit = findings.unit(account.neuron, account.regime)
+        chain = None if unit is None else unit.chain
+        sections.append(replace(account_section(findings.run, account, chain), folded=bool(sections)))
+    return sections
 
 
-def account_section(run: str, account: Account, chain: Chain | None, *, folded: bool = False) -> Section:
+def account_section(run: str, account: Account, chain: Chain | None) -> Section:
     """The section of one unit; `chain` is None where it was not traced."""
     unit, regime = account.neuron, account.regime
     facts = explanation(explained(unit, account, chain, run))
-    account_stem, chain_stem = (figure_stem(kind, regime, unit) for kind in ("account", "chain"))
-    parts = "drive,chain" if chain else "drive"
+    stem = figure_stem("chain", regime, unit)
+    asked = f"{unit} --parts {'drive,chain' if chain else 'drive'} --regime {regime.value}"
     return Section(
         title=f"When and why {unit} flips ({regime.arrow})",
-        blocks=(
-            *lines(facts),
-            proof(facts),
-            f"All its numbers: `mecharule explain {run} {unit} --parts {parts} --regime {regime.value}`.",
-        ),
+        blocks=(*lines(facts), proof(facts), f"All its numbers: `mecharule explain {run} {asked}`."),
         figures=(
-            f"{account_stem}-leads",
-            *(f"{chain_stem}-{kind}" for kind in ("writes", "reads", "through")),
+            f"{figure_stem('account', regime, unit)}-leads",
+            *(f"{stem}-{kind}" for kind in ("writes", "reads", "through")),
         ),
-        folded=folded,
     )

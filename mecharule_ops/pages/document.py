@@ -1,14 +1,15 @@
-"""The shape of a report before it is text, Markdown or HTML."""
+"""The shape of a report before it is text or HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import reduce
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-Column = tuple[str, str, Callable[[T], str]]
-"""A column's name, its side (`l` or `r`), and what stands in it for one of the things that a table lists."""
+Figures = Mapping[str, tuple[str, str]]
+"""Name → (SVG, caption), by the names that sections have for figures; one without data is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,31 +32,20 @@ class Table:
         assert {len(self.notes), len(self.bars)} <= {0, len(self.rows)}, self.header
 
     @classmethod
-    def of(cls, items: Iterable[T], columns: Sequence[Column[T]]) -> Table:
-        """A row a thing."""
-        return cls(
-            header=tuple(name for name, _, _ in columns),
-            rows=tuple(tuple(cell(item) for _, _, cell in columns) for item in items),
-            align="".join(side for _, side, _ in columns),
-        )
-
-    @classmethod
     def of_rows(cls, kind: type, rows: Sequence[Any], only: Sequence[str] = ()) -> Table:
         """The rows of a dataclass whose fields say how they print; `only` names columns, all of them if empty."""
-        named = {each.metadata["column"][0]: each for each in fields(kind) if each.metadata}
-        told = [
-            (*each.metadata["column"], each)
-            for name, each in named.items()
-            if name and name in (only or named)
-        ]
-        printed = tuple(
-            tuple(cell(row) if cell else _printed(getattr(row, each.name)) for _, cell, _, each in told)
-            for row in rows
-        )
+        columns = [(*each.metadata["column"], each) for each in fields(kind) if each.metadata]
+        told = [one for one in columns if one[0] and one[0] in (only or [one[0]])]
         return cls(
             header=tuple(name for name, _, _, _ in told),
-            rows=printed,
-            align="".join(side or _side(str(each.type)) for _, _, side, each in told),
+            rows=tuple(
+                tuple(cell(row) if cell else _printed(getattr(row, each.name)) for _, cell, _, each in told)
+                for row in rows
+            ),
+            align="".join(
+                side or ("r" if str(each.type).startswith(("int", "float")) else "l")
+                for _, _, side, each in told
+            ),
             data=tuple(
                 {name: None if value != value else value for name, value in asdict(row).items()}
                 for row in rows
@@ -73,22 +63,16 @@ def column(name: str = "", cell: Callable[[Any], str] | None = None, *, side: st
 
 def row_of(kind: type[T], thing: object, **given: Any) -> T:
     """The row of a kind: each field read of the thing, None beyond a None, or given."""
-    told = {
-        each.name: _at(thing, each.metadata.get("of") or each.name)
+    made = {
+        each.name: reduce(_of, (each.metadata.get("of") or each.name).split("."), thing)
         for each in fields(kind)  # type: ignore[arg-type]
         if each.name not in given
     }
-    return kind(**told, **given)
+    return kind(**made, **given)
 
 
-def _at(thing: object, path: str) -> Any:
-    for name in path.split("."):
-        thing = None if thing is None else getattr(thing, name)
-    return thing
-
-
-def _side(kind: str) -> str:
-    return "r" if kind.startswith(("int", "float")) else "l"
+def _of(thing: object, name: str) -> Any:
+    return None if thing is None else getattr(thing, name)
 
 
 def _printed(value: object) -> str:
@@ -124,11 +108,3 @@ class Section:
     """Names of those after the blocks."""
     folded: bool = False
     """Whether a page shows its title alone until a reader opens it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """A whole report."""
-
-    title: str
-    sections: tuple[Section, ...]

@@ -1,26 +1,31 @@
-"""The plots of a run's report as SVG text, equal bytes for equal findings."""
+"""The figures of a run as SVG text, equal bytes for equal findings: its map, a search's tree, drop against lead."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mecharule_ops.facts.fact import SENTENCES
+from mecharule_ops.findings.accounts import Account, LeadsAndDrops
 from mecharule_ops.findings.counts import TreeNode
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.pages.chain_plots import chain_figures
-from mecharule_ops.pages.drawing import BLUE, GREY, INK, ORANGE, draw, glyphs, tidy
-from mecharule_ops.pages.model_map import model_map
-from mecharule_ops.pages.unit_account import account_figures
-from mecharule_ops.types import Neuron, Verdict
+from mecharule_ops.pages.document import Figures
+from mecharule_ops.pages.drawing import BLUE, GREY, INK, draw, figure_stem, glyphs, tidy
+from mecharule_ops.types import Regime, Verdict
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
+MAP = "map"
+_NAMED = 12
+"""Most units with their names in one panel."""
+_LINES = ("-", "--", ":")
 _SHADE = {
     Verdict.PRUNED: (GREY, ""),
     Verdict.SPLIT: (BLUE, ""),
@@ -29,123 +34,124 @@ _SHADE = {
 }
 
 
-def figures(findings: Findings) -> Mapping[str, tuple[str, str]]:
-    """Name → (SVG, caption), named as `content` names them; a plot without data is left out."""
-    drawn = model_map(findings)
-    for chain in findings.chains:
-        drawn |= chain_figures(chain)
-    for index, outcome in enumerate(findings.searches):
-        for account in outcome.accounts:
-            drawn |= account_figures(account)
-        drawn |= search_figures(findings, index)
-    return drawn
-
-
-def search_figures(findings: Findings, index: int) -> Mapping[str, tuple[str, str]]:
-    """The plots of the run's `index`-th search; named and left out as `figures` does."""
-    outcome = findings.searches[index]
-    found = {unit.neuron for unit in findings.shown_of(outcome)}
-    placed = outcome.agonists or outcome.layer_union or outcome.whole_layers
-    shown = len(icicle(outcome.tree))
-    groups = f"{_TREE_CAPTION} {shown:,} of {len(outcome.tree):,} tested groups are drawn."
-    kinds = (
-        (f"layers-{index}", placed, partial(_layers, found), _LAYERS_CAPTION),
-        (f"predicted-{index}", outcome.predicted, partial(_predicted, found), _PREDICTED_CAPTION),
-        (f"tree-{index}", outcome.tree, _tree, groups),
+def figures(findings: Findings) -> Figures:
+    """Every figure of a run."""
+    accounts = [account for outcome in findings.searches for account in outcome.accounts]
+    each = (
+        model_map(findings),
+        *map(chain_figures, findings.chains),
+        *map(account_figures, accounts),
+        *(tree_figure(findings, index) for index in range(len(findings.searches))),
     )
-    return {
-        name: (draw(name, partial(plot, outcome)), caption) for name, data, plot, caption in kinds if data
-    }
+    return {name: drawn for some in each for name, drawn in some.items()}
 
 
-_LAYERS_CAPTION = (
-    "Units per layer: all localized (upper bound ≥ τ) and the shown ones among them (hatched); below, the "
-    "share of records flipped by any localized unit of the layer, and by the whole layer ablated at once "
-    "on its stronger slice."
-)
-_PREDICTED_CAPTION = (
-    "Units tested alone by a guided search: the share of their stronger slice that first order said they flip, and the "
-    "share that they do flip. Filled circles are shown, each with its place among all units by prediction; open "
-    "squares are the others. On the diagonal it is right."
-)
-_TREE_CAPTION = (
-    "The CHA tree: each box is an ablated group, as wide as its units, one level deeper than its parent. "
-    "Blue was opened, grey was pruned (dotted: a single unit below τ), hatched is a localized unit; "
-    "the fuller the colour, the more it flips."
-)
+def model_map(findings: Findings) -> Figures:
+    """Layers across, strength up, a panel a regime; empty where nothing was localized and no whole layer ablated."""
+    shown = [outcome for outcome in findings.searches if outcome.agonists or outcome.whole_layers]
+    regimes = sorted({outcome.regime for outcome in shown}, key=lambda regime: -regime.value)
+    if not regimes:
+        return {}
+    layers = [whole.layer for outcome in shown for whole in outcome.whole_layers]
+    layers += [agonist.neuron.layer for outcome in shown for agonist in outcome.agonists]
+
+    def plot(figure: Figure) -> None:
+        panels = figure.subplots(len(regimes), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, regime in zip(panels, regimes, strict=True):
+            _panel(axes, [outcome for outcome in shown if outcome.regime is regime], regime, findings)
+        panels[-1].set(xlabel="layer", xlim=(-0.7, max(layers) + 0.7))
+        panels[-1].xaxis.get_major_locator().set_params(integer=True)
+
+    return {MAP: (draw(MAP, plot, height=0.5 + 2.4 * len(regimes)), SENTENCES["caption.map"])}
 
 
-def _layers(found: Set[Neuron], outcome: SearchOutcome, figure: Figure) -> None:
-    counts, cover = figure.subplots(2, 1, sharex=True)
-    every = [agonist.neuron.layer for agonist in outcome.agonists]
-    strong = [unit.layer for unit in found]
-    whole = {layer.layer: layer.estimate.strength for layer in outcome.whole_layers}
-    union = {layer.layer: layer.flipped.rate for layer in outcome.layer_union if layer.flipped.n}
-    layers = sorted(set(every) | set(whole) | set(union))
-    counts.bar(layers, [every.count(layer) for layer in layers], color=BLUE, label="localized")
-    counts.bar(layers, [strong.count(layer) for layer in layers], color=ORANGE, hatch="//", label="shown")
-    if union:
-        cover.plot(list(union), list(union.values()), "o-", color=ORANGE, label="union of localized")
-    if whole:
-        cover.plot(list(whole), list(whole.values()), "s--", color=GREY, label="whole layer")
-    counts.set_ylabel("units")
-    counts.yaxis.get_major_locator().set_params(integer=True)
-    cover.set(ylabel="flipped share", xlabel="layer", ylim=(-0.03, 1.03))
-    cover.xaxis.get_major_locator().set_params(integer=True)
-    for axes in (counts, cover):
-        tidy(axes, legend=True)
-
-
-def _predicted(found: Set[Neuron], outcome: SearchOutcome, figure: Figure) -> None:
-    axes = figure.subplots()
-    predicted, measured = (
-        np.array([getattr(unit, name) for unit in outcome.predicted]) for name in ("predicted", "measured")
-    )
-    among = np.array([unit.neuron in found for unit in outcome.predicted])
-    glyphs(axes, predicted, measured, among, ("shown", "other unit"))
-    for unit in outcome.predicted:
-        if unit.neuron in found:
-            axes.annotate(f" {unit.rank}", (unit.predicted, unit.measured), fontsize=7, color=INK)
-    axes.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.8)
-    axes.set(xlabel="predicted strength", ylabel="measured strength", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, findings: Findings) -> None:
+    for outcome, line in zip(outcomes, _LINES, strict=False):
+        if layers := sorted((whole.layer, whole.estimate.strength) for whole in outcome.whole_layers):
+            label = f"whole layer, {outcome.intervention.basis}"
+            axes.step(*zip(*layers, strict=True), line, where="mid", color=GREY, linewidth=1, label=label)
+    shown = {unit.neuron: unit for unit in findings.shown() if unit.search.regime is regime}
+    units = [agonist for outcome in outcomes for agonist in outcome.agonists]
+    if units:
+        x, y = np.array([(unit.neuron.layer, unit.estimate.strength) for unit in units]).T
+        glyphs(axes, x, y, np.array([unit.neuron in shown for unit in units]), ("shown", "not shown"))
+    style: Any = {"textcoords": "offset points", "fontsize": 8, "color": INK, "va": "center"}
+    named: list[tuple[int, float]] = []
+    for unit in shown.values():
+        layer, strength = place = unit.neuron.layer, unit.estimate.strength
+        # A name is three layers wide and a fifteenth high; one that would cover another is left out.
+        clear = all(abs(layer - x) >= 3 or abs(strength - y) >= 1 / 15 for x, y in named)
+        if clear and len(named) < _NAMED:
+            named.append(place)
+            axes.annotate(str(unit.neuron), place, (5, 0), **style)
+    axes.axhline(findings.tau, color=INK, linestyle="--", linewidth=0.8)
+    axes.set(ylabel=f"flipped share, {regime.arrow}", ylim=(-0.03, 1.05))
     tidy(axes, legend=True)
 
 
-def _tree(outcome: SearchOutcome, figure: Figure) -> None:
+def account_figures(account: Account) -> Figures:
+    """Drop against lead by record, flipped and unflipped told apart by glyph; colour only repeats it."""
+    points = account.points
+    if points is None or not points.lead:
+        return {}
+    above = [drop > lead for lead, drop in zip(points.lead, points.drop, strict=True)]
+    target = "flips" if account.becomes_right is None else "becomes right"
+    parts = {"unit": account.neuron, "target": target, "of": len(above)}
+    right = sum(said == flip for said, flip in zip(above, points.flipped, strict=True))
+    name = f"{figure_stem('account', account.regime, account.neuron)}-leads"
+    caption = SENTENCES["caption.leads"].format(right=right, **parts)
+    return {name: (draw(name, partial(_draw_leads, points)), caption)}
+
+
+def _draw_leads(points: LeadsAndDrops, figure: Figure) -> None:
+    axes = figure.subplots()
+    lead, drop, flipped = (np.array(values) for values in (points.lead, points.drop, points.flipped))
+    glyphs(axes, lead, drop, flipped, ("flips", "does not"))
+    start, end = min(lead.min(), drop.min(), 0.0), max(lead.max(), drop.max(), 0.0)
+    axes.plot([start, end], [start, end], "--", color=INK, linewidth=0.8)
+    axes.annotate("drop = lead", (end, end), ha="right", va="bottom", fontsize=7, color=INK)
+    axes.set(xlabel="lead (logits)", ylabel="drop (logits)")
+    tidy(axes, legend=True)
+
+
+def tree_figure(findings: Findings, index: int) -> Figures:
+    """The groups that the run's `index`-th search ablated."""
+    tree, name = findings.searches[index].tree, f"tree-{index}"
+    boxes = icicle(tree)
+    caption = SENTENCES["caption.tree"].format(shown=len(boxes), of=len(tree))
+    return {name: (draw(name, partial(_tree, boxes)), caption)} if tree else {}
+
+
+def _tree(boxes: Sequence[Box], figure: Figure) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
     axes = figure.subplots()
-    boxes = icicle(outcome.tree)
     for verdict, (color, hatch) in _SHADE.items():
         some = [box for box in boxes if box.tree_node.verdict is verdict]
         if not some:
             continue
         patches = [Rectangle((box.left, box.tree_node.depth), box.width, 0.92) for box in some]
         faintest = 0.55 if verdict is Verdict.KEPT else 0.25
-        alpha = [faintest + (0.95 - faintest) * _step(box.tree_node.estimate.strength) for box in some]
-        axes.add_collection(
-            PatchCollection(patches, facecolor=color, alpha=alpha, hatch=hatch, edgecolor=INK, linewidth=0.2)
-        )
+        # To the nearest fifth, so that boxes of one fullness share one pattern.
+        full = [round(5 * box.tree_node.estimate.strength) / 5 for box in some]
+        style: Any = {"facecolor": color, "hatch": hatch, "edgecolor": INK, "linewidth": 0.2}
+        alpha = [faintest + (0.95 - faintest) * share for share in full]
+        axes.add_collection(PatchCollection(patches, alpha=alpha, **style))
     roots: dict[int, int] = {}
     for box in boxes:
         roots.setdefault(box.tree_node.layer, box.left)
     axes.set_xticks(list(roots.values()), [str(layer) for layer in roots])
-    deepest = max(box.tree_node.depth for box in boxes)
-    axes.set(xlim=(0, max(box.left + box.width for box in boxes)), ylim=(deepest + 1, 0))
-    axes.set_yticks([depth + 0.46 for depth in range(deepest + 1)], [str(d) for d in range(deepest + 1)])
+    depths = range(max(box.tree_node.depth for box in boxes) + 1)
+    axes.set(xlim=(0, max(box.left + box.width for box in boxes)), ylim=(len(depths), 0))
+    axes.set_yticks([depth + 0.46 for depth in depths], [str(depth) for depth in depths])
     axes.set(xlabel="layer (its first unit)", ylabel="depth")
     tidy(axes)
 
 
-def _step(share: float) -> float:
-    """The share to the nearest fifth, so that boxes of one fullness share one pattern."""
-    return round(5 * share) / 5
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """One group: `left` and `width` in units of channels, `depth` in levels."""
+    """One group: `left` and `width` in units of channels."""
 
     tree_node: TreeNode
     left: int
@@ -160,21 +166,11 @@ def icicle(nodes: Sequence[TreeNode], most: int = 2000) -> tuple[Box, ...]:
     """
     ordered = sorted(nodes, key=lambda node: (node.depth, node.layer, node.node))[:most]
     present = {(node.layer, node.node) for node in ordered}
-    roots = [node for node in ordered if (node.layer, node.parent) not in present]
-    cursor: dict[tuple[int, int], int] = {}
-    boxes, edge = [], 0
-    for root in sorted(roots, key=lambda node: (node.layer, node.node)):
-        cursor[root.layer, root.node] = edge
-        edge += root.size
-    fresh = dict(cursor)
-    for node in ordered:
-        key = (node.layer, node.node)
-        if key in fresh:
-            left = fresh[key]
-        else:
-            assert node.parent is not None
-            left = cursor[node.layer, node.parent]
-            cursor[node.layer, node.parent] += node.size
-        cursor[key] = left
+    free: dict[tuple[int, int | None] | None, int] = {}  # Where the next child begins; of None the next root.
+    boxes = []
+    for node in sorted(ordered, key=lambda node: (node.layer, node.depth, node.node)):
+        parent = (node.layer, node.parent) if (node.layer, node.parent) in present else None
+        left = free.get(parent, 0)
         boxes.append(Box(tree_node=node, left=left, width=node.size))
+        free[parent], free[node.layer, node.node] = left + node.size, left
     return tuple(boxes)

@@ -16,7 +16,8 @@ from findings_fixture import FINDINGS, POSITIVE, anchored
 from agent.verbs.command_line import parser, told
 from agent.verbs.options import RunOptions
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pages import render_html, render_markdown, render_screen, render_text
+from mecharule_ops.pages import render_html, render_text
+from mecharule_ops.pages.screen import screen
 from tools.registry import typed
 
 ROOT = Path(__file__).parent.parent.parent
@@ -118,9 +119,9 @@ def test_commands_in_a_rendered_report_are_commands() -> None:
         anchored=(anchored("a20.h8", rule, 0.5, 84, 40),),
     )
     findings = replace(FINDINGS, searches=(outcome,))
-    assert set(LINE.findall(render_screen(findings))) >= {"show 0c1f --full"}
-    assert wrong(iter([render_screen(findings)])) == {}
-    for text in (render_text(findings), render_markdown(findings), html.unescape(render_html(findings))):
+    assert set(LINE.findall(screen(findings))) >= {"show 0c1f --full"}
+    assert wrong(iter([screen(findings)])) == {}
+    for text in (render_text(findings), html.unescape(render_html(findings))):
         flat = " ".join(text.split())
         assert QUOTED.findall(flat)
         assert wrong(iter([flat])) == {}

@@ -160,12 +160,12 @@ def test_parts_are_well_formed_and_say_what_the_report_says(run: mr.FinishedRun)
     unit = str(run.findings.searches[0].accounts[0].neuron)
     account = run.account(unit)
     page = pages.render_html(run.findings)
-    for part in (run, run.tree(), account, run.chain(unit), run.plot.layers(), run.plot.account(unit)):
+    for part in (run, run.tree(), account, run.chain(unit), run.plot.account(unit)):
         assert faults_of(part._repr_html_()) == [], part
         assert "<script" not in part._repr_html_()
     section = account._repr_html_().partition("<p>")[2].partition("</p>")[0]
     assert f"<p>{section}</p>" in page
-    assert run.plot.layers().caption in account._repr_html_() + page
+    assert run.plot.map().caption in page
     assert run.plot.map().caption in run._repr_html_()
     assert run.report() == page
     assert str(run.findings.run) in repr(run)
@@ -192,7 +192,7 @@ def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:
     assert run.path.stat().st_size == size
     for call in (
         lambda: run.tree(regime=0),
-        lambda: run.plot.layers("attn_head"),
+        lambda: run.plot.tree("attn_head"),
         lambda: run.account("nonsense"),
         lambda: run.account("m99.1"),
         lambda: run.to_dataframe("everything"),

@@ -16,7 +16,7 @@ from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKi
 from mecharule_ops.findings.counts import PredictedUnit
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.drawing import draw, standalone
-from mecharule_ops.pages.unit_account import account_figures
+from mecharule_ops.pages.plots import account_figures
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 
@@ -84,17 +84,20 @@ def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:
     assert "200 of 200 lie on their side" in caption
 
 
-def test_the_page_shows_the_figures(found: Findings) -> None:
-    page = pages.render_html(found)
-    assert page.count('role="img"') >= 2
-    assert page.count("<details>") == 1, "the list of every learned rule"
-
-
-def test_only_the_first_unit_is_unfolded(found: Findings) -> None:
-    """The second account of a run waits to be opened, and so does the list of every learned rule."""
+def test_the_page_shows_the_figures_and_unfolds_the_first_unit_alone(found: Findings) -> None:
+    """What stands behind it waits to be opened: other units, the list of every learned rule, searches, settings."""
     other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
     two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
-    assert pages.render_html(two).count("<details>") == 2
+    page = pages.render_html(two)
+    assert page.count('role="img"') >= 2
+    folded = re.findall(r"<details><summary><h2>(.*?)</h2>", page)
+    assert folded == [
+        f"When and why {other.neuron} flips (1→0)",
+        "Every learned rule",
+        "Search 1: attn_head 1→0",
+        "Task and run",
+        *(["Named choices"] if FINDINGS.choices else []),
+    ]
 
 
 def test_the_ranks_of_the_prediction_are_said(found: Findings) -> None:

@@ -13,7 +13,7 @@ from findings_fixture import FINDINGS, NEGATIVE
 
 from mecharule_ops.pages import render_html
 from mecharule_ops.pages.drawing import draw, glyphs
-from mecharule_ops.pages.model_map import NAME, model_map
+from mecharule_ops.pages.plots import MAP, model_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def test_every_point_is_drawn_at_its_place(count: int) -> None:
 def test_the_page_opens_with_the_model_as_a_map() -> None:
     """Before any sentence: the shown units by name, and the table's bars as long as they are strong."""
     page = render_html(FINDINGS)
-    (svg, caption) = model_map(FINDINGS)[NAME]
+    (svg, caption) = model_map(FINDINGS)[MAP]
     assert page.index(svg) < page.index("<p>")
     shown = FINDINGS.shown()
     strongest = shown[0].agonist
@@ -57,5 +57,5 @@ def test_nothing_found_and_nothing_ablated_is_no_map() -> None:
     bare = replace(NEGATIVE, agonists=(), whole_layers=())
     assert model_map(replace(FINDINGS, searches=(bare,))) == {}
     assert set(model_map(replace(FINDINGS, searches=(NEGATIVE,)))) == (
-        {NAME} if NEGATIVE.whole_layers else set()
+        {MAP} if NEGATIVE.whole_layers else set()
     )

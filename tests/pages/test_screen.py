@@ -15,7 +15,7 @@ from mecharule_ops.facts.run_evidence import next_steps
 from mecharule_ops.facts.shown_units import evidence_words, rank_words
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pages import render_screen
+from mecharule_ops.pages.screen import screen
 from mecharule_ops.types import Basis, Neuron, Regime
 
 GOLDEN = Path(__file__).parent / "golden" / "screen.txt"
@@ -38,7 +38,7 @@ def run_of(*searches: object) -> Findings:
 
 
 def test_the_screen_of_the_fixture_is_the_golden_one() -> None:
-    assert render_screen(FINDINGS) == GOLDEN.read_text(encoding="utf-8")
+    assert screen(FINDINGS) == GOLDEN.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_the_screen_of_the_fixture_is_the_golden_one() -> None:
 )
 def test_it_is_at_most_one_screen(findings: Findings) -> None:
     """40 lines of 100 columns, whatever was found; where the report is stands at its end."""
-    lines = render_screen(findings).splitlines()
+    lines = screen(findings).splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 100
     assert lines[-1] == "All:  mecharule show 0c1f --full"
 
 
 def test_every_unit_has_one_line_with_its_bar_its_rank_and_its_rule() -> None:
-    text = render_screen(FINDINGS)
+    text = screen(FINDINGS)
     (line,) = [line for line in text.splitlines() if line.startswith("  ● a21.h2")]
     assert "██████····" in line
     assert "41 of 64  40 of 64, at least" in line
@@ -80,13 +80,13 @@ def test_every_unit_has_one_line_with_its_bar_its_rank_and_its_rule() -> None:
 
 def test_what_is_not_shown_has_no_line_and_no_question() -> None:
     """It is named once, among those that are not; where nothing is shown that comes first, and says its direction."""
-    text = " ".join(render_screen(FINDINGS).split())
+    text = " ".join(screen(FINDINGS).split())
     assert "; 1 more head reached 20 % on a half of 64 answers, not shown." in text
     assert text.count("a20.h6") == 1
     assert "not shown: a20.h6" in text
     found = dataclasses.replace(POSITIVE.held_out, random=(64,) * 99)  # type: ignore[type-var]
     none = dataclasses.replace(POSITIVE, held_out=found)
-    nothing = render_screen(run_of(none, dataclasses.replace(none, regime=Regime.BASELINE_NEGATIVE)))
+    nothing = screen(run_of(none, dataclasses.replace(none, regime=Regime.BASELINE_NEGATIVE)))
     beside = "3 heads reached 20 % on a half of 64 answers, which chance does as well."
     said = " ".join(nothing.split())
     for turns in ("turns right answers wrong", "turns wrong answers right"):
@@ -96,7 +96,7 @@ def test_what_is_not_shown_has_no_line_and_no_question() -> None:
 
 
 def test_a_run_that_kept_no_held_out_flips_says_what_measures_them() -> None:
-    text = " ".join(render_screen(run_of(dataclasses.replace(POSITIVE, held_out=None))).split())
+    text = " ".join(screen(run_of(dataclasses.replace(POSITIVE, held_out=None))).split())
     assert (
         "that turns right answers wrong: 3 heads reached 20 % on a half of 64 answers, nothing is shown, since"
         in text
@@ -147,20 +147,20 @@ def test_a_unit_above_all_random_ones_that_is_not_shown_says_why() -> None:
 @pytest.mark.parametrize("findings", [FINDINGS, run_of(MANY), run_of(NEGATIVE)])
 def test_no_line_is_cut_and_three_say_what_was_found_when_and_how_sure(findings: Findings) -> None:
     """Columns that have no room go whole; a run without units says so in the first of the three."""
-    text = render_screen(findings)
+    text = screen(findings)
     assert "…" not in text
     said = [part for part in ("Found. ", "When. ", "How sure. ") if f"\n{part}" in text]
     assert said == (["Found. "] if findings.searches == (NEGATIVE,) else ["Found. ", "When. ", "How sure. "])
 
 
 def test_an_example_stands_under_what_was_found() -> None:
-    text = render_screen(FINDINGS, example="Without a20.h8: 132 + 1 = 133 → 128.")
+    text = screen(FINDINGS, example="Without a20.h8: 132 + 1 = 133 → 128.")
     assert "\nFor example. Without a20.h8: 132 + 1 = 133 → 128.\nWhen. a20.h8" in text
 
 
 def test_nothing_is_said_twice() -> None:
     """No count, unit or sentence of the screen stands on two lines, but the strongest unit's name."""
-    lines = filter(None, render_screen(FINDINGS).splitlines())
+    lines = filter(None, screen(FINDINGS).splitlines())
     said = [line for line in lines if not line.lstrip().startswith(("Ask:", "mecharule"))]
     assert len(set(said)) == len(said)
     units = re.findall(r"\ba\d+\.h\d+\b", "\n".join(said))

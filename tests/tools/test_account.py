@@ -10,7 +10,7 @@ from bundled_run import Ask, opened
 
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.mechanism.first_order import effects
-from mecharule_ops.pages.unit_account import account_figures
+from mecharule_ops.pages.plots import account_figures
 from mecharule_ops.rules.families import Family
 from mecharule_ops.run.accounting import prediction_hypothesis
 from mecharule_ops.store.ledger import HypothesisState, Ledger

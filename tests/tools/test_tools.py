@@ -278,7 +278,7 @@ def test_an_exported_folder_verifies_without_the_run(tool: Tool, commands: Comma
     folder = tmp_path / "export"
     written = tool("export", run="last", folder=str(folder))
     names = {path.name for path in folder.iterdir()}
-    assert {"report.html", "report.md", "report.json", "config.json", "certificates", "replacement"} <= names
+    assert {"report.html", "report.txt", "report.json", "config.json", "certificates", "replacement"} <= names
     with pytest.raises(StoreError, match="has files"):
         tool("export", run="last", folder=str(folder))
     alone = commands.main("verify", str(folder), "--json", MECHARULE_RUNS=str(tmp_path / "none"))
@@ -313,7 +313,7 @@ def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
     whole = tool("show", table=name, limit=1000)
     assert whole.data["truncated"] is False
     assert "left out" not in whole.text
-    for form in ({}, {"csv": True}, {"md": True}, {"tex": True}):
+    for form in ({}, {"csv": True}, {"tex": True}):
         cut = tool("show", table=name, limit=1, **form)
         assert len(cut.data["rows"]) == 1
         assert cut.data["rows_in_all"] == whole.data["rows_in_all"]
