@@ -22,7 +22,6 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import Testing
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.group_questions import InTurn
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.greedy import NearClean
@@ -110,7 +109,7 @@ def searched(
         named.append(NamedSearch(id=str(layer), search=search, layer=layer))
     with TemporaryDirectory() as folder, RunStore.create(Path(folder) / "bench.mecharule", {}) as store:
         driver = SearchDriver(
-            engine=StoredEngine(lambda: InTurn(fast), store, "bench", given.behaviour.records, Cost()),
+            engine=StoredEngine(lambda: fast, store, "bench", given.behaviour.records, Cost()),
             basis=Basis.MLP_OUT,
             regime=Regime.BASELINE_POSITIVE,
             associated=given.examples[:half],

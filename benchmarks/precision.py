@@ -15,8 +15,9 @@ import numpy as np
 from setting import Case, Figure
 
 from mecharule_ops.config import make_config
-from mecharule_ops.engine.ablation import AblationEngine, Outcomes
+from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
+from mecharule_ops.engine.outcomes import Outcomes
 from mecharule_ops.engine.precision import Precision, calibrate, multiplies_changes
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
-from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact

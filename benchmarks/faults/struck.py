@@ -139,9 +139,9 @@ def _child(asked: dict[str, Any], err: int, paid: int, calls: int) -> None:
 
     keep, code = StoredEngine._keep, 1
 
-    def audited(self: StoredEngine, question: Any, answer: Any) -> None:
-        os.write(paid, f"{answer.labels.size}\n".encode())
-        keep(self, question, answer)
+    def audited(self: StoredEngine, keys: Any, ids: Any, found: Any) -> None:
+        os.write(paid, f"{found.labels.size}\n".encode())
+        keep(self, keys, ids, found)
 
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Float
 
 from mecharule_ops.engine.chunks import Chunks
+from mecharule_ops.engine.outcomes import Completions, Outcomes
 from mecharule_ops.engine.settling import Reader
 from mecharule_ops.engine.speculation import GroupLeads, Speculation, Verified
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
@@ -30,32 +30,6 @@ from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron
 
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcomes:
-    """Post-intervention labels of every example under every group."""
-
-    labels: Bool[np.ndarray, "group record"]
-    margins: Float32[np.ndarray, "group record"]
-    """Smallest top-1 − top-2 logit margin over the tokens that decided the row: near 0 a tie, ∞ when no token
-    was in reach of the intervention."""
-    example_forwards: int
-    """Group × example evaluations, those of rows fed again included."""
-    decided_again: int = 0
-    """Outcomes that were too close for products of the change, and were decided in float32."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Completions:
-    """Whole completions of every example under every group, the stop token included when it came."""
-
-    tokens: tuple[tuple[tuple[int, ...], ...], ...]
-    """`[group][record]` token ids."""
-    labels: Bool[np.ndarray, "group record"]
-    margins: Float32[np.ndarray, "group record"]
-    """Smallest top-1 − top-2 logit margin over all tokens in reach of the intervention."""
-    example_forwards: int
 
 
 class AblationEngine:

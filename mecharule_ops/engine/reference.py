@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedTokenizerBase
 
-from mecharule_ops.engine.ablation import Completions, Group, Outcomes, check_numbers
+from mecharule_ops.engine.ablation import Group, check_numbers
+from mecharule_ops.engine.outcomes import Completions, Outcomes
 from mecharule_ops.errors import AblationStopped, ModelUnavailable
 from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject

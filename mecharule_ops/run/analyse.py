@@ -22,8 +22,8 @@ from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.codec import decode
-from mecharule_ops.engine.group_questions import Group
 from mecharule_ops.engine.guard import check_intervention
+from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import Event, Price, RunFinished, RunStarted, StageFinished

@@ -22,7 +22,7 @@ from mecharule_ops.certificates.certificate import (
     ModelIdentity,
 )
 from mecharule_ops.certificates.verification import totals_of
-from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, LayerSizes
 from mecharule_ops.rules.families import UnitRule
@@ -30,7 +30,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
-    from mecharule_ops.engine.ablation import Completions
+    from mecharule_ops.engine.outcomes import Completions
     from mecharule_ops.loading.model import Subject
 
 

@@ -19,7 +19,7 @@ from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.engine.group_questions import Answering, Counted, Group, InTurn
+from mecharule_ops.engine.outcomes import Counted, Engine, Group
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
@@ -468,17 +468,17 @@ class Run:
 
         return self.store.kept(keys.slope(intervention), measured)
 
-    def _checked_engine(self, intervention: Intervention) -> Answering:
+    def _checked_engine(self, intervention: Intervention) -> Engine:
         if self._measured_context(intervention) != self._context(intervention):
             raise ModelUnavailable(
                 f"expected {self.config.model} as it was when run {self.id} was made, its weights, tokenizer or "
                 "task have changed; start a new run"
             )
         slope = self._slope(intervention)
-        answering = InTurn(self.completer(intervention, slope=slope))
+        engine = self.completer(intervention, slope=slope)
         if slope is None or not self.store.writable:
-            return answering
-        return Counted(answering, partial(self._note_decided, keys.decided(intervention)))
+            return engine
+        return Counted(engine, partial(self._note_decided, keys.decided(intervention)))
 
     def _note_decided(self, name: keys.Artefact[keys.Decided], outcomes: int, again: int) -> None:
         before = self.store.find(name) or keys.Decided(outcomes=0, again=0)

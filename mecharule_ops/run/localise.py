@@ -18,7 +18,7 @@ from jaxtyping import Float
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
 from mecharule_ops.findings.counts import SearchAudit, WholeLayer
 from mecharule_ops.findings.evidence import Evidence, HeldOut, evidence_of

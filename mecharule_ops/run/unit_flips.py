@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.engine.group_questions import Group
+from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings.counts import LayerCoverage
 from mecharule_ops.findings.measures import union_coverage

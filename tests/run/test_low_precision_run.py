@@ -12,7 +12,7 @@ from bundled_run import QUICK, finish, new_run, opened
 from agent.verbs.runner import agreed, resume
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
-from mecharule_ops.engine.group_questions import Counted, GroupQuestion, InTurn
+from mecharule_ops.engine.outcomes import Counted, Outcomes
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.run_evidence import limits
 from mecharule_ops.loading.model_names import load
@@ -55,8 +55,7 @@ def test_every_stored_outcome_is_the_one_of_float32(run: Run) -> None:
     groups += [tuple(Neuron(run.config.bases[0], layer, head) for head in (0, 1)) for layer in (0, 1)]
     examples = range(len(run.records))
     true = run.completer(intervention).evaluate(groups, examples)
-    question = GroupQuestion(groups=tuple(groups), examples=tuple(examples))
-    (found,) = run._checked_engine(intervention).answers([question])
+    found = run._checked_engine(intervention).evaluate(groups, examples)
     assert (found.labels == true.labels).all()
     ids = np.array([record.example.id for record in run.records], np.int64)
     context = run.store.get(keys.context(intervention))
@@ -81,17 +80,12 @@ def test_the_report_counts_what_was_decided_again(run: Run) -> None:
 
 def test_outcomes_are_counted_as_they_are_asked() -> None:
     class Fixed:
-        labels = np.ones((2, 3), bool)
-        margins = np.ones((2, 3), np.float32)
-        example_forwards = 6
-        decided_again = 4
-
-        def evaluate(self, groups: object, examples: object) -> Fixed:
-            return self
+        def evaluate(self, groups: object, examples: object) -> Outcomes:
+            labels, margins = np.ones((2, 3), bool), np.ones((2, 3), np.float32)
+            return Outcomes(labels=labels, margins=margins, example_forwards=6, decided_again=4)
 
     told: list[tuple[int, int]] = []
-    wave = [GroupQuestion(groups=(), examples=())]
-    list(Counted(InTurn(Fixed()), lambda all_, again: told.append((all_, again))).answers(wave))
+    Counted(Fixed(), lambda all_, again: told.append((all_, again))).evaluate([], [])
     assert told == [(6, 4)]
 
 

@@ -9,20 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mecharule_ops.engine.group_questions import Group, InTurn
+from mecharule_ops.engine.outcomes import Group, Outcomes
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import BehaviourRecord, Example
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TableOutcomes:
-    """What an engine returns."""
-
-    labels: np.ndarray
-    margins: np.ndarray
-    example_forwards: int
-    decided_again: int = 0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -36,7 +26,7 @@ class TableEngine:
     calls: list[tuple[int, int]] = field(default_factory=list)
     """(groups, examples) of each call."""
 
-    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> TableOutcomes:
+    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
         self.calls.append((len(groups), len(examples)))
         for group in groups:
             self.asked.update((frozenset(group), example) for example in examples)
@@ -44,7 +34,7 @@ class TableEngine:
             [self.flips[[unit.channel for unit in group]].any(axis=0)[list(examples)] for group in groups]
         )
         margins = np.where(flipped, 1.0, 2.0).astype(np.float32)
-        return TableOutcomes(labels=~flipped, margins=margins, example_forwards=flipped.size)
+        return Outcomes(labels=~flipped, margins=margins, example_forwards=flipped.size)
 
 
 def records(count: int) -> tuple[BehaviourRecord, ...]:
@@ -71,4 +61,4 @@ def stored(
 ) -> StoredEngine:
     """The engine behind a store, with a cost of its own."""
     made = make or (lambda: engine)
-    return StoredEngine(lambda: InTurn(made()), store, context, records(engine.flips.shape[1]), Cost())
+    return StoredEngine(made, store, context, records(engine.flips.shape[1]), Cost())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from naive_fate import fate
 
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
-from mecharule_ops.engine.group_questions import GroupQuestion
+from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.events import NodeAsked, NodeTested
 from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
@@ -65,10 +65,9 @@ class Unions(StoredEngine):
     def cost(self) -> Cost:
         return Cost()
 
-    def answered(self, wave: Sequence[GroupQuestion]) -> Iterator[tuple[int, np.ndarray]]:
-        for place, question in enumerate(wave):
-            together = [np.any([self.flips[unit] for unit in group], axis=0) for group in question.groups]
-            yield place, ~np.array(together)[:, list(question.examples)]
+    def labels(self, groups: Sequence[Group], examples: Sequence[int] | np.ndarray) -> np.ndarray:
+        together = [np.any([self.flips[unit] for unit in group], axis=0) for group in groups]
+        return ~np.array(together)[:, list(examples)]
 
 
 @pytest.mark.parametrize("kind", list(SearchKind))
