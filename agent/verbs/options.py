@@ -210,11 +210,11 @@ class ModelsOptions(Arguments):
 
 
 class TasksOptions(_Prompting):
-    """list the tasks; `check FILE` says how a table of yours is understood, `fetch harmbench` fetches requests"""
+    """list the tasks; `check FILE` says how a table of yours is understood"""
 
     positional: ClassVar[tuple[str, ...]] = ("action", "table")
-    action: Literal["list", "check", "fetch"] = "list"
-    """list, check or fetch"""
+    action: Literal["list", "check"] = "list"
+    """list or check"""
     table: str | None = None
     """a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set"""
     model: str | None = None

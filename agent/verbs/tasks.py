@@ -10,18 +10,16 @@ import numpy as np
 from agent.verbs.options import TasksOptions
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.fact import fact
 from mecharule_ops.numbers import plural
 from mecharule_ops.pages.document import Table
 from mecharule_ops.run.outlook import settled, writing
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.jailbreak import HARMBENCH, fetch_data
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
 from tools._tables import shown
 from tools.arguments import TableArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Tell, ToolResult
 
 
 def tasks(given: TasksOptions, tell: Tell) -> ToolResult:
@@ -33,12 +31,6 @@ def tasks(given: TasksOptions, tell: Tell) -> ToolResult:
         if given.table is not None:
             raise UsageError(f"expected `tasks list` or `tasks check FILE`, got list {given.table}")
         return _listed()
-    if given.action == "fetch":
-        if given.table is None:
-            raise UsageError(f"expected the name of data to fetch of: {HARMBENCH}; got none")
-        file = str(fetch_data(given.table, on_progress=tell))
-        said = f"use it with `mecharule run jailbreak -m MODEL --set task.requests={given.table}`"
-        return of_facts([fact(f"{file}: {said}", key=f"data.{given.table}", value=file)])
     if given.table is None:
         raise UsageError("expected a table to check, got none; such as `mecharule tasks check prompts.jsonl`")
     return _checked(given, tell)

