@@ -16,9 +16,8 @@ from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, UsageError
 from mecharule_ops.events import Event, Notice, Price
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.loading.model_names import resolve
-from mecharule_ops.loading.placement import place, this_machine
+from mecharule_ops.loading.placement import free_memory, place, this_machine
 from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import begun, observed_otherwise
@@ -183,7 +182,7 @@ def _outlook_lines(
     prompt = "not measured" if outlook.longest_prompt is None else f"at most {outlook.longest_prompt} tokens"
     weights, free = _gigabytes(outlook.weight_bytes(4)), _gigabytes(free_memory())
     yield "the model", f"{shape.model_type}, {size}, {parameters} parameters"
-    yield "its files", f"{shape.stored_as} in {shape.directory}"
+    yield "its files", str(shape.directory)
     yield "units", ", ".join(f"{basis.value} {shape.units(basis):,}" for basis in Basis)
     yield "prompts", prompt
     yield "memory", f"{weights} of weights in float32; {free} free"

@@ -20,8 +20,8 @@ from mecharule_ops.engine.outcomes import Completions, Outcomes
 from mecharule_ops.engine.settling import Reader
 from mecharule_ops.engine.speculation import GroupLeads, Speculation, Verified
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
-from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.placement import free_bytes, is_out_of_memory
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.batches import chunks_by_length, default_rows, parts
 from mecharule_ops.replacement.baselines import ReplacementTable

@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mecharule_ops.engine.settling import Reader, Tokens
-from mecharule_ops.loading.low_precision import CleanProducts, noting
+from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.shared_prefix import SharedPrefix
+from mecharule_ops.loading.products import CleanProducts, noting
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
 from mecharule_ops.passes.forward import BlockCalls, Blocks

@@ -21,9 +21,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mecharule_ops.errors import MechaRuleError, UsageError
+from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.ablated import ablated_copies
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.forward import Blocks

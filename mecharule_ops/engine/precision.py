@@ -1,6 +1,6 @@
 """How small a lead must be before products of the change could decide it wrongly: measured on the run's own records.
 
-With bfloat16 weights an ablated pass multiplies only what changed (`loading.low_precision`). Its error in a lead
+With bfloat16 weights an ablated pass multiplies only what changed (`loading.products`). Its error in a lead
 grows with how far the hidden state moved. Whole layers and single units of every layer are ablated on a few records
 both ways, in batches of two sizes; the largest error a unit of movement, with a factor to spare, is the slope below
 which an outcome is decided again in float32.

@@ -14,9 +14,9 @@ from torch import Tensor
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.engine.soundness import Soundness, check_soundness
+from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.ablated import ablated_copies
 from mecharule_ops.passes.batches import CHUNK_POSITIONS
 from mecharule_ops.passes.clean import clean_pass, clean_spans

@@ -23,8 +23,8 @@ from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedTokenizer
 from mecharule_ops.engine.ablation import Group, check_numbers
 from mecharule_ops.engine.outcomes import Completions, Outcomes
 from mecharule_ops.errors import AblationStopped, ModelUnavailable
-from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.placement import free_bytes
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Phase

@@ -14,10 +14,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mecharule_ops.loading.generation import Tokens
+from mecharule_ops.loading.generation import SharedPrefix, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.batches import parts
 from mecharule_ops.passes.clean import clean_pass
 from mecharule_ops.passes.greedy import unembedding_of

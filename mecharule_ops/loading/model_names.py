@@ -37,7 +37,7 @@ KNOWN = "known/"
 """Begins the names of the models whose circuit is known; the name of the program that they compute follows."""
 KNOWN_DIRECTORY = Path(__file__).parents[1] / "known_answers" / "models"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+\Z")
-_SIZES = {
+_PRESETS = {
     BUNDLED: ("4 MB", "small Llama on characters, adds and subtracts; comes with the package"),
     "smollm2-135m": ("540 MB", "SmolLM2-135M-Instruct, the default real model"),
     "qwen2-1.5b": ("3 GB", "Qwen2-1.5B-Instruct, a model of the paper"),
@@ -62,21 +62,17 @@ class ModelRow:
 
 def models() -> list[ModelRow]:
     """Every named model, whether it is here or not; the last one answers questions and cannot be analysed."""
-    rows = [
-        (name, directory_of(name), directory_of(name) / "config.json", *row) for name, row in _SIZES.items()
-    ]
-    rows.append(
-        (
-            GGUF,
-            gguf_file(),
-            gguf_file(),
-            "93 MB",
-            f"SmolLM2-135M-Instruct as one file, for `--llm local/{GGUF}`",
-        )
-    )
+
+    def row(name: str, where: Path, file: Path, size: str, note: str) -> ModelRow:
+        return ModelRow(name=name, where=str(where), present=file.is_file(), size=size, note=note)
+
+    asked = f"SmolLM2-135M-Instruct as one file, for `--llm local/{GGUF}`"
     return [
-        ModelRow(name=name, where=str(where), present=file.is_file(), size=size, note=note)
-        for name, where, file, size, note in rows
+        *(
+            row(name, where := directory_of(name), where / "config.json", *said)
+            for name, said in _PRESETS.items()
+        ),
+        row(GGUF, gguf_file(), gguf_file(), "93 MB", asked),
     ]
 
 
@@ -114,12 +110,38 @@ def load(
 
 def on_this_machine(name: str) -> Path:
     """The local directory that `name` stands for, downloading nothing. Raises `ModelUnavailable`."""
-    return _found(name, _downloaded)
+    return resolve(name, offline=True)
 
 
-def resolve(name: str) -> Path:
-    """The local directory that `name` stands for; a hub id is downloaded into the hub's cache."""
-    return _found(name, lambda hub_id: download_snapshot(hub_id, on_progress=lambda line: None))
+def resolve(name: str, offline: bool = False) -> Path:
+    """The local directory that `name` stands for; a hub id is downloaded into the hub's cache, or must be there.
+
+    Raises `ModelUnavailable` where it is not, `UsageError` for what is no name.
+    """
+    if name in _PRESETS:
+        directory = directory_of(name)
+        if not (directory / "config.json").is_file():
+            cure = "reinstall the package" if name == BUNDLED else f"run `mecharule models fetch {name}`"
+            raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
+        return directory
+    if name.startswith(KNOWN):
+        programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir() if each.is_dir())
+        if name.removeprefix(KNOWN) not in programs:
+            raise UsageError(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
+        return KNOWN_DIRECTORY / name.removeprefix(KNOWN)
+    path = typed_path(name)
+    if path.is_file():
+        return from_gguf(path)
+    if path.is_dir():
+        packed = sorted(path.glob("*.gguf"))
+        alone = len(set(map(stem_of, packed))) == 1 and not (path / "config.json").is_file()
+        return from_gguf(packed[0]) if alone else path
+    if _HUB_ID.match(name):
+        return _downloaded(name) if offline else download_snapshot(name)
+    raise UsageError(
+        f"expected a model of: {', '.join(_PRESETS)}, a model directory or a hub id such as "
+        f"{HUB_IDS['smollm2-135m']}; got {name!r}{did_you_mean(name, _PRESETS)}; see `mecharule models list`"
+    )
 
 
 def _downloaded(hub_id: str) -> Path:
@@ -133,34 +155,6 @@ def _downloaded(hub_id: str) -> Path:
         raise ModelUnavailable(
             f"expected {hub_id} to have been downloaded before, found nothing; a run downloads it"
         ) from error
-
-
-def _found(name: str, from_hub: Callable[[str], Path]) -> Path:
-    if name in _SIZES:
-        directory = directory_of(name)
-        if not (directory / "config.json").is_file():
-            cure = "reinstall the package" if name == BUNDLED else f"run `mecharule models fetch {name}`"
-            raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
-        return directory
-    if name.startswith(KNOWN):
-        programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir() if each.is_dir())
-        if name.removeprefix(KNOWN) not in programs:
-            raise UsageError(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
-        return KNOWN_DIRECTORY / name.removeprefix(KNOWN)
-    path = typed_path(name)
-    if path.is_file() and path.suffix == ".gguf":
-        return from_gguf(path)
-    if path.is_dir():
-        packed = sorted(path.glob("*.gguf"))
-        if len(set(map(stem_of, packed))) == 1 and not (path / "config.json").is_file():
-            return from_gguf(packed[0])
-        return path
-    if _HUB_ID.match(name):
-        return from_hub(name)
-    raise UsageError(
-        f"expected a model of: {', '.join(_SIZES)}, a model directory or a hub id such as "
-        f"{HUB_IDS['smollm2-135m']}; got {name!r}{did_you_mean(name, _SIZES)}; see `mecharule models list`"
-    )
 
 
 def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:

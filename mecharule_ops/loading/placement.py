@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.memory import free_memory
 from mecharule_ops.loading.shape import ModelShape
+
+if TYPE_CHECKING:
+    import torch
 
 AUTO = "auto"
 DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
@@ -85,31 +90,28 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
     if dtype not in DTYPES:
         raise UsageError(f"expected a dtype of: {', '.join(DTYPES)}; got {dtype!r}")
     cards = [name for name in devices if name != "cpu"]
-    tries: list[tuple[str, Sequence[str], tuple[str, ...]]] = [
-        *((kind, (name,), ()) for name in cards for kind in dtypes),
-        *((kind, cards, over_several(shape, machine, kind)) for kind in dtypes if len(cards) > 1),
-        *((kind, ("cpu",), ()) for kind in dtypes if "cpu" in devices),
-    ]
-    for kind, on, blocks in tries:
-        if blocks or (len(on) == 1 and needed(shape, kind) <= machine[on[0]]):
-            used = list(dict.fromkeys((cards[0], *blocks))) if blocks else on
-            how, together = ("over", " together") if blocks else ("on", "")
-            reason = f"{kind} {how} {' and '.join(used)}: {_gb(needed(shape, kind))} of "
-            reason += f"{_gb(sum(machine[name] for name in used))} free{together}"
+    several = [cards] if len(cards) > 1 else []
+    for names in (*([name] for name in cards), *several, *(["cpu"] for name in devices if name == "cpu")):
+        for kind in dtypes:
+            need = needed(shape, kind)
+            blocks = over_several(shape, machine, kind) if len(names) > 1 else ()
+            if not blocks and (len(names) > 1 or need > machine[names[0]]):
+                continue
+            used = list(dict.fromkeys((names[0], *blocks)))
+            free = sum(machine[name] for name in used)
+            reason = f"{kind} on {' and '.join(used)}: {_gb(need)} of {_gb(free)} free"
             if kind != "float32":
                 reason += f"; float32 would need {_gb(needed(shape, 'float32'))}"
             if blocks:
                 reason += "; no card alone has room"
-            elif device == AUTO and on == ("cpu",):
+            elif device == AUTO and used == ["cpu"]:
                 reason += "; no GPU has room" if cards else "; no CUDA device"
-                reason += ", nor have all together" * (len(cards) > 1)
             return Placement(device=used[0], dtype=kind, reason=reason, blocks=blocks)
     least = min(dtypes, key=lambda kind: needed(shape, kind))
     room = ", ".join(f"{name} has {_gb(machine[name])}" for name in devices)
-    together = ", and there is none over several cards" if len(cards) > 1 else ""
     raise ModelUnavailable(
         f"expected room for {_gb(needed(shape, least))} ({shape.parameters:,} weights in {least} and space to "
-        f"compute in), {room} free{together}; free some, or choose a smaller model or another --device or --dtype"
+        f"compute in), {room} free; free some, or choose a smaller model or another --device or --dtype"
     )
 
 
@@ -144,11 +146,8 @@ def kept(machine: Machine, wanted: str, before: str | None) -> str:
     """
     if before is None:
         return wanted
-    here = {
-        AUTO: False,
-        **dict.fromkeys([*machine, *(name.split(":")[0] for name in machine)], True),
-    }
-    return next((name for name in (wanted, before.split(":")[0]) if here.get(name)), AUTO)
+    here = {*machine, *(name.split(":")[0] for name in machine)}
+    return next((name for name in (wanted, before.split(":")[0]) if name in here), AUTO)
 
 
 def _devices(machine: Machine, device: str) -> list[str]:
@@ -174,3 +173,25 @@ def _cards(machine: Machine) -> list[str]:
 
 def _gb(size: int) -> str:
     return f"{size / 1e9:.2f} GB"
+
+
+def free_bytes(*devices: torch.device) -> int:
+    """Free memory of the device, of several that of the one with least."""
+    from torch.cuda import mem_get_info
+
+    return min(mem_get_info(device)[0] if device.type == "cuda" else free_memory() for device in devices)
+
+
+def free_memory() -> int:
+    """What the system can hand out without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """True for `MemoryError` and for the errors torch raises when an allocation fails, on any device."""
+    import torch
+
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)

@@ -1,21 +1,35 @@
-"""Float32 matrix products through oneDNN on a processor.
+"""Matrix products: of float32 through oneDNN on a processor, of weights in half the memory, and of what changed.
 
 PyTorch multiplies float32 matrices with MKL, which leaves half of an AVX-512 processor of another maker than
 Intel unused: 85 against 180 GFLOP/s on one Zen 5 core, for the same precision. oneDNN is as fast on both.
+
+Of a model in a low type the matrices inside the blocks stay in bfloat16 or float16; everything else, and every sum, is
+in float32. A product widens one matrix at a time, for the moment that it is used, so that the model is the float32 one
+on these weights.
+
+A pass that starts from a clean one can do with less. W is linear, so W x = W x₀ + W (x − x₀): the clean inputs x₀
+and outputs are known in float32, and only the product of the *change* is computed in bfloat16. Its rounding error is
+a share of the change, not of the activation: an ablation that moves little is decided almost exactly, one that moves
+much is far from a tie or is decided again in float32 (`engine.deciding`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from transformers.pytorch_utils import Conv1D
 
+LOW = (torch.bfloat16, torch.float16)
 _SHAPES = "64"
 """How many shapes of a product oneDNN, and PyTorch's layer over it, keep compiled and buffered; their own 1,024 grow
 to half a gigabyte in 160 short searches. Read at the first product; a user's own setting stays."""
@@ -76,3 +90,84 @@ def through_onednn(model: nn.Module) -> Iterator[None]:
     finally:
         for layer in layers:
             del layer.forward
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CleanProducts:
+    """What went into the products of a clean pass and what came out, by module."""
+
+    held: dict[
+        nn.Module, tuple[Float[Tensor, "record position input"], Float[Tensor, "record position output"]]
+    ] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Memory held; modules that read the same tensor share it."""
+        kept = {id(tensor): tensor.nbytes for pair in self.held.values() for tensor in pair}
+        return sum(kept.values())
+
+
+_NOTED: ContextVar[CleanProducts | None] = ContextVar("where products are noted", default=None)
+_CHANGED: ContextVar[tuple[CleanProducts, int] | None] = ContextVar("clean products and copies", default=None)
+
+
+def noting(products: CleanProducts) -> AbstractContextManager[None]:
+    """Inside, every product of a model with low weights is noted."""
+    return _inside(_NOTED, products)
+
+
+def as_changes(clean: CleanProducts | None, copies: int) -> AbstractContextManager[None]:
+    """Inside, products over so many copies of the clean positions are those of the change, in the weights' type."""
+    return _inside(_CHANGED, None if clean is None else (clean, copies))
+
+
+@contextmanager
+def _inside(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    before = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(before)
+
+
+def prepare(model: nn.Module, blocks: nn.ModuleList) -> None:
+    """Has a model that was loaded in a low type compute as this module says; does nothing to one in float32."""
+    kept = {module for module in blocks.modules() if isinstance(module, nn.Linear | Conv1D)}
+    kept = {module for module in kept if module.get_parameter("weight").dtype in LOW}
+    if not kept:
+        return
+    for module in model.modules():
+        if module not in kept:
+            _widen(module)
+    for module in kept:
+        setattr(module, "forward", partial(_widened, module))  # noqa: B010
+
+
+def _widen(module: nn.Module) -> None:
+    """The module's own tensors in float32; a tied matrix stays one."""
+    for parameter in module.parameters(recurse=False):
+        if parameter.dtype in LOW:
+            parameter.data = parameter.data.float()
+    for name, buffer in module.named_buffers(recurse=False):
+        if buffer.dtype in LOW:
+            setattr(module, name, buffer.float())
+
+
+def _widened(module: nn.Module, hidden: Tensor) -> Tensor:
+    own = module.get_parameter("weight")
+    weight = own.t() if isinstance(module, Conv1D) else own
+    changed, noted = _CHANGED.get(), _NOTED.get()
+    if changed is not None and module in changed[0].held:
+        return _changed_product(hidden, weight, *changed[0].held[module], changed[1])
+    bias = getattr(module, "bias", None)
+    output = linear(hidden, weight.float(), None if bias is None else bias.float())
+    if noted is not None:
+        noted.held[module] = hidden, output
+    return output
+
+
+def _changed_product(hidden: Tensor, weight: Tensor, clean: Tensor, output: Tensor, copies: int) -> Tensor:
+    """W x₀ + W (x − x₀), the second product in the weights' type."""
+    change = hidden.unflatten(1, (copies, -1)) - clean[:, None]
+    moved = nn.functional.linear(change.to(weight.dtype), weight)
+    return (moved + output[:, None]).flatten(1, 2)

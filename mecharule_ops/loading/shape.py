@@ -22,9 +22,7 @@ from mecharule_ops.types import Basis
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_NAMED = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 _INDEX = "model.safetensors.index.json"
-_PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _OTHER_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 """Files that another loader than the plain one reads; their content is not checked here."""
 
@@ -39,8 +37,6 @@ class ModelShape:
     wiring: Wiring
     parameters: int
     """Weights in the files; a tied matrix counts once."""
-    stored_as: str
-    """The data type in the files that most weights have."""
 
     @property
     def model_type(self) -> str:
@@ -109,25 +105,22 @@ def read_shape(directory: Path) -> ModelShape:
     supported, and weight files that are missing, cut short or without a layer.
     """
     settings = _settings(directory)
-    wiring = wiring_for(str(settings["model_type"]))
-    tensors = _tensors(directory)
-    if tensors is None:
-        size = sum(file.stat().st_size for file in directory.glob("pytorch_model*.bin"))
+    wiring, sizes = wiring_for(str(settings["model_type"])), _sizes(directory)
+    parameters = sum(sizes.values())
+    if not sizes:
         stored = str(settings.get("dtype") or settings.get("torch_dtype") or "float32")
+        size = sum(file.stat().st_size for file in directory.glob("pytorch_model*.bin"))
         parameters = size // (2 if "16" in stored else 4)
-    else:
-        counts: dict[str, int] = {}
-        for kind, sizes in tensors.values():
-            counts[kind] = counts.get(kind, 0) + math.prod(sizes)
-        parameters = sum(counts.values())
-        stored = _NAMED.get(max(counts, key=counts.__getitem__), "other")
-    shape = ModelShape(
-        directory=directory, settings=settings, wiring=wiring, parameters=parameters, stored_as=stored
-    )
+        if not size:
+            raise ModelUnavailable(
+                f"expected weights in {directory} (model.safetensors or pytorch_model.bin), found none; "
+                "copy the whole model"
+            )
+    shape = ModelShape(directory=directory, settings=settings, wiring=wiring, parameters=parameters)
     # Every layer's down projection is there: a file of another model, or of its base, is seen.
     stem, down = wiring.layers.rpartition(".")[2], wiring.down_projection
-    ends = [f"{stem}.{layer}.{down}.weight" for layer in range(shape.n_layers if tensors else 0)]
-    if absent := [end for end in ends if not any(name.endswith(end) for name in tensors or ())]:
+    ends = [f"{stem}.{layer}.{down}.weight" for layer in range(shape.n_layers if sizes else 0)]
+    if absent := [end for end in ends if not any(name.endswith(end) for name in sizes)]:
         raise ModelUnavailable(
             f"expected {shape.n_layers} layers of a {shape.model_type} model in {directory}, "
             f"{len(absent)} missing, such as …{absent[0]}; copy the whole model"
@@ -143,21 +136,15 @@ def read_tokenizer(directory: Path) -> Tokenizer | None:
     from tokenizers import Tokenizer
 
     path = directory / "tokenizer.json"
-    if path.is_file():
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # The library raises plain `Exception`.
-            raise ModelUnavailable(
-                f"expected a tokenizer in {path}, got: {first_line(error)}; copy the whole model again"
-            ) from error
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return tokenizer
-    if any((directory / name).is_file() for name in _OTHER_TOKENIZERS):
+    if not path.is_file() and any((directory / name).is_file() for name in _OTHER_TOKENIZERS):
         return None
-    raise ModelUnavailable(
-        f"expected a tokenizer (tokenizer.json) in {directory}, found none; copy the whole model"
-    )
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # The library raises plain `Exception`.
+        raise ModelUnavailable(unreadable("a tokenizer (tokenizer.json)", directory, error)) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def weight_files(directory: Path) -> list[Path]:
@@ -165,11 +152,14 @@ def weight_files(directory: Path) -> list[Path]:
 
     Raises `ModelUnavailable` for an index that does not read.
     """
-    index = directory / _INDEX
-    if index.is_file():
-        return [directory / name for name in sorted(set(_listed(index).values()))]
-    whole = directory / "model.safetensors"
-    return [whole] if whole.is_file() else []
+    index, whole = directory / _INDEX, directory / "model.safetensors"
+    if not index.is_file():
+        return [whole] if whole.is_file() else []
+    try:
+        listed = parse_json(index.read_text(encoding="utf-8"))["weight_map"].values()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelUnavailable(unreadable(f"a list of weight files ({_INDEX})", directory, error)) from error
+    return [directory / name for name in sorted(set(listed))]
 
 
 def unreadable(what: str, directory: Path, error: BaseException) -> str:
@@ -198,46 +188,16 @@ def _settings(directory: Path) -> Mapping[str, Any]:
     return settings
 
 
-def _tensors(directory: Path) -> dict[str, tuple[str, list[int]]] | None:
-    """(data type, shape) of every stored tensor by name; None for a model in pickled files."""
-    index, files = directory / _INDEX, weight_files(directory)
-    if not files:
-        whole, parts_index = (directory / name for name in _PICKLED)
-        parts = sorted(set(_listed(parts_index).values())) if parts_index.is_file() else []
-        absent = [name for name in parts if not (directory / name).is_file()]
-        if not whole.is_file() and (absent or not parts):
-            names = ", ".join(absent[:2]) or "model.safetensors or pytorch_model.bin"
-            raise ModelUnavailable(
-                f"expected weights in {directory} ({names}), found none; copy the whole model"
-            )
-        return None
-    tensors: dict[str, tuple[str, list[int]]] = {}
-    for path in files:
+def _sizes(directory: Path) -> dict[str, int]:
+    """The size of every stored tensor by name; nothing of a model in pickled files."""
+    sizes: dict[str, int] = {}
+    for path in weight_files(directory):
         try:
             with safe_open(path, framework="np") as file:
-                slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-                tensors |= {name: (held.get_dtype(), held.get_shape()) for name, held in slices.items()}
+                sizes |= {name: math.prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
         except (OSError, SafetensorError) as error:
-            raise ModelUnavailable(
-                f"expected weights in {path}, got: {first_line(error)}; copy the whole model again"
-            ) from error
-    missing = sorted(_listed(index).keys() - tensors.keys()) if index.is_file() else []
-    if missing:
-        raise ModelUnavailable(
-            f"expected every weight of the model in {directory}, {len(missing)} missing, such as {missing[0]}; "
-            "copy the whole model"
-        )
-    return tensors
-
-
-def _listed(index: Path) -> Mapping[str, str]:
-    """The file of each tensor."""
-    try:
-        return dict(parse_json(index.read_text(encoding="utf-8"))["weight_map"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelUnavailable(
-            f"expected a list of weight files in {index}, got {type(error).__name__}; copy the whole model again"
-        ) from error
+            raise ModelUnavailable(unreadable(f"weights ({path.name})", directory, error)) from error
+    return sizes
 
 
 def first_line(error: BaseException) -> str:

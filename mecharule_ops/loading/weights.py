@@ -10,7 +10,7 @@ transformers, which puts it on its device:
 
 So beside the weights there are never more than the few tensors that are on their way; of a file that is mapped and
 turned every page would count beside them. Of weights in a low type what lies outside the blocks stays in float32 as
-the file has it (`low_precision`), so that an embedding is never there twice.
+the file has it (`products`), so that an embedding is never there twice.
 
 Pickled files are read by transformers alone.
 
@@ -45,8 +45,8 @@ from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, GenerationConf
 from transformers.utils import logging
 
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.low_precision import LOW
 from mecharule_ops.loading.placement import Placement
+from mecharule_ops.loading.products import LOW
 from mecharule_ops.loading.shape import unreadable, weight_files
 from mecharule_ops.loading.wiring import Wiring, wiring_for
 

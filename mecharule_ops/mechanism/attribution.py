@@ -30,9 +30,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.types import Basis, Phase
 

@@ -27,8 +27,8 @@ from jaxtyping import Bool, Float16, Float32, Int, Int16
 from torch import Tensor
 
 from mecharule_ops.errors import AblationStopped
-from mecharule_ops.loading.memory import is_out_of_memory
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.placement import is_out_of_memory
 from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect
 from mecharule_ops.mechanism.forced import Forcing

@@ -21,9 +21,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from mecharule_ops.loading import norms
-from mecharule_ops.loading.memory import free_bytes
+from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.shared_prefix import SharedPrefix
+from mecharule_ops.loading.placement import free_bytes
 from mecharule_ops.passes.batches import chunks_by_length
 from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
 from mecharule_ops.passes.forward import BlockCalls, Blocks

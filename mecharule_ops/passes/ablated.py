@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mecharule_ops.loading.low_precision import CleanProducts, as_changes
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.products import CleanProducts, as_changes
 from mecharule_ops.passes.clean import CleanSpans
 from mecharule_ops.passes.forward import BlockCalls, Blocks, SpanBatch
 from mecharule_ops.passes.intervention import Edit, Units, apply, editing_each

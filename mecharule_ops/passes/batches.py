@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mecharule_ops.loading.memory import free_bytes
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.placement import free_bytes
 
 CHUNK_POSITIONS = 128
 """Positions that one copy of a chunk feeds: enough for a matrix product to be fast with a single group, few

@@ -19,8 +19,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from mecharule_ops.loading.generation import KeysAndValues, SharedPrefix, contents
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.shared_prefix import KeysAndValues, SharedPrefix, contents
 from mecharule_ops.passes.forward import Blocks, PrefixCache, SpanBatch
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.spans import Span

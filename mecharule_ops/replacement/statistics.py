@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.loading.shared_prefix import SharedPrefix
 from mecharule_ops.passes.clean import clean_pass
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.types import Basis

@@ -25,8 +25,8 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
 from mecharule_ops.loading import products
-from mecharule_ops.loading.memory import free_bytes, is_out_of_memory
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading.placement import free_bytes, is_out_of_memory
 from mecharule_ops.loading.products import linear, through_onednn
 from mecharule_ops.passes import ablated
 from mecharule_ops.passes.batches import chunks_by_length

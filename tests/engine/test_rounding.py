@@ -11,8 +11,7 @@ from toy_behaviour import Toy, toy
 
 from mecharule_ops.engine import rounding
 from mecharule_ops.engine.rounding import FACTOR, Rounding, leads, measure_rounding
-from mecharule_ops.loading.generation import Tokens
-from mecharule_ops.loading.shared_prefix import SharedPrefix
+from mecharule_ops.loading.generation import SharedPrefix, Tokens
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.types import Phase
 

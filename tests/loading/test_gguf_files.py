@@ -69,7 +69,7 @@ def test_a_part_without_the_others_is_refused_by_their_name(kept: int, tmp_path:
     parts = write_parts(tmp_path)
     parts[1 - kept].unlink()
     for name in (parts[kept], tmp_path):
-        with pytest.raises(ModelUnavailable, match=f"{parts[1 - kept].name} is missing"):
+        with pytest.raises(ModelUnavailable, match=f"got all but {parts[1 - kept].name}"):
             load(str(name))
 
 

@@ -24,21 +24,19 @@ def test_sizes_are_those_of_the_loaded_model(family: str, tmp_path: Path) -> Non
     sizes = (shape.n_layers, shape.d_model, shape.n_heads)
     assert sizes == (subject.n_layers, subject.d_model, subject.n_heads)
     assert shape.parameters == sum(parameter.numel() for parameter in subject.hf.parameters())
-    assert (shape.stored_as, shape.positions) == ("float32", 64)
+    assert shape.positions == 64
     tokenizer = read_tokenizer(path)
     assert tokenizer is not None
     assert tokenizer.encode("1 + 2 =").ids == list(subject.encode(["1 + 2 ="])[0])
 
 
 def test_shards_are_one_model(tmp_path: Path) -> None:
-    """Split over several files, the sizes are the same; the type on disk is said."""
+    """Split over several files, the sizes are the same."""
     model, tokenizer = tiny_model("llama")
     model.half().save_pretrained(tmp_path, max_shard_size="20KB")
     tokenizer.save_pretrained(tmp_path)
     assert len(list(tmp_path.glob("*.safetensors"))) > 2
-    shape = read_shape(tmp_path)
-    assert shape.parameters == sum(parameter.numel() for parameter in model.parameters())
-    assert shape.stored_as == "float16"
+    assert read_shape(tmp_path).parameters == sum(parameter.numel() for parameter in model.parameters())
 
 
 def _cut(path: Path) -> None:
@@ -79,7 +77,7 @@ def _lost_shard(path: Path) -> None:
         (_setting(num_hidden_layers=5), "expected 5 layers of a llama model.*2 missing"),
         (_without("model.safetensors"), "expected weights in .*found none"),
         (_cut, "file not fully covered"),
-        (_no_header, "expected weights in"),
+        (_no_header, "expected weights .*model.safetensors"),
         (_lost_shard, "model-00002"),
     ],
 )
@@ -99,10 +97,10 @@ def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path) -> None:
     """Unreadable, and missing; one that only its own code reads is left to that code."""
     path = save_tiny(tmp_path / "model", "llama")
     (path / "tokenizer.json").write_text("{}")
-    with pytest.raises(ModelUnavailable, match="expected a tokenizer in"):
+    with pytest.raises(ModelUnavailable, match="expected a tokenizer "):
         read_tokenizer(path)
     (path / "tokenizer.json").unlink()
-    with pytest.raises(ModelUnavailable, match="found none"):
+    with pytest.raises(ModelUnavailable, match="expected a tokenizer "):
         read_tokenizer(path)
     (path / "vocab.json").write_text("{}")
     assert read_tokenizer(path) is None
