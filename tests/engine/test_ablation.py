@@ -20,7 +20,6 @@ from toy_behaviour import Toy, ToyTask, naive_completion, toy
 from mecharule_ops.engine import ablation, speculation
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import behaviour_on, observe
-from mecharule_ops.engine.chunks import Chunks
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
@@ -56,12 +55,20 @@ def name(case: object) -> str:
 
 
 def agrees_with_naive(bench: Toy, engine: AblationEngine, table: Any, groups: Any, examples: Any) -> bool:
-    found = engine.completions(groups, examples).tokens
-    return all(
-        found[row][column] == naive_completion(bench, table, group, bench.records[example])
-        for row, group in enumerate(groups)
-        for column, example in enumerate(examples)
+    """In tokens and in labels."""
+    records = [bench.records[example] for example in examples]
+    wanted = tuple(
+        tuple(naive_completion(bench, table, group, record) for record in records) for group in groups
     )
+    labels = [
+        [
+            bench.task.label(one.example, bench.subject.decode(said))
+            for one, said in zip(records, row, strict=True)
+        ]
+        for row in wanted
+    ]
+    decided = engine.evaluate(groups, examples).labels.tolist()
+    return engine.completions(groups, examples).tokens == wanted and decided == labels
 
 
 @pytest.mark.parametrize(("family", "intervention"), HALVED, ids=name)
@@ -115,9 +122,7 @@ def test_a_task_that_decides_nothing_early_gets_whole_long_completions(phase: Ph
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
     engine, groups, examples = bench.engine(table), bench.groups(Basis.ATTN_HEAD, 2, seed=5), [0, 3, 6]
     assert agrees_with_naive(bench, engine, table, groups, examples)
-    whole = engine.completions(groups, examples)
-    np.testing.assert_array_equal(engine.evaluate(groups, examples).labels, whole.labels)
-    assert max(len(tokens) for row in whole.tokens for tokens in row) > 6
+    assert max(len(tokens) for row in engine.completions(groups, examples).tokens for tokens in row) > 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +153,7 @@ def test_of_tokens_that_tie_exactly_every_path_takes_the_first(phase: Phase) -> 
         assert found.tokens[0] == tuple(record.tokens for record in records)
 
 
-@pytest.mark.parametrize("rows", [1, 9, 40, 100_000])
+@pytest.mark.parametrize("rows", [1, 9])
 def test_results_do_not_depend_on_batch_size_or_order(rows: int) -> None:
     """Groups and examples in any order, in batches of any size, give the same tokens."""
     bench = toy("qwen2")
@@ -176,23 +181,6 @@ def test_one_evaluation_a_group_and_example_when_nothing_changes() -> None:
     in_reach = sum(len(tokens) > 1 for tokens in baseline)
     assert engine.completions(quiet, examples).example_forwards == in_reach * len(quiet)
     assert found.example_forwards > in_reach * 12
-
-
-def test_ablating_a_whole_mlp_equals_a_model_without_it() -> None:
-    """Zeroing every write of a layer at all positions is what a zeroed down projection computes."""
-    bench = toy("llama")
-    table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=Phase.WHOLE))
-    group = tuple(Neuron(Basis.MLP_OUT, 1, channel) for channel in range(32))
-    completions = bench.engine(table).completions([group], range(10)).tokens[0]
-    weight = bench.subject.hf.model.layers[1].mlp.down_proj.weight
-    kept = weight.detach().clone()
-    with torch.no_grad():
-        weight.zero_()
-        prompts = bench.subject.encode([record.example.prompt for record in bench.records])
-        without = bench.subject.generate(prompts, 6, bench.subject.stop_ids(("\n",))).tokens
-        weight.copy_(kept)
-    assert completions == without
-    assert completions != tuple(record.tokens for record in bench.records)
 
 
 def test_a_hook_that_skips_higher_layers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,43 +228,29 @@ def test_a_guess_is_never_taken_for_the_truth(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_running_out_of_memory_halves_the_batch_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups first, then examples are split, down to what fits; every result is as before."""
+    """Groups first, then examples are split, down to what fits; a single row that does not fit is an error."""
     bench = toy("qwen2")
     table, groups = bench.table(DECODE), bench.groups(Basis.MLP_OUT, 5, seed=4)
     wanted = bench.engine(table).evaluate(groups, range(10))
     verify, sizes = Speculation.verify, []
 
-    def small_memory(self: Speculation, chunk: Any, some: Any, *rest: Any) -> Any:
-        sizes.append(chunk.targets.size * len(some))
-        if sizes[-1] > 12:
-            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
-        return verify(self, chunk, some, *rest)
+    def small_memory(most: int, error: Exception) -> None:
+        def limited(self: Speculation, chunk: Any, some: Any, *rest: Any) -> Any:
+            sizes.append(chunk.targets.size * len(some))
+            if sizes[-1] > most:
+                raise error
+            return verify(self, chunk, some, *rest)
 
-    monkeypatch.setattr(Speculation, "verify", small_memory)
+        monkeypatch.setattr(Speculation, "verify", limited)
+
+    small_memory(12, RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"))
     found = bench.engine(table).evaluate(groups, range(10))
     np.testing.assert_array_equal(found.labels, wanted.labels)
     assert max(sizes) > 12 >= sizes[-1]
-
-
-def test_an_error_that_is_not_about_memory_or_cannot_be_helped_is_raised(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A bug is no reason to go on, and neither is a single row that does not fit."""
-    bench = toy("qwen2")
-    table, group = bench.table(DECODE), [(Neuron(Basis.MLP_OUT, 0, 0),)]
-
-    def failing(error: Exception) -> Any:
-        def verify(*arguments: Any) -> Any:
-            raise error
-
-        return verify
-
-    monkeypatch.setattr(Speculation, "verify", failing(RuntimeError("shapes do not match")))
-    with pytest.raises(RuntimeError, match="shapes"):
-        bench.engine(table).evaluate(group, range(10))
-    monkeypatch.setattr(Speculation, "verify", failing(MemoryError()))
-    with pytest.raises(MemoryError):
-        bench.engine(table).evaluate(group, range(10))
+    for error in (RuntimeError("shapes do not match"), MemoryError()):
+        small_memory(0, error)
+        with pytest.raises(type(error)):
+            bench.engine(table).evaluate(groups, range(10))
     assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
     assert free_bytes(torch.device("cpu")) > 1 << 20
 
@@ -291,29 +265,6 @@ def test_a_stop_is_answered_before_the_next_batch(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(AblationStopped, match="stopped"):
         engine.evaluate(bench.groups(Basis.MLP_OUT, 3, seed=0), range(10))
     assert len(calls) == 3
-
-
-def test_clean_tensors_are_computed_once_for_the_same_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later questions about the same examples run no clean pass; without memory to keep it, they do."""
-    bench = toy("qwen2")
-    built: list[tuple[int, ...]] = []
-    chunk = Chunks._make
-    monkeypatch.setattr(
-        Chunks,
-        "_make",
-        lambda self, records, early: built.append(records) or chunk(self, records, early),
-    )
-    engine, groups = bench.engine(bench.table(DECODE), rows=12), bench.groups(Basis.MLP_OUT, 3, seed=0)
-    engine.evaluate(groups, range(10))
-    once = len(built)
-    assert sum(map(len, built)) <= 10
-    engine.evaluate(groups, range(10))
-    assert len(built) == once
-    monkeypatch.setattr(ablation, "free_bytes", lambda device: 4)
-    forgetful = bench.engine(bench.table(DECODE), rows=12)
-    forgetful.evaluate(groups, range(10))
-    forgetful.evaluate(groups, range(10))
-    assert len(built) == 3 * once
 
 
 def test_chunks_hold_spans_of_nearly_equal_length() -> None:
@@ -345,7 +296,8 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
 def test_records_put_together_anew_need_no_forward_and_give_the_same(
     monkeypatch: pytest.MonkeyPatch, family: str, basis: Basis
 ) -> None:
-    """Any mixture of records of earlier chunks, against an engine that meets them for the first time."""
+    """Any mixture of records of earlier chunks, against an engine that meets them for the first time; without memory
+    to keep them, they do."""
     bench = toy(family)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     groups, rng = bench.groups(basis, 4, 0), np.random.default_rng(3)
@@ -368,6 +320,11 @@ def test_records_put_together_anew_need_no_forward_and_give_the_same(
     assert sum(passed) == 9
     engine.evaluate(groups, [3, 9, 0])
     assert sum(passed) == 10
+    monkeypatch.setattr(ablation, "free_bytes", lambda device: 4)
+    forgetful = bench.engine(table, rows=12)
+    for _ in range(2):
+        forgetful.evaluate(groups, range(9))
+    assert sum(passed) == 28
 
 
 @pytest.mark.parametrize("screens", [True, False])
@@ -434,46 +391,28 @@ def test_products_keep_float32_precision_and_leave_the_model_as_it_was() -> None
 
 @pytest.mark.skipif(not products._ONEDNN, reason="torch has no oneDNN here")
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_gradient_of_a_product_is_the_one_that_torch_gives(
-    bias: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the input, through two layers and a non-linearity; weights get none inside."""
-    monkeypatch.setattr(products, "_ONEDNN", True)
-    torch.manual_seed(1)
-    model = torch.nn.Sequential(torch.nn.Linear(24, 40, bias=bias), torch.nn.SiLU(), torch.nn.Linear(40, 7))
-    hidden = torch.randn(3, 5, 24, requires_grad=True)
-    (expected,) = torch.autograd.grad(model(hidden).square().sum(), hidden)
-    with through_onednn(model):
-        (ours,) = torch.autograd.grad(model(hidden).square().sum(), hidden)
-        model(hidden).sum().backward()
-    torch.testing.assert_close(ours, expected)
-    assert model[0].weight.grad is None
-
-
-@pytest.mark.parametrize("bias", [True, False])
-def test_the_derivative_that_a_product_carries_is_the_one_of_its_gradients(bias: bool) -> None:
-    """Forward mode along a direction against backward mode, without gradients being recorded."""
+def test_the_derivatives_of_a_product_are_those_that_torch_gives(bias: bool) -> None:
+    """Backward by the input, through two layers and a non-linearity, weights getting none inside; and forward mode
+    along a direction, without gradients being recorded."""
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(24, 40, bias=bias), torch.nn.SiLU(), torch.nn.Linear(40, 1))
     hidden, along = torch.randn(3, 5, 24, requires_grad=True), torch.randn(3, 5, 24)
-    (gradient,) = torch.autograd.grad(model(hidden).sum(), hidden)
-    with through_onednn(model), torch.no_grad(), forward_ad.dual_level():
-        value, carried = forward_ad.unpack_dual(model(forward_ad.make_dual(hidden.detach(), along)))
+    (expected,) = torch.autograd.grad(model(hidden).sum(), hidden)
+    with through_onednn(model):
+        (ours,) = torch.autograd.grad(model(hidden).sum(), hidden)
+        model(hidden).sum().backward()
+        with torch.no_grad(), forward_ad.dual_level():
+            value, carried = forward_ad.unpack_dual(model(forward_ad.make_dual(hidden.detach(), along)))
+    assert model[0].weight.grad is None
+    torch.testing.assert_close(ours, expected)
     torch.testing.assert_close(value, model(hidden).detach())
-    torch.testing.assert_close(carried[..., 0], (gradient * along).sum(-1))
+    torch.testing.assert_close(carried[..., 0], (expected * along).sum(-1))
 
 
 def test_single_token_completions_are_out_of_reach_while_decoding() -> None:
     """A record whose first token ends it keeps its label at no cost and with an infinite margin."""
     bench = toy("llama")
-    first = bench.records[0]
-    stopped = type(first)(
-        example=first.example,
-        tokens=(2,),
-        completion="",
-        parsed={},
-        label=bench.task.label(first.example, ""),
-    )
+    stopped = replace(bench.records[0], tokens=(2,), completion="", label=False)
     table = bench.table(DECODE)
     engine = AblationEngine(bench.subject, bench.task, [stopped, *bench.records[1:]], DECODE, table)
     outcomes = engine.evaluate([(Neuron(Basis.MLP_OUT, 0, 0),)], [0])
@@ -499,21 +438,16 @@ def test_smollm2_completions_equal_the_plain_path(basis: Basis) -> None:
         intervention = Intervention(basis=basis, baseline=baseline)
         table = replacement_table(subject, records, intervention)
         arguments = (subject, task, records, intervention, table)
+        shares = ((2, width // 8), (14, width // 2), (28, width // 4))
         groups = [
-            tuple(
-                Neuron(basis, layer, int(c))
-                for c in generator.choice(width, max(1, width // part), replace=False)
-            )
-            for layer, part in ((2, 8), (14, 2), (28, 4))
+            tuple(Neuron(basis, layer, int(c)) for c in generator.choice(width, max(1, size), replace=False))
+            for layer, size in shares
         ]
         fast = AblationEngine(*arguments).completions(groups, range(12))
         slow = ReferenceEngine(*arguments).completions(groups, range(12))
         ties = np.minimum(fast.margins, slow.margins) < 1e-3
-        same = [
-            [one == other for one, other in zip(left, right, strict=True)]
-            for left, right in zip(fast.tokens, slow.tokens, strict=True)
-        ]
-        assert (np.array(same) | ties).all()
+        pairs = zip(sum(fast.tokens, ()), sum(slow.tokens, ()), strict=True)
+        assert (np.array([one == other for one, other in pairs]) | ties.ravel()).all()
         assert ties.mean() < 0.05
         assert (AblationEngine(*arguments).evaluate(groups, range(12)).labels == fast.labels).all()
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_models import tiny_model
-from toy_behaviour import BareTask
+from toy_behaviour import BareTask, toy
 
 from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.errors import DegenerateBehaviour
@@ -42,18 +40,14 @@ class Contains(BareTask):
     def label(self, example: Example, completion: str) -> bool:
         return re.search(self.pattern.format(**example.fields), completion) is not None
 
-    def describe(self) -> Mapping[str, Value]:
-        return {"pattern": self.pattern}
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def subject() -> Subject:
-    model, tokenizer = tiny_model("llama")
-    return Subject(name="tiny", directory=Path(), hf=model, tokenizer=tokenizer)
+    return toy("llama").subject
 
 
 def test_records_follow_the_examples(subject: Subject) -> None:
-    """Each record holds its example, its own completion, and what the task reads from it."""
+    """Each holds its example, its own completion, and what the task reads from it; labels are counted by hand."""
     task = Contains(pattern="t")
     examples = task.examples(20, np.random.default_rng(0))
     behaviour = behaviour_on(task, subject, examples, batch=7)
@@ -64,35 +58,25 @@ def test_records_follow_the_examples(subject: Subject) -> None:
     assert record.completion == subject.decode(record.tokens)
     assert record.parsed == {"length": len(record.completion)}
     assert np.allclose(behaviour.representation[13], alone.representation[0], atol=2e-5)
-
-
-def test_labels_are_what_the_task_reads(subject: Subject) -> None:
-    """Counted again by hand from the completions."""
-    task = Contains(pattern="t")
-    behaviour = observe(task, subject, task.examples(20, np.random.default_rng(0)))
-    right = sum("t" in record.completion for record in behaviour.records)
-    assert 0 < right < 20
-    assert behaviour.labels.sum() == right
+    assert behaviour.labels.tolist() == ["t" in record.completion for record in behaviour.records]
+    assert 0 < behaviour.labels.sum() < 20
 
 
 def test_behaviours_with_nothing_to_flip_are_refused(subject: Subject) -> None:
-    """None, all wrong where a right answer is to break, all right where a wrong one is to be mended."""
-    examples = Contains(pattern="").examples(5, np.random.default_rng(0))
+    """None, all wrong where a right answer is to break, all right where a wrong one is to be mended.
+
+    All right can break, all wrong can be mended.
+    """
+    right, wrong = Contains(pattern=""), Contains(pattern="Z")
+    examples = right.examples(5, np.random.default_rng(0))
     with pytest.raises(DegenerateBehaviour, match="got none; widen"):
-        observe(Contains(pattern=""), subject, ())
+        observe(right, subject, ())
     with pytest.raises(DegenerateBehaviour, match=r"all 5 wrong, .*easier"):
-        observe(Contains(pattern="Z"), subject, examples, regimes=[Regime.BASELINE_POSITIVE])
+        observe(wrong, subject, examples, regimes=[Regime.BASELINE_POSITIVE])
     with pytest.raises(DegenerateBehaviour, match=r"all 5 right; .*harder"):
-        observe(Contains(pattern=""), subject, examples, regimes=[Regime.BASELINE_NEGATIVE])
-
-
-def test_a_saturated_behaviour_has_something_to_flip(subject: Subject) -> None:
-    """All right can break, all wrong can be mended."""
-    examples = Contains(pattern="").examples(5, np.random.default_rng(0))
-    right = observe(Contains(pattern=""), subject, examples, regimes=[Regime.BASELINE_POSITIVE])
-    wrong = observe(Contains(pattern="Z"), subject, examples)
-    assert right.labels.all()
-    assert not wrong.labels.any()
+        observe(right, subject, examples, regimes=[Regime.BASELINE_NEGATIVE])
+    assert observe(right, subject, examples, regimes=[Regime.BASELINE_POSITIVE]).labels.all()
+    assert not observe(wrong, subject, examples).labels.any()
 
 
 @pytest.mark.slow

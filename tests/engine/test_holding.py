@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
-
 import pytest
 import torch
 from tiny_models import crossed
-from toy_behaviour import Toy, toy, turning
+from toy_behaviour import Toy, at_sites, forward, hooked, naive_completion, toy, turning
 
 from mecharule_ops.engine.chunks import Chunk
 from mecharule_ops.engine.reference import ReferenceEngine
@@ -16,80 +13,7 @@ from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.holds import Above, LayerSizes, is_above, parse_hold
-from mecharule_ops.mechanism.mediation import first_change
-from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
-
-
-class Slow:
-    """Decoding by a whole forward a token: no cache, no batch, no padding; sites are written unit by unit."""
-
-    def __init__(self, bench: Toy, table: ReplacementTable) -> None:
-        self.bench, self.table, self.subject = bench, table, bench.subject
-
-    def completion(
-        self, group: Collection[Neuron], held: Collection[Neuron], record: BehaviourRecord
-    ) -> tuple[int, ...]:
-        (prompt,) = self.subject.encode([record.example.prompt])
-        stop = self.subject.stop_ids(self.bench.task.stop)
-        clean = self.sites([*prompt, *record.tokens], held)
-        completion: tuple[int, ...] = ()
-        while len(completion) < self.bench.task.max_new_tokens and not set(completion[-1:]) & stop:
-            changed = first_change(record.tokens[: len(completion)], completion)
-            same = len(prompt) + (len(completion) if changed is None else changed)
-            completion = (
-                *completion,
-                self.next(prompt, completion, group, {u: clean[u][:same] for u in held}),
-            )
-        return completion
-
-    def next(self, prompt: Any, completion: Any, group: Any, held: dict[Neuron, torch.Tensor]) -> int:
-        ids = [*prompt, *completion]
-        offsets = torch.arange(len(ids)) - len(prompt) + 1
-        first = {Phase.DECODE: 1, Phase.LAST_PROMPT: 0, Phase.WHOLE: -len(prompt)}
-        start = int((offsets < first[self.table.intervention.phase]).sum())
-        handles = [
-            self.written(unit, start, self.table.value(unit.layer, offsets)[start:, unit.channel])
-            for unit in group
-        ] + [self.written(unit, 0, values) for unit, values in held.items()]
-        try:
-            with torch.no_grad():
-                return int(self.subject.hf(torch.tensor([ids])).logits[0, -1].argmax())
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def sites(self, ids: list[int], units: Collection[Neuron]) -> dict[Neuron, torch.Tensor]:
-        seen: dict[Neuron, torch.Tensor] = {}
-        handles = [
-            self.hook(unit, lambda part, unit=unit: seen.update({unit: part.clone()})) for unit in units
-        ]
-        with torch.no_grad():
-            self.subject.hf(torch.tensor([ids]))
-        for handle in handles:
-            handle.remove()
-        return seen
-
-    def written(self, unit: Neuron, start: int, values: torch.Tensor) -> Any:
-        def write(part: torch.Tensor) -> None:
-            if len(values):
-                part[start : start + len(values)] = values.reshape(len(values), -1)
-
-        return self.hook(unit, write)
-
-    def hook(self, unit: Neuron, use: Any) -> Any:
-        """`use` gets the unit's `[position, scalar]` view of its site."""
-        module, in_input = self.subject.wiring.site(
-            self.subject.wiring.blocks(self.subject.hf)[unit.layer], unit.basis
-        )
-        size = self.subject.unit_size(unit.basis)
-
-        def seen(site: torch.Tensor) -> None:
-            use(site[0, :, unit.channel * size : (unit.channel + 1) * size])
-
-        if in_input:
-            return module.register_forward_pre_hook(lambda module, inputs: seen(inputs[0]))
-        return module.register_forward_hook(lambda module, inputs, output: seen(output))
 
 
 def asked(bench: Toy, basis: Basis) -> tuple[list[tuple[Neuron, ...]], list[tuple[Neuron, ...]]]:
@@ -107,9 +31,9 @@ def test_both_engines_hold_what_a_whole_forward_a_token_holds(family: str, basis
     bench = toy(family)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=turning(family, basis)))
     groups, held = asked(bench, basis)
-    examples, slow = [7, 0, 4, 2], Slow(bench, table)
+    examples = [7, 0, 4, 2]
     wanted = tuple(
-        tuple(slow.completion(group, kept, bench.records[example]) for example in examples)
+        tuple(naive_completion(bench, table, group, bench.records[example], kept) for example in examples)
         for group, kept in zip(groups, held, strict=True)
     )
     assert bench.engine(table).completions(groups, examples, held).tokens == wanted
@@ -146,56 +70,29 @@ def test_every_later_unit_held_leaves_the_direct_effect(family: str, basis: Basi
 
 
 def _direct(subject: Subject, unit: Neuron, record: BehaviourRecord) -> int:
-    """The greedy token when the unit's write at the last prompt position is taken out of the final residual."""
+    """The greedy token when what the unit adds to the residual stream at the last prompt position is taken out of it.
+
+    Beside a head the MLP of its block keeps what it wrote.
+    """
     (ids,) = subject.encode([record.example.prompt])
-    norm, _ = subject.wiring.head(subject.hf)
-    before, after = (_block_output(subject, unit, list(ids), ablated) for ablated in (False, True))
-    change = after - before
+    blocks, kept, above = subject.wiring.blocks(subject.hf), [], []
+    write, _ = subject.wiring.site(blocks[unit.layer], Basis.MLP_OUT)
 
-    def add(module: Any, inputs: Any) -> Any:
-        moved = inputs[0].clone()
-        moved[0, -1] += change
-        return (moved,)
+    def zero(unit: Neuron, part: torch.Tensor) -> torch.Tensor:
+        return torch.cat([part[:-1], torch.zeros_like(part[-1:])])
 
-    handle = norm.register_forward_pre_hook(add)
-    try:
-        with torch.no_grad():
-            return int(subject.hf(torch.tensor([ids])).logits[0, -1].argmax())
-    finally:
-        handle.remove()
+    def without(hidden: torch.Tensor) -> torch.Tensor:
+        change = (above[1] - above[0])[:, -1:]
+        return torch.cat([hidden[:, :-1], hidden[:, -1:] + change], 1)
 
-
-def _block_output(subject: Subject, unit: Neuron, ids: list[int], ablated: bool) -> torch.Tensor:
-    """What the unit's block writes at the last position when its MLP is held, with and without the unit."""
-    block = subject.wiring.blocks(subject.hf)[unit.layer]
-    module, in_input = subject.wiring.site(block, unit.basis)
-    size, kept, seen = subject.unit_size(unit.basis), [], []
-
-    def zero(site: torch.Tensor) -> None:
-        site[0, -1, unit.channel * size : (unit.channel + 1) * size] = 0.0
-
-    write, _ = subject.wiring.site(block, Basis.MLP_OUT)
-    noted = write.register_forward_hook(lambda module, inputs, output: kept.append(output.clone()))
-    with torch.no_grad():
-        subject.hf(torch.tensor([ids]))
-    noted.remove()
-    handles = []
-    if ablated and in_input:
-        handles.append(module.register_forward_pre_hook(lambda module, inputs: zero(inputs[0])))
-    elif ablated:
-        handles.append(module.register_forward_hook(lambda module, inputs, output: zero(output)))
-    if unit.basis is Basis.ATTN_HEAD:
-        handles.append(write.register_forward_hook(lambda module, inputs, output: kept[0]))
-    handles.append(
-        block.register_forward_hook(
-            lambda module, inputs, output: seen.append(output[0] if isinstance(output, tuple) else output)
-        )
-    )
-    with torch.no_grad():
-        subject.hf(torch.tensor([ids]))
-    for handle in handles:
-        handle.remove()
-    return seen[0][0, -1]
+    with hooked(blocks[unit.layer + 1], True, above.append):
+        with hooked(write, False, kept.append):
+            forward(subject, ids)
+        head = unit.basis is Basis.ATTN_HEAD
+        with at_sites(subject, [unit], zero), hooked(write, False, lambda out: kept[0] if head else None):
+            forward(subject, ids)
+    with hooked(subject.wiring.head(subject.hf)[0], True, without):
+        return int(forward(subject, ids)[-1].argmax())
 
 
 def test_wrong_values_and_a_wrong_release_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

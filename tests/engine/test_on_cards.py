@@ -15,14 +15,13 @@ from simulated_cards import on_cards, simulated_cards
 from tiny_models import save_tiny
 from toy_behaviour import Toy, toy
 
-from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.engine.precision import calibrate
 from mecharule_ops.engine.proof import prove
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.loading import products
-from mecharule_ops.loading.model_names import BUNDLED, load
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects_of_kinds, prediction
@@ -30,14 +29,12 @@ from mecharule_ops.mechanism.measured import measured_drop
 from mecharule_ops.mechanism.reads import reads
 from mecharule_ops.mechanism.writes import writes
 from mecharule_ops.passes import greedy
-from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 CASES = [
-    (BUNDLED, Basis.MLP_OUT, Phase.DECODE),
-    pytest.param(BUNDLED, Basis.MLP_HIDDEN, Phase.WHOLE, marks=pytest.mark.slow),
-    pytest.param("llama", Basis.ATTN_HEAD, Phase.DECODE, marks=pytest.mark.slow),
-    pytest.param("gpt2", Basis.MLP_HIDDEN, Phase.LAST_PROMPT, marks=pytest.mark.slow),
+    ("llama", Basis.MLP_OUT, Phase.DECODE),
+    pytest.param("llama", Basis.ATTN_HEAD, Phase.LAST_PROMPT, marks=pytest.mark.slow),
+    pytest.param("gpt2", Basis.MLP_HIDDEN, Phase.WHOLE, marks=pytest.mark.slow),
     pytest.param("gemma3_text", Basis.ATTN_HEAD, Phase.DECODE, marks=pytest.mark.slow),
 ]
 
@@ -49,22 +46,13 @@ def _products_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(greedy, "multiplies_bfloat16", lambda device: False)
 
 
-def bundled() -> Any:
-    """Arithmetic of the bundled model, ten records with right and wrong answers among them."""
-    subject, task = load(BUNDLED), Arithmetic()
-    records = observe(task, subject, task.examples(200, np.random.default_rng(1))).records
-    wrong = [record for record in records if not record.label][:3]
-    return Toy(subject=subject, task=task, records=(*wrong, *records[:7]))
-
-
 @pytest.mark.usefixtures("_products_alike")
 @pytest.mark.parametrize(("family", "basis", "phase"), CASES)
 def test_what_is_found_over_cards_is_what_is_found_on_the_processor(
     family: str, basis: Basis, phase: Phase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every outcome is, and every number to a rounding, forward and backward."""
-    whole = bundled() if family == BUNDLED else toy(family)
-    directory = BUNDLED if family == BUNDLED else str(save_tiny(tmp_path, family))
+    whole, directory = toy(family), str(save_tiny(tmp_path, family))
     plain = replace(whole, subject=load(directory))
     plain.subject.hf.set_attn_implementation("eager")
     expected = {name: ask(plain, basis, phase) for name, ask in ASKED.items()}
@@ -95,10 +83,15 @@ def test_weights_in_bfloat16_over_cards(tmp_path: Path, monkeypatch: pytest.Monk
         assert same(decided(cards), expected, rounding(plain))
 
 
+def told(bench: Toy) -> Any:
+    """The prompts and completions of its records."""
+    prompts = bench.subject.encode([record.example.prompt for record in bench.records])
+    return prompts, [record.tokens for record in bench.records]
+
+
 def rounding(bench: Toy) -> float:
     """How far one of its leads may move."""
-    spans = bench.subject.encode([record.example.prompt for record in bench.records])
-    return allowed(bench.subject, spans, [record.tokens for record in bench.records])
+    return allowed(bench.subject, *told(bench))
 
 
 def intervention(basis: Basis, phase: Phase) -> Intervention:
@@ -109,26 +102,17 @@ def outcomes(bench: Toy, basis: Basis, phase: Phase) -> Any:
     table = bench.table(intervention(basis, phase))
     groups, engine = bench.groups(basis, 3, 5), bench.engine(table)
     found = engine.evaluate(groups, range(len(bench.records)))
-    last = bench.subject.n_layers - 1
-    held = [[Neuron(Basis.MLP_OUT, last, 0)] if basis is not Basis.MLP_OUT else []] * len(groups)
-    held = [[unit for unit in kept if unit not in group] for kept, group in zip(held, groups, strict=True)]
+    last = Neuron(Basis.MLP_OUT, bench.subject.n_layers - 1, 0)
+    held = [[] if basis is Basis.MLP_OUT else [last]] * len(groups)
     whole = engine.completions(groups, [7, 0, 4], held)
-    return (
-        [each.cpu().numpy() for each in table.values],
-        found.labels,
-        found.margins,
-        whole.tokens,
-        whole.margins,
-    )
+    values = [each.cpu().numpy() for each in table.values]
+    return values, found.labels, found.margins, whole.tokens, whole.margins
 
 
 def shown(bench: Toy, basis: Basis, phase: Phase) -> Any:
     asked = intervention(basis, phase)
-    table = bench.table(asked)
-    given = bench.subject, bench.task, bench.records
-    proof = prove(*given, table)
-    spans = bench.subject.encode([record.example.prompt for record in bench.records])
-    moved = measure_rounding(bench.subject, spans, [record.tokens for record in bench.records])
+    given, table = (bench.subject, bench.task, bench.records), bench.table(asked)
+    proof, moved = prove(*given, table), measure_rounding(bench.subject, *told(bench))
     sentence = check_intervention(*given, asked, table).sentence
     return sentence, proof.hooked, proof.restored, proof.largest, moved.disagreement
 
@@ -143,21 +127,18 @@ def first_order(bench: Toy, basis: Basis, phase: Phase) -> Any:
 
 
 def attribution(bench: Toy, basis: Basis, phase: Phase) -> Any:
-    prompts = bench.subject.encode([record.example.prompt for record in bench.records])
     pairs = [
-        AttributionPair(clean=prompt, corrupt=(prompt[0], *reversed(prompt[1:])), completion=record.tokens)
-        for prompt, record in zip(prompts, bench.records, strict=True)
+        AttributionPair(clean=prompt, corrupt=(prompt[0], *reversed(prompt[1:])), completion=tokens)
+        for prompt, tokens in zip(*told(bench), strict=True)
     ]
     return eap_ig(bench.subject, pairs, basis, phase, steps=2)
 
 
 def links(bench: Toy, basis: Basis, phase: Phase) -> Any:
     table, unit = bench.table(intervention(basis, phase)), Neuron(basis, bench.subject.n_layers - 1, 1)
-    flipped = np.arange(len(bench.records)) % 2 == 0
-    prompts = bench.subject.encode([record.example.prompt for record in bench.records])
-    pairs = zip(prompts, bench.records, strict=True)
-    sources = [["prompt"] * len(prompt) + ["answer"] * len(record.tokens) for prompt, record in pairs]
-    given = bench.subject, bench.records, table, unit, flipped
+    pairs = zip(*told(bench), strict=True)
+    sources = [["prompt"] * len(prompt) + ["answer"] * len(tokens) for prompt, tokens in pairs]
+    given = bench.subject, bench.records, table, unit, np.arange(len(bench.records)) % 2 == 0
     return writes(*given), reads(*given, sources)
 
 

@@ -12,7 +12,7 @@ import torch
 from tiny_models import FAMILIES, crossed, tiny_model
 from toy_behaviour import Toy, ToyTask, toy
 
-from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate, probes
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import GroupLeads
@@ -21,7 +21,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.mechanism.writes import writes
-from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
+from mecharule_ops.types import Basis, Intervention, Neuron, Phase
 
 
 @cache
@@ -30,28 +30,12 @@ def twins(family: str) -> tuple[Toy, Toy]:
     model, tokenizer = tiny_model(family)
     low = model.bfloat16()
     wide = copy.deepcopy(low).float()
-    subjects = [
-        Subject(name=family, directory=Path(), hf=one.eval(), tokenizer=tokenizer) for one in (low, wide)
-    ]
-    records = _observed(subjects[1], toy(family))
-    left, right = (Toy(subject=subject, task=ToyTask(), records=records) for subject in subjects)
-    return left, right
-
-
-def _observed(subject: Subject, like: Toy) -> tuple[BehaviourRecord, ...]:
-    examples = [record.example for record in like.records]
-    prompts = subject.encode([example.prompt for example in examples])
-    found = subject.generate(prompts, like.task.max_new_tokens, subject.stop_ids(like.task.stop)).tokens
-    return tuple(
-        BehaviourRecord(
-            example=example,
-            tokens=tokens,
-            completion=subject.decode(tokens),
-            parsed={},
-            label=like.task.label(example, subject.decode(tokens)),
-        )
-        for example, tokens in zip(examples, found, strict=True)
+    one, other = (
+        Subject(name=family, directory=Path(), hf=hf.eval(), tokenizer=tokenizer) for hf in (low, wide)
     )
+    examples = [record.example for record in toy(family).records]
+    records = behaviour_on(ToyTask(), other, examples).records
+    return tuple(Toy(subject=subject, task=ToyTask(), records=records) for subject in (one, other))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -79,16 +63,14 @@ def test_outcomes_are_those_of_float32(family: str, basis: Basis) -> None:
     groups = wide.groups(basis, 12, seed=5)
     examples = range(len(wide.records))
     true = wide.engine(table).evaluate(groups, examples)
+    completions = wide.engine(table).completions(groups, examples).tokens
     precision = calibrate(low.subject, low.task, low.records, table)
     assert precision.error > 0
     for slope in (precision.slope, np.inf):
         engine = low.engine(table, slope=slope)
         found = engine.evaluate(groups, examples)
         assert (found.labels == true.labels).all()
-        assert (
-            engine.completions(groups, examples).tokens
-            == wide.engine(table).completions(groups, examples).tokens
-        )
+        assert engine.completions(groups, examples).tokens == completions
     asked = np.isfinite(true.margins).sum()
     assert low.engine(table, slope=np.inf).evaluate(groups, examples).decided_again == asked
     assert low.engine(table).evaluate(groups, examples).decided_again == 0
@@ -106,16 +88,6 @@ def test_what_is_in_doubt_is_decided_again_and_nothing_else() -> None:
     off = ~np.isclose(rough.margins, true, atol=1e-5)
     still_off = ~np.isclose(some.margins, true, atol=1e-5)
     assert 0 < still_off.sum() < off.sum()
-
-
-def test_the_slow_path_agrees() -> None:
-    """TransformerLens over the same weights in float32 gives the same completions."""
-    low, wide = twins("llama")
-    table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
-    groups, examples = wide.groups(Basis.ATTN_HEAD, 4, seed=2), range(len(wide.records))
-    slow = ReferenceEngine(low.subject, low.task, low.records, table.intervention, table)
-    engine = AblationEngine(low.subject, low.task, low.records, table.intervention, table, slope=0.05)
-    assert slow.completions(groups, examples).tokens == engine.completions(groups, examples).tokens
 
 
 def test_the_slope_by_hand() -> None:
@@ -156,14 +128,19 @@ def test_mechanism_reads_low_weights_as_float32(family: str, basis: Basis) -> No
     assert (one.fixed, len(one.groups)) == (other.fixed, len(other.groups))
 
 
-def test_the_reference_path_refuses_to_widen_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the numbers, before anything is allocated; float32 weights are shared and need none."""
+def test_the_reference_path_agrees_and_refuses_to_widen_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TransformerLens over the same weights in float32 gives the same completions; without room it says the numbers,
+    before anything is allocated. Float32 weights are shared and need none."""
     low, wide = twins("llama")
     table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
+    groups, examples = wide.groups(Basis.ATTN_HEAD, 4, seed=2), range(len(wide.records))
+
+    def reference(of: Toy) -> ReferenceEngine:
+        return ReferenceEngine(of.subject, of.task, of.records, table.intervention, table)
+
+    fast = low.engine(table, slope=0.05).completions(groups, examples)
+    assert reference(low).completions(groups, examples).tokens == fast.tokens
     monkeypatch.setattr("mecharule_ops.engine.reference.free_bytes", lambda device: 10)
-    engines = [
-        ReferenceEngine(one.subject, one.task, one.records, table.intervention, table) for one in (low, wide)
-    ]
+    assert reference(wide).bridge is not None
     with pytest.raises(ModelUnavailable, match=r"GB free on cpu to widen .* got 0\.00 GB"):
-        _ = engines[0].bridge
-    assert engines[1].bridge is not None
+        _ = reference(low).bridge

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +10,9 @@ import torch
 from lead_oracles import exact, leads_under, slow_drop, written_lead
 from tiny_models import FAMILIES, crossed
 from torch import nn
-from toy_behaviour import Toy, toy
+from toy_behaviour import Toy, forward, toy, turning
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import FirstOrderPass, effects, predicted_labels, prediction
 from mecharule_ops.mechanism.forced import Forcing
@@ -43,9 +40,7 @@ def slow_leads(bench: Toy, record: int, phase: Phase) -> dict[int, list[tuple[in
     """By generated position in reach the K best other tokens and their leads, from one plain forward."""
     one = bench.records[record]
     (prompt,) = bench.subject.encode([one.example.prompt])
-    with torch.no_grad():
-        ids = torch.tensor([[*prompt, *one.tokens]])
-        logits = bench.subject.hf(ids, attention_mask=torch.ones_like(ids)).logits[0]
+    logits = forward(bench.subject, [*prompt, *one.tokens])
     found = {}
     for position in range(1 if phase is Phase.DECODE else 0, len(one.tokens)):
         row = logits[len(prompt) - 1 + position]
@@ -104,8 +99,9 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
 
 @pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_first_order_drops_equal_finite_differences(family: str, basis: Basis) -> None:
-    """Cache, padding, shared prefix, hooks and autograd together give the definition's number, in float64."""
-    bench, table = exact(family, Intervention(basis=basis, baseline=Baseline.MEAN_POSITIONAL))
+    """Cache, padding, shared prefix, hooks and autograd together give the definition's number, in float64, in a
+    phase each."""
+    bench, table = exact(family, Intervention(basis=basis, phase=turning(family, basis)))
     units = some_units(bench, basis)
     found = effects(bench.subject, bench.records, table, units, competitors=K, effect=Effect.FIRST_ORDER)
     sizes = []
@@ -115,36 +111,6 @@ def test_first_order_drops_equal_finite_differences(family: str, basis: Basis) -
             assert found.effect[record, :, :, index] == pytest.approx(slow, rel=3e-3, abs=4e-4, nan_ok=True)
             sizes.append(np.nanmax(np.abs(slow)))
     assert max(sizes) > 1e-2
-
-
-@pytest.mark.parametrize("phase", [Phase.LAST_PROMPT, Phase.WHOLE])
-def test_every_intervened_position_up_to_the_token_counts(phase: Phase) -> None:
-    """The phases reach different positions, so the drops of one unit differ between them."""
-    unit, totals = Neuron(Basis.MLP_OUT, 0, 3), {}
-    for one in Phase:
-        bench, table = exact("llama", Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=one))
-        found = effects(
-            bench.subject, bench.records[:2], table, [unit], competitors=1, effect=Effect.FIRST_ORDER
-        )
-        totals[one] = found.effect[0, 2, 0, 0]
-        if one is phase:
-            slow = slow_drop(bench, table, unit, 0, found.leads.token[0])
-            assert found.effect[0, :, :, 0] == pytest.approx(slow, rel=3e-3, abs=4e-4, nan_ok=True)
-    assert len({round(float(total), 4) for total in totals.values()}) == 3
-
-
-def test_first_order_equals_the_measured_drop_where_the_lead_is_linear_above_the_unit() -> None:
-    """The last MLP of a model whose final norm only multiplies by a gain; two layers below they differ."""
-    bench, table = exact("llama", Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
-    bench.subject.hf.model.norm = _Scale(bench.subject.d_model)
-    units = [Neuron(Basis.MLP_OUT, 2, channel) for channel in (0, 5, 31)] + [Neuron(Basis.MLP_OUT, 0, 0)]
-    found = effects(bench.subject, bench.records, table, units, competitors=K, effect=Effect.FIRST_ORDER)
-    record = 4
-    clean = leads_under(bench, table, [], record, found.leads.token[record])
-    for index, unit in enumerate(units):
-        real = clean - leads_under(bench, table, [unit], record, found.leads.token[record])
-        close = np.allclose(found.effect[record, :, :, index], real, atol=1e-4, equal_nan=True)
-        assert close == (unit.layer == 2)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -178,52 +144,14 @@ def test_a_steady_drop_is_the_slope_of_the_lead_with_its_scale_held() -> None:
         assert found.effect[record, position, 0, 0] == pytest.approx(-slope, rel=2e-3, abs=1e-3)
 
 
-class _Scale(nn.Module):
-    """A normalisation with the scale held at 1: linear, with a gain."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.linspace(0.5, 1.5, width).double())
-        self.eps = 1.0
-
-    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        return hidden * self.weight
-
-
-def test_a_direct_push_by_hand() -> None:
-    """γ_j (W[y]_j − W[w]_j) / σ · (u_j − v_j), from a plain forward."""
-    bench, table = exact("llama", Intervention(basis=Basis.MLP_OUT, baseline=Baseline.MEAN))
-    unit = Neuron(Basis.MLP_OUT, 1, 4)
-    found = effects(bench.subject, bench.records, table, [unit], competitors=K, effect=Effect.DIRECT)
-    hf, one, seen = bench.subject.hf, bench.records[4], {}
-    (prompt,) = bench.subject.encode([one.example.prompt])
-    with (
-        hf.model.norm.register_forward_pre_hook(lambda _, a: seen.update(x=a[0][0])),
-        hf.model.layers[1].mlp.register_forward_hook(lambda _, a, output: seen.update(u=output[0])),
-        torch.no_grad(),
-    ):
-        hf(torch.tensor([[*prompt, *one.tokens]]))
-    at, y, w = len(prompt) - 1 + 2, one.tokens[2], int(found.leads.token[4, 2, 1])
-    sigma = seen["x"][at].square().mean().sqrt()
-    gained = hf.model.norm.weight[4] * (hf.lm_head.weight[y, 4] - hf.lm_head.weight[w, 4])
-    push = gained / sigma * (seen["u"][at, 4] - table.values[1][0, 4])
-    assert found.effect[4, 2, 1, 0] == pytest.approx(float(push.detach()), rel=1e-4)
-
-
-def without_bias(bench: Toy, basis: Basis) -> Toy:
-    """A copy whose second layer's projection has no bias, which is no unit's write."""
-    hf = deepcopy(bench.subject.hf)
-    projection, in_input = bench.subject.wiring.site(bench.subject.wiring.blocks(hf)[1], basis)
-    if in_input and projection.bias is not None:
-        nn.init.zeros_(projection.bias)
-    subject = Subject(name="", directory=Path(), hf=hf, tokenizer=bench.subject.tokenizer)
-    return Toy(subject=subject, task=bench.task, records=bench.records)
-
-
 @pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_direct_pushes_are_what_the_last_writes_add_to_the_lead(family: str, basis: Basis) -> None:
     """Replaced by zero, the units of a layer push together what its write gives to the lead, less the bias."""
-    bench = without_bias(toy(family), basis)
+    bench = toy(family).copy()
+    block = bench.subject.wiring.blocks(bench.subject.hf)[1]
+    projection, in_input = bench.subject.wiring.site(block, basis)
+    if in_input and projection.bias is not None:
+        nn.init.zeros_(projection.bias)  # It is no unit's write.
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO))
     units = [Neuron(basis, 1, channel) for channel in range(bench.subject.width(basis))]
     pushed = effects(bench.subject, bench.records, table, units, competitors=K, effect=Effect.DIRECT)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from toy_behaviour import Toy, toy
+from toy_behaviour import Toy, at_sites, first_offset, forward, toy
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.passes.spans import span_of
@@ -27,30 +27,17 @@ def split(bench: Toy) -> tuple[list[BehaviourRecord], list[BehaviourRecord]]:
 
 
 def observed_values(
-    bench: Toy, basis: Basis, layer: int, channel: int, phase: Phase, records: list[BehaviourRecord]
+    bench: Toy, unit: Neuron, phase: Phase, records: list[BehaviourRecord]
 ) -> dict[int, list[np.ndarray]]:
     """offset → the unit's values, one prompt at a time without cache or padding."""
     found: dict[int, list[np.ndarray]] = {}
-    module, in_input = bench.subject.wiring.site(bench.subject.wiring.blocks(bench.subject.hf)[layer], basis)
-    size = bench.subject.unit_size(basis)
     for record in records:
         (prompt,) = bench.subject.encode([record.example.prompt])
-        ids = torch.tensor([[*prompt, *record.tokens[:-1]]])
         seen: list[torch.Tensor] = []
-        if in_input:
-            handle = module.register_forward_pre_hook(
-                lambda module, inputs, into=seen: into.append(inputs[0])
-            )
-        else:
-            handle = module.register_forward_hook(lambda module, inputs, out, into=seen: into.append(out))
-        with torch.no_grad():
-            bench.subject.hf(ids, attention_mask=torch.ones_like(ids))
-        handle.remove()
-        first = {Phase.DECODE: 1, Phase.LAST_PROMPT: 0, Phase.WHOLE: 1 - len(prompt)}[phase]
-        for position in range(ids.shape[1]):
-            offset = position - len(prompt) + 1
-            if offset >= first:
-                value = seen[0][0, position, channel * size : (channel + 1) * size].numpy()
+        with at_sites(bench.subject, [unit], lambda _, part, into=seen: into.append(part.clone())):
+            forward(bench.subject, [*prompt, *record.tokens[:-1]])
+        for offset, value in enumerate(seen[0].numpy(), 1 - len(prompt)):
+            if offset >= first_offset(phase, len(prompt)):
                 found.setdefault(offset, []).append(value)
     return found
 
@@ -61,27 +48,24 @@ def test_means_equal_those_of_single_unpadded_runs(family: str, basis: Basis) ->
     """Mean by offset, and over all positions; of the other records minimum, maximum and count; no padding enters."""
     bench, phase = toy(family), tuple(Phase)[list(Basis).index(basis)]
     made, others = split(bench)
-    values = observed_values(bench, basis, 1, 2, phase, made)
-    ranges = observed_values(bench, basis, 1, 2, phase, others)
+    values, ranges = (observed_values(bench, Neuron(basis, 1, 2), phase, some) for some in (made, others))
     table = bench.table(Intervention(basis=basis, baseline=Baseline.MEAN_POSITIONAL, phase=phase))
     assert table.records == tuple(record.example.id for record in made)
     assert table.offsets.tolist() == sorted(values)
     assert table.others.offsets.tolist() == sorted(ranges)
     assert table.others.counts.tolist() == [len(ranges[offset]) for offset in sorted(ranges)]
-    offsets = torch.tensor(sorted(values))
-    wanted = np.array([np.mean(values[offset], 0) for offset in sorted(values)])
-    found = table.value(1, offsets)[:, 2].numpy().reshape(wanted.shape)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
-    statistics = table.others.layers[1]
-    for field, reduce in ((statistics.low, np.min), (statistics.high, np.max)):
-        extreme = np.array([reduce(ranges[offset], 0) for offset in sorted(ranges)])
-        np.testing.assert_allclose(field[:, 2].numpy().reshape(extreme.shape), extreme, rtol=1e-5, atol=1e-5)
-    overall = np.mean([value for offset in values for value in values[offset]], 0)
-    mean = bench.table(Intervention(basis=basis, baseline=Baseline.MEAN, phase=phase))
-    np.testing.assert_allclose(
-        mean.value(1, offsets)[0, 2].numpy().reshape(-1), overall, rtol=1e-5, atol=1e-5
-    )
-    assert (mean.value(1, offsets) == mean.value(1, offsets)[:1]).all()
+    offsets, statistics = torch.tensor(sorted(values)), table.others.layers[1]
+    mean = bench.table(Intervention(basis=basis, baseline=Baseline.MEAN, phase=phase)).value(1, offsets)
+    assert (mean == mean[:1]).all()
+    overall = np.mean([value for seen in values.values() for value in seen], 0)
+    for found, wanted in (
+        (table.value(1, offsets), [np.mean(values[offset], 0) for offset in sorted(values)]),
+        (statistics.low, [np.min(ranges[offset], 0) for offset in sorted(ranges)]),
+        (statistics.high, [np.max(ranges[offset], 0) for offset in sorted(ranges)]),
+        (mean[:1], [overall]),
+    ):
+        shape = np.array(wanted).shape
+        np.testing.assert_allclose(found[:, 2].numpy().reshape(shape), wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("baseline", DONORS)
@@ -89,11 +73,11 @@ def test_means_equal_those_of_single_unpadded_runs(family: str, basis: Basis) ->
 def test_a_donor_is_the_observed_value_closest_to_the_mean(basis: Basis, baseline: Baseline) -> None:
     """Coordinate by coordinate; positional donors come from their own offset only."""
     bench = toy("llama")
-    values = observed_values(bench, basis, 2, 1, Phase.DECODE, split(bench)[0])
+    values = observed_values(bench, Neuron(basis, 2, 1), Phase.DECODE, split(bench)[0])
     donors = bench.table(Intervention(basis=basis, baseline=baseline))
     means = bench.table(Intervention(basis=basis, baseline=DONORS[baseline]))
+    everywhere = [value for found in values.values() for value in found]
     for offset in values:
-        everywhere = [value for found in values.values() for value in found]
         pool = values[offset] if baseline is Baseline.MEAN_DONOR_POSITIONAL else everywhere
         target = means.value(2, torch.tensor(offset))[1].numpy().reshape(-1)
         wanted = [
@@ -108,21 +92,13 @@ def test_slot0_is_the_mean_at_the_first_prompt_token() -> None:
     """What the published code writes everywhere: it does not depend on offset or completion."""
     bench = toy("gptj")
     table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.SLOT0))
-    single = mean_at_first_token(bench)
-    assert table.value(0, torch.tensor([1, 4]))[:, 5].tolist() == pytest.approx([single, single], abs=1e-5)
-
-
-def mean_at_first_token(bench: Toy) -> float:
-    """Mean of m0.5 over prompts cut to their first token."""
-    module, _ = bench.subject.wiring.site(bench.subject.wiring.blocks(bench.subject.hf)[0], Basis.MLP_OUT)
     seen: list[float] = []
-    handle = module.register_forward_hook(lambda module, inputs, out: seen.append(float(out[0, 0, 5])))
-    with torch.no_grad():
-        for prompt in bench.subject.encode([record.example.prompt for record in split(bench)[0]]):
-            ids = torch.tensor([prompt[:1]])
-            bench.subject.hf(ids, attention_mask=torch.ones_like(ids))
-    handle.remove()
-    return float(np.mean(seen))
+    with at_sites(
+        bench.subject, [Neuron(Basis.MLP_OUT, 0, 5)], lambda _, part: seen.append(float(part[0, 0]))
+    ):
+        for record in split(bench)[0]:
+            forward(bench.subject, bench.subject.encode([record.example.prompt])[0][:1])
+    assert table.value(0, torch.tensor([1, 4]))[:, 5].tolist() == pytest.approx([np.mean(seen)] * 2, abs=1e-5)
 
 
 def by_hand(
@@ -146,10 +122,7 @@ def test_an_offset_without_data_takes_the_nearest_one_that_has_some() -> None:
     table = by_hand(Baseline.MEAN_POSITIONAL, rows, rows, rows)
     asked = torch.tensor([[1, 2, 3], [4, 5, 9]])
     assert table.value(0, asked)[..., 0].tolist() == [[1.0, 2.0, 2.0], [5.0, 5.0, 5.0]]
-    assert table.value(0, asked, torch.tensor([1]))[..., 0].tolist() == [
-        [10.0, 20.0, 20.0],
-        [50.0, 50.0, 50.0],
-    ]
+    assert (table.value(0, asked, torch.tensor([1])) == 10 * table.value(0, asked)[..., :1]).all()
 
 
 def test_the_count_out_of_range_weighs_offsets_by_how_often_they_occur() -> None:
@@ -229,8 +202,7 @@ def test_a_table_of_before_the_draw_keeps_its_hash() -> None:
 def test_completions_of_one_token_leave_nothing_to_replace_while_decoding() -> None:
     """An error that says which phases would work."""
     bench = toy("qwen2")
-    first = bench.records[0]
-    short = type(first)(example=first.example, tokens=(2,), completion="", parsed={}, label=False)
+    short = replace(bench.records[0], tokens=(2,), completion="", label=False)
     with pytest.raises(UsageError, match="last-prompt or whole"):
         replacement_table(bench.subject, [short], Intervention(basis=Basis.MLP_OUT))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,9 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from tiny_models import CHARACTERS, FAMILIES, tiny_model
+from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from mecharule_ops.engine.ablation import AblationEngine, Group
+from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.loading.model import Subject
+from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text_pieces import SourceSpan, end_to_end
@@ -105,6 +111,11 @@ class Toy:
     def engine(self, table: ReplacementTable, **settings: Any) -> AblationEngine:
         return AblationEngine(self.subject, self.task, self.records, table.intervention, table, **settings)
 
+    def copy(self) -> Toy:
+        """One whose weights may be changed."""
+        hf, tokenizer = deepcopy(self.subject.hf), self.subject.tokenizer
+        return replace(self, subject=Subject(name="copy", directory=Path(), hf=hf, tokenizer=tokenizer))
+
     def groups(self, basis: Basis, count: int, seed: int) -> list[Group]:
         """Random groups of one layer, and a last one that spans layers."""
         generator = np.random.default_rng(seed)
@@ -124,58 +135,93 @@ class Toy:
 def toy(family: str, count: int = 10) -> Toy:
     """Built once a test run."""
     model, tokenizer = tiny_model(family)
-    subject = Subject(name=family, directory=Path(), hf=model, tokenizer=tokenizer)
-    task = ToyTask()
+    subject, task = Subject(name=family, directory=Path(), hf=model, tokenizer=tokenizer), ToyTask()
     examples = task.examples(count, np.random.default_rng(3))
-    prompts = subject.encode([example.prompt for example in examples])
-    generation = subject.generate(prompts, task.max_new_tokens, subject.stop_ids(task.stop))
-    records = []
-    for example, tokens in zip(examples, generation.tokens, strict=True):
-        text = subject.decode(tokens)
-        label = task.label(example, text)
-        records.append(
-            BehaviourRecord(example=example, tokens=tokens, completion=text, parsed={}, label=label)
-        )
-    return Toy(subject=subject, task=task, records=tuple(records))
+    return Toy(subject=subject, task=task, records=behaviour_on(task, subject, examples).records)
+
+
+def forward(subject: Subject, ids: Sequence[int]) -> torch.Tensor:
+    """Logits `[position, token]` of one sequence: no cache, no batch, no padding."""
+    tokens = torch.tensor([list(ids)])
+    with torch.no_grad():
+        return subject.hf(tokens, attention_mask=torch.ones_like(tokens)).logits[0]
+
+
+def hooked(module: nn.Module, in_input: bool, change: Callable[[torch.Tensor], Any]) -> RemovableHandle:
+    """A hook that gives `change` what a module reads or writes, and puts what comes back, if anything, in its place."""
+
+    def before(_: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        changed = change(inputs[0])
+        return None if changed is None else (changed, *inputs[1:])
+
+    if in_input:
+        return module.register_forward_pre_hook(before)
+    return module.register_forward_hook(lambda _, inputs, output: change(output))
+
+
+@contextmanager
+def at_sites(
+    subject: Subject, units: Collection[Neuron], change: Callable[[Neuron, torch.Tensor], torch.Tensor | None]
+) -> Iterator[None]:
+    """Inside, `change` gets the part `[position, scalar]` of its site that each unit is, and may give another."""
+    with ExitStack() as hooks:
+        for unit in units:
+            module, in_input = subject.wiring.site(subject.wiring.blocks(subject.hf)[unit.layer], unit.basis)
+            size = subject.unit_size(unit.basis)
+            scalars = slice(unit.channel * size, (unit.channel + 1) * size)
+
+            def changed(
+                site: torch.Tensor, unit: Neuron = unit, scalars: slice = scalars
+            ) -> torch.Tensor | None:
+                part = change(unit, site[0, :, scalars])
+                if part is None:
+                    return None
+                other = site.clone()
+                other[0, :, scalars] = part
+                return other
+
+            hooks.enter_context(hooked(module, in_input, changed))
+        yield
+
+
+def first_offset(phase: Phase, prompt: int) -> int:
+    """Where a phase begins; the last token of a prompt of so many is at 0."""
+    return {Phase.DECODE: 1, Phase.LAST_PROMPT: 0, Phase.WHOLE: 1 - prompt}[phase]
+
+
+def moved(
+    table: ReplacementTable, unit: Neuron, part: torch.Tensor, prompt: int, share: float = 1.0
+) -> torch.Tensor:
+    """A unit's values, moved a share of the way to its replacement where its phase intervenes."""
+    offsets = torch.arange(len(part)) - prompt + 1
+    values = table.value(unit.layer, offsets)[:, unit.channel].reshape(len(part), -1).to(part)
+    acted = offsets >= first_offset(table.intervention.phase, prompt)
+    return torch.where(acted[:, None], part + share * (values - part) if share != 1 else values, part)
 
 
 def naive_completion(
-    bench: Toy, table: ReplacementTable, group: Collection[Neuron], record: BehaviourRecord
+    bench: Toy,
+    table: ReplacementTable,
+    group: Collection[Neuron],
+    record: BehaviourRecord,
+    held: Collection[Neuron] = (),
 ) -> tuple[int, ...]:
-    """Greedy decoding of one prompt by a whole forward a token: no cache, no batch, no padding."""
-    subject, phase = bench.subject, table.intervention.phase
+    """Greedy decoding of one prompt by a whole forward a token; held units keep their clean values up to the first
+    token that differs."""
+    subject = bench.subject
     (prompt,) = subject.encode([record.example.prompt])
-    stop_ids = subject.stop_ids(bench.task.stop)
-    completion: tuple[int, ...] = ()
-    while len(completion) < bench.task.max_new_tokens and not set(completion[-1:]) & stop_ids:
-        ids = torch.tensor([[*prompt, *completion]])
-        offsets = torch.arange(ids.shape[1]) - len(prompt) + 1
-        acted = offsets >= {Phase.DECODE: 1, Phase.LAST_PROMPT: 0, Phase.WHOLE: -len(prompt)}[phase]
-        handles = [_hook(bench, table, neuron, offsets, acted) for neuron in group]
-        try:
-            with torch.no_grad():
-                logits = subject.hf(ids, attention_mask=torch.ones_like(ids)).logits[0, -1]
-        finally:
-            for handle in handles:
-                handle.remove()
-        completion = (*completion, int(logits.argmax()))
+    stop_ids, clean, completion = subject.stop_ids(bench.task.stop), {}, ()
+    with at_sites(subject, held, lambda unit, part: clean.update({unit: part.clone()})):
+        forward(subject, [*prompt, *record.tokens])
+
+    def edited(unit: Neuron, part: torch.Tensor) -> torch.Tensor:
+        if unit not in clean:
+            return moved(table, unit, part, len(prompt))
+        changed = first_change(record.tokens[: len(completion)], completion)
+        same = len(prompt) + (len(completion) if changed is None else changed)
+        return torch.cat([clean[unit][:same], part[same:]])
+
+    with at_sites(subject, [*group, *held], edited):
+        while len(completion) < bench.task.max_new_tokens and not set(completion[-1:]) & stop_ids:
+            completion = (*completion, int(forward(subject, [*prompt, *completion])[-1].argmax()))
     return completion
-
-
-def _hook(
-    bench: Toy, table: ReplacementTable, neuron: Neuron, offsets: torch.Tensor, acted: torch.Tensor
-) -> Any:
-    """Replaces one unit at the intervened positions."""
-    block = bench.subject.wiring.blocks(bench.subject.hf)[neuron.layer]
-    module, in_input = bench.subject.wiring.site(block, neuron.basis)
-    size = bench.subject.unit_size(neuron.basis)
-    values = table.value(neuron.layer, offsets)[:, neuron.channel].reshape(-1, size)
-
-    def replaced(tensor: torch.Tensor) -> torch.Tensor:
-        changed = tensor.clone()
-        changed[0, acted, neuron.channel * size : (neuron.channel + 1) * size] = values[acted]
-        return changed
-
-    if in_input:
-        return module.register_forward_pre_hook(lambda module, inputs: (replaced(inputs[0]), *inputs[1:]))
-    return module.register_forward_hook(lambda module, inputs, output: replaced(output))
