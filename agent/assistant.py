@@ -31,7 +31,7 @@ import prompts
 from agent.choice import MOST_TOKENS
 from agent.consent import PURSE, in_words, not_run, pays
 from agent.model_faults import ModelFault, fault_of
-from agent.prose import Checked, Cited, check, cited_in, marked
+from agent.prose import Checked, Cited, check, cited_in, with_marks
 from agent.toolbox import Toolbox, calls_of, cited_of, numbered
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import MechaRuleError
@@ -172,7 +172,7 @@ class Assistant:
         messages = state["messages"]
         text = str(messages[-1].text).strip()
         facts = cited_of(messages)
-        checked = check(text, facts, _asked(messages), _refusals(messages), names=self.sheet)
+        checked = check(text, facts, _asked(messages), _refusals(messages), self.sheet)
         looked = state.get("looked", [])
         if self.look:
             checked, used = await second_look(self.model, checked, facts)
@@ -184,7 +184,7 @@ class Assistant:
             return {"repaired": True, "messages": [sent_back], "looked": looked}
         return {
             "looked": looked,
-            "answer": marked(text, checked),
+            "answer": with_marks(text, checked),
             "marks": [f"{one.text} {one.fault}" for one in faults],
             "cited": list(cited_in(checked)),
         }

@@ -19,7 +19,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from mcp.types import CallToolResult
 from mcp.types import Tool as Listed
 
-from agent.prose import check, marked
+from agent.prose import check, with_marks
 from agent.toolbox import Toolbox, cited_of, numbered, schema_from, schema_of
 from agent.verbs import runner
 from agent.verbs.options import RunOptions
@@ -124,7 +124,7 @@ class Server(MCPServer):
         asked = typed("check_prose", ProseArguments, given)
         checked = check(asked.text, cited_of(self._told), asked.question)
         faults = sum(bool(one.fault) for one in checked)
-        return f"{marked(asked.text, checked)}\n\n{plural(faults, 'sentence')} of {len(checked)} marked"
+        return f"{with_marks(asked.text, checked)}\n\n{plural(faults, 'sentence')} of {len(checked)} marked"
 
 
 def _check_id(run: str) -> None:

@@ -152,8 +152,7 @@ def _known(name: str, given: Mapping[str, object]) -> Mapping[str, object]:
 def statements(result: ToolResult) -> list[dict[str, Any]]:
     """What a result states, each without an id: its facts, and of a table each row under its head."""
     facts = [
-        {"sentence": one.said, "sources": list(one.sources), "unit": one.unit or "", "shown": one.shown}
-        for one in result.facts
+        {"sentence": one.said, "sources": list(one.sources), "unit": one.unit or ""} for one in result.facts
     ]
     if facts:
         return facts
@@ -164,7 +163,7 @@ def statements(result: ToolResult) -> list[dict[str, Any]]:
             lines[-1] += f" {line}"
         else:
             lines.append(line)
-    return [{"sentence": line, "sources": [], "unit": "", "shown": None} for line in lines]
+    return [{"sentence": line, "sources": [], "unit": ""} for line in lines]
 
 
 def numbered(messages: Sequence[AnyMessage], new: Sequence[ToolMessage]) -> list[ToolMessage]:

@@ -6,9 +6,9 @@ folder as `NNN.request.json` and answered once `NNN.reply.json` lies beside it:
     {"text": "m1.14 flips 12 of 64 [f3].", "calls": [{"name": "why", "arguments": {"neuron": "m1.14"}}]}
 
 A pair is known by its question, how many replies came before, and whether it is the second look at an answer; what it
-cites is the fact of now that reads most like the one of then. So tools and the sheet of a run may be reworded without a
-new recording. Tokens are counted as four characters; read from
-a cache is what stands under a cache mark exactly as in the request before.
+cites is the fact of now that reads most like the one of then, and a verdict goes with its sentence: one that was never
+looked at has none. So tools and the sheet of a run may be reworded without a new recording. Tokens are counted as four
+characters; read from a cache is what stands under a cache mark exactly as in the request before.
 """
 
 from __future__ import annotations
@@ -130,13 +130,25 @@ def _of_now(pair: Pair, body: Mapping[str, Any]) -> dict[str, Any]:
         return max(now, key=lambda id: fuzz.ratio(now[id], sentence)) if sentence and now else match[0]
 
     said: dict[str, Any] = pair["reply"]
+    for call in said["calls"] if pair.get("look") else ():
+        before, after = (_numbered(messages[-1]) for messages in (pair["request"], body["messages"]))
+        verdicts = [
+            one for one in call["arguments"]["verdicts"] if before[one["number"]] == after.get(one["number"])
+        ]
+        return {**said, "calls": [{**call, "arguments": {"verdicts": verdicts}}]}
     return {**said, "text": re.sub(r"(?<=[\[ ])f\d+(?=[\],])", id_of, said.get("text", ""))}
+
+
+def _numbered(look: Mapping[str, Any]) -> dict[int, str]:
+    """The sentences of a second look by their numbers, without what they cite."""
+    text = re.sub(r" ?\[f[\df, ]+\]", "", _text(look))
+    return {int(number): said for number, said in re.findall(r"(?m)^(\d+)\. (.*)", text)}
 
 
 def _facts(messages: Any) -> dict[str, str]:
     """The facts of a conversation by their ids."""
-    lines = json.dumps(messages, ensure_ascii=False).split("\\n")
-    return {match[1]: match[2] for line in lines if (match := re.search(r"\[(f\d+)\] (.*)", line))}
+    text = json.dumps(messages, ensure_ascii=False)
+    return dict(re.findall(r'(?:\\n|")\[(f\d+)\] (.+?)(?=\\n|(?<!\\)")', text))
 
 
 def _handler(model: RecordedModel) -> type[BaseHTTPRequestHandler]:

@@ -39,19 +39,6 @@ class Fact:
     """Whether it states nothing, and says what measures it."""
 
     @property
-    def shown(self) -> bool | None:
-        """Whether it states that something is shown, or that it is not; None where it says neither."""
-        if not self.key or self.offers:
-            return None
-        if self.value is None or "refuted" in self.key or self.key.endswith("not_shown"):
-            return False
-        told = self.value if isinstance(self.value, Mapping) else {}
-        if self.key.endswith(".shown") and "n" in told:
-            return bool(told["n"])
-        stated = {"certainty": "shown", "state": "supported", "shown": True}
-        return next((told[name] == shown for name, shown in stated.items() if name in told), None)
-
-    @property
     def said(self) -> str:
         """The sentence with its part before it and a full stop."""
         return f"{self.part}. {self.sentence}." if self.part else f"{self.sentence}."

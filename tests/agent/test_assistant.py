@@ -93,7 +93,7 @@ def test_a_false_figure_is_sent_back_once_and_then_marked(copied_run: Path, tmp_
     assert answer.bill.requests == 3, "sent back once"
     assert (
         answer.text
-        == f"It flips 99 of 7 answers [f1]. {MARK} (99 of 7 is not in the facts it cites) The rest holds."
+        == f"It flips 99 of 7 answers [f1]. {MARK} (99, 7 are not in the facts it cites) The rest holds."
     )
     assert len(answer.marks) == 1
     cured = {"when": ["compared your answer"], "find": SWITCHED, "text": "It flips answers [$id]."}

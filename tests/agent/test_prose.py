@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_lies import facts_of, quantities, scripted
+from scripted_lies import WITH_A_FALSE_FIGURE, facts_of, quantities, scripted
 
-from agent.prose import MARK, Cited, check, cited_in, marked
+from agent.prose import MARK, Cited, check, cited_in, with_marks
 
 SAYINGS = json.loads(Path(__file__).with_name("sayings.json").read_text("utf-8"))
 """True and false sentences in free words, beside the facts as they were worded when these were written."""
@@ -42,11 +42,13 @@ HOLD = (
     "The strongest head breaks most sums.",
     "a20.h8 and m4.12 differ: 109 of 128 against 3 of 64 [f1, f3].",
     "You asked about 80 + 21.",
+    "No: 58 of 64, not the 80 you ask about [f2].",
+    "It flips three of 64 [f3].",
     "1. First, it breaks 109 of 128 [f1].",
 )
 FAIL = (
-    ("Without a20.h8 110 of 128 sums break [f1].", "110 of 128"),
-    ("It flips 64 of 109 [f1, f2].", "64 of 109"),
+    ("Without a20.h8 110 of 128 sums break [f1].", "110"),
+    ("It flips 65 of 109 [f1, f2].", "65"),
     ("Head a21.h2 flips 109 of 128 [f1].", "a21.h2"),
     ("The MCC is -.34 [f2].", "-.34"),
     ("The MCC is .35 [f2].", ".35"),
@@ -54,8 +56,11 @@ FAIL = (
     ("It breaks 109 of 128 sums.", "cites no fact"),
     ("It breaks 109 of 128 sums [f9].", "no fact f9"),
     ("p is 1 [f2].", "1"),
-    ("m4.12 flips 109 of 128 [f3].", "109 of 128"),
-    ("It flips 58 of 64 [f1].", "58 of 64"),
+    ("m4.12 flips 109 of 128 [f3].", "109"),
+    ("m4.12 flips 109 of 128 [f1, f3].", "109"),
+    ("It flips 58 of 64 [f1].", "58, 64"),
+    ("Sie kippt drei von 64 [f2].", "3"),
+    ("It is 80 of 101, as you ask [f2].", "80, 101"),
 )
 
 
@@ -63,7 +68,7 @@ FAIL = (
 def test_what_its_facts_hold_is_left_as_it_is(said: str) -> None:
     checked = check(said, FACTS, "why does 80 + 21 break?")
     assert [one.fault for one in checked] == [""] * len(checked)
-    assert marked(said, checked) == said
+    assert with_marks(said, checked) == said
 
 
 @pytest.mark.parametrize(("said", "named"), FAIL)
@@ -71,13 +76,15 @@ def test_what_its_facts_do_not_hold_is_marked_and_stays(said: str, named: str) -
     checked = check(said, FACTS, "why?")
     (fault,) = [one.fault for one in checked if one.fault]
     assert named in fault
-    assert marked(said, checked) == f"{said} {MARK} ({fault})"
+    assert with_marks(said, checked) == f"{said} {MARK} ({fault})"
 
 
-def test_each_sentence_is_judged_by_its_own_facts_and_those_cited_next() -> None:
-    text = "109 of 128 break [f1]. It flips 58 of 64 on others. So it is [f2]\n- 3 of 64 for m4.12 [f3]"
+def test_each_sentence_is_judged_by_its_own_facts_else_by_those_cited_next_to_it() -> None:
+    text = (
+        "109 of 128 break [f1]. It flips 58 of 64 on others. So it is [f2]. All 64?\n- 3 of 64 for m4.12 [f3]"
+    )
     checked = check(text, FACTS)
-    assert [one.cites for one in checked] == [("f1",), ("f2",), ("f2",), ("f3",)]
+    assert [one.cites for one in checked] == [("f1",), ("f2",), ("f2",), ("f2",), ("f3",)]
     assert cited_in(checked) == ("f1", "f2", "f3")
     assert not any(one.fault for one in checked)
 
@@ -90,9 +97,10 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def test_no_scripted_lie_passes_and_no_truth_is_marked(golden: str) -> None:
+def test_no_false_figure_passes_and_no_truth_is_marked(golden: str) -> None:
     """64 kinds (16 quantities, 4 falsifications) in 10 forms about the golden run: 640 lies beside 320 truths, in four
-    languages; what is true comes from the values of facts, not from their sentences."""
+    languages; what is true comes from the values of facts, not from their sentences. Half of the kinds tell a true
+    figure of the wrong unit, part, side or measure: those are for the second look."""
     facts, values = facts_of(golden)
     truths, lies = scripted(quantities(values, facts))
     assert (len(truths), len({kind for kind, *_ in lies}), len(lies)) == (320, 64, 640)
@@ -100,7 +108,7 @@ def test_no_scripted_lie_passes_and_no_truth_is_marked(golden: str) -> None:
     passed = [
         (kind, said)
         for kind, _, said, asked in lies
-        if not any(one.fault for one in check(said, facts, asked))
+        if kind.endswith(WITH_A_FALSE_FIGURE) and not any(one.fault for one in check(said, facts, asked))
     ]
     assert (struck, passed) == ([], [])
 
@@ -132,32 +140,6 @@ def test_each_fact_repeated_word_for_word_stands(golden: str) -> None:
         assert not any(one.fault for one in checked), (fact.sentence, checked)
 
 
-@pytest.mark.parametrize(
-    ("fact", "said"),
-    [
-        (
-            "m1.14 alone 63 and m1.99 alone 14: m1.14 flips more (exact paired test p = 1.4e-08).",
-            "m1.14 alone 63 and m1.99 alone 14 (exact paired test p = 1.4e-08)",
-        ),
-        (
-            "These examples do not tell which of m1.14 and m1.99 flips more (exact paired test p = 0.302).",
-            "These examples do not tell which of the two flips more (exact paired test p = 0.302)",
-        ),
-        (
-            "Where it borrows the model is right on 77/100 (77 %) of the records.",
-            "Où il y a une retenue, le modèle répond juste sur 77/100 (77 %)",
-        ),
-    ],
-)
-def test_what_a_capable_model_was_wrongly_marked_for_stands(fact: str, said: str) -> None:
-    assert not any(one.fault for one in check(f"{said} [f1].", {"f1": Cited(id="f1", sentence=fact)}))
-
-
-def test_a_shorter_sum_than_the_questions_is_compared_with_nothing() -> None:
-    (one,) = check("It is at least 105 - 70.", {}, "Why is 105 + 70 = 175 broken?")
-    assert "105 - 70" in one.fault
-
-
 def test_what_a_refusal_says_may_be_repeated_and_what_it_quotes_may_not() -> None:
     """It has no id; the arguments of a call are the model's own words."""
     refused = Cited(
@@ -171,7 +153,7 @@ def test_what_a_refusal_says_may_be_repeated_and_what_it_quotes_may_not() -> Non
 @given(st.text(max_size=200), st.sampled_from(["[f1]", "[f2, f3]", ""]))
 def test_no_text_breaks_the_check_or_loses_a_word(text: str, cited: str) -> None:
     said = f"{text} {cited}"
-    shown = marked(said, check(said, FACTS))
+    shown = with_marks(said, check(said, FACTS))
     assert (
         re.sub(rf" {MARK} \(.*?not in .*?\)| {MARK} \(there is no fact .*?\)", "", shown) == said
         or MARK in shown

@@ -27,6 +27,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
 )
 """Of stored counts alone."""
 FALSIFIED = ("another number", "another's number", "another sense", "the question's number")
+WITH_A_FALSE_FIGURE = (FALSIFIED[0], FALSIFIED[3])
 TABLE = tomllib.loads(Path(__file__).with_name("lies.toml").read_text(encoding="utf-8"))
 FORMS: Mapping[str, Mapping[str, str]] = TABLE["form"]
 NUMERALS: Sequence[str] = TABLE["numerals"]
