@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import claims_words, control_parts
-from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.facts.flips import of_these
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import FlipCount, FlipEstimate, Share
 from tools.result import About
 
@@ -79,27 +81,38 @@ def _below(share: Share) -> dict[str, FactValue]:
     return {"count": share.n - share.count, "n": share.n}
 
 
+def rule_data(rule: UnitRule) -> dict[str, FactValue]:
+    """A rule with its score, whether or not it is shown."""
+    return {
+        **{name: getattr(rule, name) for name in ("family", "words", "shown", "prompt_only")},
+        "rule": rule.rule and str(rule.rule),
+        "held_out": rule.interval and encode(rule.interval),
+        "adjusted_p": rule.chance and rule.chance.adjusted,
+    }
+
+
 def finite(value: float) -> float | None:
     """None for NaN, which JSON has not."""
     return value if value == value else None
 
 
-def flips_fact(certificate: Certificate, key: str) -> Fact:
+def flips_fact(certificate: Certificate, of: About, baseline: str | None = None) -> Fact:
     """What the certified units flip."""
-    names, alone = " and ".join(certificate.units), len(certificate.units) == 1
-    said = f"Ablating {names} {'alone' if alone else 'together'} flips {slices_words(certificate)}"
-    unit, value = names if alone else None, slices_data(certificate)
-    return fact(said, f"c:{certificate.id}", unit=unit, key=f"{key}.flips", value=value)
+    units = " and ".join(certificate.units) + (" alone" if len(certificate.units) == 1 else " together")
+    told = replace(of, unit=certificate.units[0] if len(certificate.units) == 1 else None)
+    name, by = (f"flips.{baseline}", f", by the baseline {baseline}") if baseline else ("flips", "")
+    value, counts = slices_data(certificate), slices_words(certificate)
+    return told.told(name, "flips.certified", value, f"c:{certificate.id}", units=units, counts=counts, by=by)
 
 
-def flipped_fact(certificate: Certificate, show_text: bool) -> Fact:
+def flipped_fact(certificate: Certificate, show_text: bool, of: About) -> Fact:
     """The first few flipped examples, and how many more there are; texts of a task that conceals them only if asked."""
     flipped = [(asked, row) for asked, row in asked_of(certificate, show_text) if row.flipped]
     said = [f"{asked} {change_words(row)}" for asked, row in flipped]
     count = max(1, min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM)))
     more = f" … {len(said) - count} more" if len(said) > count else ""
     told = f"Flipped: {' · '.join(said[:count]) or 'none'}{more}"
-    return fact(told, f"c:{certificate.id}", value=[example_data(row) for _, row in flipped])
+    return of("flipped", told, [example_data(row) for _, row in flipped], f"c:{certificate.id}")
 
 
 def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, ExampleRow]]:
@@ -108,14 +121,15 @@ def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, Examp
     return list(zip(what_differs([row.prompt for row in rows]), rows, strict=True))
 
 
-def example_fact(certificate: Certificate, show_text: bool) -> Fact:
-    """Two flipped answers before and after, and one that the ablation leaves alone, which is its value."""
+def changed_examples(certificate: Certificate, show_text: bool) -> tuple[str, ExampleRow | None]:
+    """Two flipped answers before and after, and one that the ablation leaves alone, which stands behind them."""
     rows = asked_of(certificate, show_text)
     flipped = [f"{asked} {change_words(row)}" for asked, row in rows if row.flipped][:_EXAMPLES]
     spared = next((one for one in rows if one[1].before.text == one[1].after.text), None)
     said = " · ".join(flipped) or "No answer flips"
-    said += f" (unharmed: {spared[0]} {beginning(spared[1].before.text)})" if spared else ""
-    return fact(said, f"c:{certificate.id}", value=spared and example_data(spared[1]))
+    if spared is None:
+        return said, None
+    return f"{said} (unharmed: {spared[0]} {beginning(spared[1].before.text)})", spared[1]
 
 
 def change_words(row: ExampleRow) -> str:

@@ -99,9 +99,8 @@ def _formatted(title: str, table: Table, given: TableArguments, note: str, under
 
 def _csv(table: Table, note: str) -> str:
     names = list(table.data[0]) if table.data else table.header
-    return csv_of(names, [[*row.values()] for row in table.data] or table.rows).rstrip("\n") + (
-        f"\n# {note}" if note else ""
-    )
+    text = csv_of(names, [[*row.values()] for row in table.data] or table.rows)
+    return f"{text}# {note}" if note else text.rstrip("\n")
 
 
 def _tex(table: Table, note: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from mecharule_ops.certificates.certificate import Certificate, ExampleRow, show
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.control_facts import p_words
-from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.mcnemar import mcnemar_p
@@ -61,20 +61,16 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
     if made is None:
         kind = "ablate" if slices is None and baseline in (None, run.config.baseline) else "flip"
         made = keep(run, certify(run, units, regime, kind=kind, baseline=baseline, slices=slices))
-    key = f"unit{'s' if len(units) > 1 else ''}.{'+'.join(made.units)}"
-    flips = flips_fact(made, key)
-    if given.baseline is not None:
-        said = f"{flips.sentence}, by the baseline {given.baseline}"
-        flips = replace(flips, sentence=said, key=f"{flips.key}.{given.baseline}")
-    facts = [flips]
+    of = About(f"unit{'s' * (len(units) > 1)}.{'+'.join(made.units)}", f"c:{made.id}")
+    facts = [flips_fact(made, of, given.baseline)]
     alone = [find_certificate(run, (unit,), regime, baseline, slices) for unit in units]
     known = [one for one in alone if one]
     if len(units) == len(known) > 1:
-        facts.append(replace(_beside_alone(made, known, run.config.alpha), key=f"{key}.together"))
-    return of_facts([*facts, replace(flipped_fact(made, given.show_text), key=f"{key}.flipped")])
+        facts.append(_beside_alone(made, known, run.config.alpha, of))
+    return of_facts([*facts, flipped_fact(made, given.show_text, of)])
 
 
-def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) -> Fact:
+def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float, of: About) -> Fact:
     """What the units flip together beside what either flips alone, with an exact paired test.
 
     A record that one alone flips and both together do not, or the other way round, speaks for an interaction.
@@ -83,17 +79,14 @@ def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float) ->
     either = set[int]().union(*each)
     p = mcnemar_p(len(both - either), len(either - both))
     counts = {one.units[0]: len(flips) for one, flips in zip(alone, each, strict=True)}
-    names = ", ".join(f"{unit} {count}" for unit, count in counts.items())
-    word = "an interaction" if p <= alpha else "no interaction shown"
-    said = (
-        f"Together they flip {len(both)} of these {n} records, against {len(either)} that at least one alone "
-        f"flips (alone: {names}): {word} (exact paired test {p_words(p)}, α = {alpha:g})"
-    )
     value: FactValue = {
         **{"together": {"flips": len(both), "n": n}, "either_alone": {"flips": len(either), "n": n}},
         **{"each_alone": counts, "p": p, "alpha": alpha, "shown": p <= alpha},
     }
-    return fact(said, *(f"c:{one.id}" for one in (joint, *alone)), value=value)
+    names = ", ".join(f"{unit} {count}" for unit, count in counts.items())
+    word = "an interaction" if p <= alpha else "no interaction shown"
+    sources = [f"c:{one.id}" for one in (joint, *alone)]
+    return of.told("together", "ablate.together", value, *sources, names=names, word=word, test=p_words(p))
 
 
 def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
@@ -112,13 +105,9 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     (row,) = made = ablated_rows(run, how, (unit,), [record], ["typed"])
     if example.id == OWN:
         changed = row.before.text != row.after.text
-        said = (
-            f"{last_line(row.prompt)!r} is none of the prompts of {task.name}, so nothing says what is right: "
-            f"{run.config.model} writes {row.before.text!r}, with {unit} switched off "
-            f"{repr(row.after.text) if changed else 'the same'}"
-        )
         value: FactValue = {**example_data(row), "example": None, "flipped": None, "changed": changed}
-        return of_facts([of("unlabelled", said, value)])
+        then = repr(row.after.text) if changed else "the same"
+        return of_facts([of.told("unlabelled", "flip.unlabelled", value, r=run, row=row, then=then)])
     regime, verb = Regime(int(record.label)), "flips" if row.flipped else "does not flip"
     outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
     known = findings.unit(unit, outcome.regime)
@@ -127,19 +116,17 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     certificate = keep(run, certified(run, how, (unit,), made, regime=regime, kind="flip", claim=claim))
     (row,) = shown_rows(certificate, given.show_text)
     before, after = (f"{beginning(one.text)} ({task.words.of(one.label)})" for one in (row.before, row.after))
-    said = f"It {verb}: with {unit} switched off, {last_line(row.prompt)} {before} → {after}"
-    facts = [of("typed", said, example_data(row), f"c:{certificate.id}")]
+    said = f"{last_line(row.prompt)} {before} → {after}"
+    facts = [of.told("typed", "flip.typed", example_data(row), f"c:{certificate.id}", verb=verb, said=said)]
     rule = told_rule(run.account(unit, outcome.regime), known.rule if known else None)
     if outcome.regime is not regime or not (rule and rule.rule and rule.shown and rule.held_out):
-        facts.append(of("rule", f"The run shows no rule of when {unit} flips {regime.arrow}"))
-        return of_facts(facts)
+        return of_facts([*facts, of.told("rule", "flip.rule.none", regime=regime)])
     fires = bool(rule_fires(rule.rule, task, [record])[0])
     agrees = fires == row.flipped
     holds, came = "holds" if fires else "does not hold", "agrees" if agrees else "is wrong here"
-    said = f"Its rule {holds} on this prompt; it {came}: {rule.words} (MCC {short(rule.held_out.mcc)})"
+    parts: dict[str, Any] = {"holds": holds, "came": came, "rule": rule, "mcc": short(rule.held_out.mcc)}
     value = {"text": str(rule.rule), "held_out_mcc": rule.held_out.mcc, "fires": fires, "agrees": agrees}
-    facts.append(of("rule", said, value))
-    return of_facts(facts)
+    return of_facts([*facts, of.told("rule", "flip.rule", value, **parts)])
 
 
 def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
@@ -170,26 +157,20 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     counts = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
     holds, fails, n = counts[True, False], counts[False, True], len(starting)
     p = mcnemar_p(holds, fails)
-    of_pairs = f"of {n} pairs of prompts one edit apart, ablating {unit} flips"
     claim = (
-        f"{of_pairs} ({regime.arrow}) only the one where {condition} in {holds}, only the other in {fails}"
+        f"of {n} pairs of prompts one edit apart, ablating {unit} flips ({regime.arrow}) only the one where "
+        f"{condition} in {holds}, only the other in {fails}"
     )
     made = certified(run, how, (unit,), rows, regime=regime, kind="flip", claim=claim)
     of = About(f"unit.{unit}.pairs", f"c:{keep(run, made).id}" if given.keep else f"run:{run.id}", unit)
     table = {"both": counts[True, True], "only_holds": holds, "only_fails": fails}
     table |= {"neither": counts[False, False], "n": n, "tried": len(tried)}
-    said = (
-        f"{of_pairs.capitalize()} only the one where {rule_in_words(condition, run.task)} in {holds}, only the other "
-        f"in {fails}, both in {table['both']}, neither in {table['neither']}"
-    )
-    facts = [of(str(condition), said, {**table, "p": p})]
+    where, test = rule_in_words(condition, run.task), p_words(p)
     goes_with = None if p > made.alpha else "holds" if holds > fails else "fails"
-    side = f"Flips go with the side where it {'holds' if goes_with == 'holds' else 'does not hold'}"
-    said = (
-        f"{side if goes_with else 'No difference between the two sides is shown'} (McNemar, exact and two-sided: "
-        f"{p_words(p)}); an edit may change more than this condition, so these pairs say what flips go with and not why"
-    )
-    facts.append(of(f"{condition}.flips_go_with", said, goes_with))
+    facts = [
+        of.told(str(condition), "pairs.table", {**table, "p": p}, where=where),
+        of.told(f"{condition}.flips_go_with", f"pairs.flips_go_with.{goes_with}", goes_with, test=test),
+    ]
     shown = shown_rows(made, given.show_text)
     parted = [two for two in zip(shown[::2], shown[1::2], strict=True) if two[0].flipped != two[1].flipped]
     if parted:

@@ -377,8 +377,6 @@ class CompareArguments(PricedArguments):
     basis: BasisName | None = None
     """of layers: one of the run's bases (default: its first)"""
     regime: RegimeLabel = None
-    limit: int = Field(20, ge=1)
-    """units shared by two runs to list"""
 
 
 Option = tuple[tuple[str, ...], dict[str, Any]]

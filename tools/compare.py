@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from mecharule_ops.bases import UNIT_NAME
-from mecharule_ops.certificates.certificate import shown_rows
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.fact import Fact
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import of_n, percent, plural
-from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import (
@@ -33,9 +32,6 @@ from tools._asked import units_of
 from tools._counts import flips_fact, flips_of
 from tools.arguments import CompareArguments
 from tools.result import About, Priced, Tell, of_facts
-
-SHOWN = 10
-"""Prompts that both units flip, listed."""
 
 
 def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
@@ -61,41 +57,29 @@ def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
             f"expected two units, two layers or another run, got {given.first!r}, {given.second!r}"
         )
     with opened(given.first) as other:
-        return of_facts(list(_of_runs(run, other, given.limit)))
+        return of_facts(list(_of_runs(run, other)))
 
 
 def _of_units(run: Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[Fact]:
     """Both certificates, example by example, with McNemar's exact test at α."""
-    certificates = [
-        find_certificate(run, (unit,), regime) or keep(run, certify(run, (unit,), regime)) for unit in units
-    ]
-    (left, right), n = flips_of(*certificates)
+    groups = [(unit,) for unit in units]
+    made = [find_certificate(run, one, regime) or keep(run, certify(run, one, regime)) for one in groups]
+    (left, right), n = flips_of(*made)
     both, first, second = len(left & right), len(left - right), len(right - left)
     p, alpha = mcnemar_p(first, second), run.findings.alpha
-    of, proofs = (
-        About(f"pair.{units[0]}.{units[1]}", f"run:{run.id}"),
-        [f"c:{one.id}" for one in certificates],
-    )
+    of, proofs = About(f"pair.{units[0]}.{units[1]}", f"run:{run.id}"), [f"c:{one.id}" for one in made]
     more, fewer = units if first > second else units[::-1]
-    said = f"These examples do not tell which of {units[0]} and {units[1]} flips more"
-    said = f"{more} flips more of them than {fewer}" if p <= alpha else said
-    said = f"{said} (exact paired test p = {p:.3g}, α = {alpha:g})"
-    yield of("stronger", said, str(more) if p <= alpha else None, *proofs, of.source)
-    said = (
-        f"Of {n} examples that both were tested on, both flip {both}, {units[0]} alone flips {first} and {units[1]} "
-        f"alone {second}"
+    stronger, sentence = (str(more), "compare.stronger") if p <= alpha else (None, "compare.open")
+    yield of.told(
+        "stronger", sentence, stronger, *proofs, of.source, units=units, fewer=fewer, p=p, alpha=alpha
     )
-    counts = {"n": n, "both": both, "first_only": first, "second_only": second}
-    yield of("paired", said, {**counts, "p": p, "alpha": alpha}, *proofs, of.source)
-    for unit, one in zip(units, certificates, strict=True):
-        yield flips_fact(one, f"unit.{unit}")
+    counts = {"n": n, "both": both, "first_only": first, "second_only": second, "p": p, "alpha": alpha}
+    yield of.told("paired", "compare.paired", counts, *proofs, of.source, units=units)
+    for unit, one in zip(units, made, strict=True):
+        of_unit = About(f"unit.{unit}", of.source, unit)
+        yield flips_fact(one, of_unit)
         if run.findings.unit(unit, regime) is None:
-            said = f"The search did not find {unit} ({regime.arrow}): its counts are of this ablation alone"
-            yield About(f"unit.{unit}", of.source, unit)("found", said, False)
-    rows = shown_rows(certificates[0], False)  # None of a task that conceals its prompts.
-    prompts = list(dict.fromkeys(last_line(row.prompt) for row in rows if row.example in left & right))
-    if prompts := prompts[:SHOWN]:
-        yield of("flipped_by_both", f"Flipped by both: {' · '.join(prompts)}", prompts, proofs[0])
+            yield of_unit.told("found", "compare.not_found", False, regime=regime)
 
 
 def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
@@ -110,20 +94,19 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
     names = given.first, given.second or next(strongest, f"a shown unit of {given.first}")
     estimates = []
     for name in names:
-        if name in wholes:
-            said = f"{name.capitalize()} as a whole, all its searched units ablated together ({short_name(search)})"
-            of, estimate = About(name.replace(" ", "."), source), wholes[name]
-            counted = both_slices(estimate)
-        elif name in shown:
-            said, of, estimate = f"{name} alone", About(f"unit.{name}", source, name), shown[name].estimate
-            counted = both_slices(estimate, findings.tau, search.bounded)
-        else:
+        if name not in {**wholes, **shown}:
             raise ClaimNotSupported(
                 f"expected a shown unit or a layer that run {findings.run} ablated as a whole ({short_name(search)}: "
                 f"{', '.join(wholes) or 'none'}), got {name}"
             )
-        value = {**encode(estimate), "strength": estimate.strength}
-        yield of("whole" if name in wholes else "flips", f"{said}, flips {counted}", value)
+        whole = name in wholes
+        estimate = wholes[name] if whole else shown[name].estimate
+        counted = both_slices(estimate) if whole else both_slices(estimate, findings.tau, search.bounded)
+        of = About(name.replace(" ", ".") if whole else f"unit.{name}", source, None if whole else name)
+        key, value = "whole" if whole else "flips", {**encode(estimate), "strength": estimate.strength}
+        yield of.told(
+            key, f"compare.{key}", value, name=name.capitalize(), flips=counted, at=short_name(search)
+        )
         estimates.append(estimate)
     level = searched_alpha(findings.alpha, search.cost.candidates) / 2
     low, high = (
@@ -133,14 +116,13 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
     left, right = (one.strength for one in estimates)
     word = "as strong as" if left == right else "stronger than" if left > right else "weaker than"
     apart = low[0] > high[1] or low[1] > high[0]
-    judged = "their bounds lie apart" if apart else "their bounds overlap, so these examples do not settle it"
     between = " against ".join(f"[{a:.2f}, {b:.2f}]" for a, b in zip(low, high, strict=True))
-    said = (
-        f"The whole of {names[0]} is {word} {names[1]} on these examples: strength, for this comparison bounded from "
-        f"below and above over all units searched, in {between}; {judged}"
+    of = About(f"pair.{'.'.join(names)}".replace(" ", "."), source)
+    value, sentence = (
+        {"apart": apart, "lower": low, "upper": high},
+        f"compare.{'apart' if apart else 'overlap'}",
     )
-    key = f"pair.{'.'.join(names).replace(' ', '.')}.strength"
-    yield fact(said, source, key=key, value={"apart": apart, "lower": low, "upper": high})
+    yield of.told("strength", sentence, value, names=names, word=word, between=between)
 
 
 def _search(findings: Findings, given: CompareArguments) -> SearchOutcome:
@@ -153,13 +135,14 @@ def _search(findings: Findings, given: CompareArguments) -> SearchOutcome:
     raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {given.basis}")
 
 
-def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
+def _of_runs(first: Run, second: Run) -> Iterator[Fact]:
     """Shared shown units and their Jaccard index in each direction, what differs, how strengths changed.
 
     What the other run did not search is told apart from what it searched and did not find.
     """
     runs = findings_of(first), findings_of(second)
     sources = tuple(dict.fromkeys(f"run:{findings.run}" for findings in runs))
+    of_runs = About("runs", sources[0])
     found = [{(unit.neuron, unit.search.regime): unit for unit in findings.shown()} for findings in runs]
     unsearched = [
         {unit for unit in theirs if unit not in ours and not state.searched(unit[0], unit[1].value)}
@@ -186,25 +169,21 @@ def _of_runs(first: Run, second: Run, limit: int) -> Iterator[Fact]:
             **{"first": len(first_set), "second": len(second_set), "shared": share.count, "union": share.n},
             **{"not_searched_by_first": len(missing[0]), "not_searched_by_second": len(missing[1])},
         }
-        key = f"runs.shared.{regime.value}"
-        yield fact(f"{regime.arrow}: {'; '.join(parts)}", *sources, key=key, value=value)
+        yield of_runs(f"shared.{regime.value}", f"{regime.arrow}: {'; '.join(parts)}", value, *sources)
     if not regimes:
-        yield fact("No unit is shown in either run", *sources, key="runs.shared", value=0)
+        yield of_runs.told("shared", "compare.runs.none", 0, *sources)
     if settings := _differences(*runs):
         differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in settings.items())
-        said = f"They differ in {', '.join(settings)}, so read that with care ({differ})"
-        yield fact(said, *sources, key="runs.settings", value=settings)
-    shared = [unit for unit in left if unit in right]
-    for neuron, regime in shared[:limit]:
-        before, after = (units[neuron, regime].estimate.strength for units in (left, right))
-        said = (
-            f"{neuron} ({regime.arrow}) flips {percent(before)} of one half in the first and {percent(after)}"
+        names = ", ".join(settings)
+        yield of_runs.told(
+            "settings", "compare.runs.settings", settings, *sources, names=names, differ=differ
         )
-        strengths, key = {"first": before, "second": after}, f"unit.{neuron}.{regime.value}.strength"
-        yield fact(f"{said} in the second", *sources, unit=neuron, key=key, value=strengths)
-    if len(shared) > limit:
-        said = f"{len(shared) - limit} more shared units; --limit {len(shared)} shows all"
-        yield fact(said, *sources, key="runs.shared.left_out", value=len(shared) - limit)
+    for unit, regime in (unit for unit in left if unit in right):
+        before, after = (units[unit, regime].estimate.strength for units in found)
+        rates: dict[str, Any] = {"regime": regime, "before": percent(before), "after": percent(after)}
+        strengths = {"first": before, "second": after}
+        of = About(f"unit.{unit}.{regime.value}", sources[0], unit)
+        yield of.told("strength", "compare.runs.strength", strengths, *sources, **rates)
 
 
 def _differences(*runs: Findings) -> dict[str, tuple[str, str]]:

@@ -6,18 +6,16 @@ Read from the run; what is missing is measured at one price, certified and kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.account_facts import drive_facts
 from mecharule_ops.facts.chain_facts import chain_facts
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.findings.controls import AgonistControls, decided
+from mecharule_ops.findings.controls import decided
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.drawing import standalone
 from mecharule_ops.pages.plots import account_figures
@@ -33,8 +31,6 @@ from tools.arguments import ExplainArguments, Explained
 from tools.result import About, Priced, Tell, of_facts
 
 DRIVE, CHAIN, CONTROLS = get_args(Explained)
-CERTIFIED = 4
-"""Random units whose ablations are certified, those drawn first."""
 
 
 def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
@@ -59,7 +55,7 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
     if CONTROLS in parts and run.controls(unit, regime) is None:
         from mecharule_ops.run.controlling import OF_LAYER, control_records
 
-        units = CERTIFIED + _drawn(run) + OF_LAYER + 1
+        units = _drawn(run) + OF_LAYER + 1
         price += units * len(control_records(run, regime)) + 2 * len(run.slices(regime).positions)
     yield price
     facts: list[Fact] = []
@@ -118,33 +114,13 @@ def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
     of = About(f"unit.{unit}", f"run:{run.id}", unit)
     controls = run.controls(unit, regime)
     if controls is None:
-        controls, certificate = _beside(run, unit, regime)
-        said, proof = f"Certified: the first {len(certificate.units)} random units", f"c:{certificate.id}"
-        yield of("controls.certificate", said, certificate.id, proof)
+        from mecharule_ops.run.controlling import beside
+
+        fresh = beside(run, [unit], regime, most=_drawn(run))
+        (controls,) = decided(fresh, alpha=run.config.alpha, epsilon=run.config.epsilon)
+        run.keep_of_unit(keys.controls(unit, regime), controls)
     (main,) = slice_estimates(run, run.slices(regime), run.intervention(unit.basis), [(unit,)])
     yield from controls_facts(controls, main, run.config.tau, of)
-
-
-def _beside(run: Run, unit: Neuron, regime: Regime) -> tuple[AgonistControls, Certificate]:
-    """Controls made now and kept, with the certificate of the first random units; the run is open for writing."""
-    from mecharule_ops.run.certify import ablation_rows, certified
-    from mecharule_ops.run.controlling import beside, control_records, units_beside
-
-    most, main = _drawn(run), run.intervention(unit.basis)
-    fresh = beside(run, [unit], regime, most=most)
-    (controls,) = decided(fresh, alpha=run.config.alpha, epsilon=run.config.epsilon)
-    run.keep_of_unit(keys.controls(unit, regime), controls)
-    records = {"held-out": control_records(run, regime).tolist()}
-    others = units_beside(run, unit, most)[0][:CERTIFIED]
-    each = ablation_rows(run, main, [(one,) for one in others], records)
-    rows = tuple(
-        replace(row, unit=str(one)) for one, of_one in zip(others, each, strict=True) for row in of_one
-    )
-    claim = (
-        f"{len(others)} random units beside {unit}, the first of {most}, each ablated alone, flip "
-        f"{sum(row.flipped for row in rows)}/{len(rows)} held-out examples ({regime.arrow})"
-    )
-    return controls, keep(run, certified(run, main, others, rows, regime=regime, kind="control", claim=claim))
 
 
 def _drawn(run: Run) -> int:

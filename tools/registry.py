@@ -79,7 +79,7 @@ TOOLS: Mapping[str, Tool] = {
         Tool("ablate", arguments.AblateArguments),
         Tool("verify", arguments.VerifyArguments, alone=True),
         Tool("score", arguments.ScoreArguments, "scoring"),
-        Tool("column", arguments.ColumnArguments, keeps=always),
+        Tool("column", arguments.ColumnArguments, "scoring", keeps=always),
         Tool("tabulate", arguments.TabulateArguments, keeps=lambda given: given.records == "held-out"),
         Tool("records", arguments.RecordsArguments, "tabulate"),
         Tool("register", arguments.RegisterArguments, "registering", keeps=always),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
 from mecharule_ops.facts.answer_text import answer_text
-from mecharule_ops.facts.fact import Fact, FactValue, fact, keyed
+from mecharule_ops.facts.fact import SENTENCES, Fact, FactValue, fact, keyed
 
 if TYPE_CHECKING:
     from mecharule_ops.pages.document import Table
@@ -90,6 +90,14 @@ class About:
         """A fact of that name, by its own sources where it has some."""
         cited = sources or (self.source,)
         return fact(said, *cited, unit=self.unit, part=part, key=f"{self.key}.{name}", value=value)
+
+    def told(
+        self, name: str, of: str, value: FactValue = None, /, *sources: str, part: str = "", **parts: Any
+    ) -> Fact:
+        """The same in a sentence of `facts/sentences.txt`, of the value's entries and other parts."""
+        held = value if isinstance(value, Mapping) else {"value": value}
+        said = SENTENCES[of].format(**{"unit": self.unit, **held, **parts})
+        return self(name, said, value, *sources, part=part)
 
 
 Priced = Generator[int | Quoted, None, ToolResult]

@@ -1,33 +1,54 @@
-"""Predicates scored on train records, rules learned from them (paper, §4.2), the one anchored to a unit (§4.5)."""
+"""Predicates scored on train records, rules learned from them (paper, §4.2), the one anchored to a unit (§4.5), and
+columns of one's own."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Len
 from jaxtyping import Bool, Int
+from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr, TypeAdapter
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.fact import FactValue, fact
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.facts.rules import rule_words
 from mecharule_ops.findings.shown import anchored_beside
 from mecharule_ops.numbers import of_n
-from mecharule_ops.pages.document import Table, column, row_of
+from mecharule_ops.pages import document
+from mecharule_ops.pages.document import Table, row_of
 from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing
+from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing, keep_column
 from mecharule_ops.run.unit_flips import anchored_rule, refined_texts
 from mecharule_ops.store import keys
+from mecharule_ops.store.keys import OwnColumn
 from tools._asked import Asked, condition_of, unit_and_regime
+from tools._counts import rule_data
 from tools._tables import shown
-from tools.arguments import AnchorArguments, ExtractArguments, ScoreArguments, TargetArguments
+from tools.arguments import (
+    AnchorArguments,
+    ColumnArguments,
+    ExtractArguments,
+    ScoreArguments,
+    TargetArguments,
+)
 from tools.result import About, Priced, Tell, of_facts
+
+SHOWN = 8
+"""Values of a column that are told."""
+LABELS: TypeAdapter[dict[str, Any]] = TypeAdapter(
+    Annotated[dict[str, StrictStr] | dict[str, StrictBool] | dict[str, StrictInt | StrictFloat], Len(1)]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +65,10 @@ class _Target:
 class ClauseRow:
     """One clause that RuleSHAP ranked."""
 
-    clause: str = column("clause")
-    mcc: float = column("train MCC", "{0.mcc:.3f}".format)
-    coverage: float = column("coverage")
-    importance: float = column("importance", "{0.importance:+.3f}".format)
+    clause: str = document.column("clause")
+    mcc: float = document.column("train MCC", "{0.mcc:.3f}".format)
+    coverage: float = document.column("coverage")
+    importance: float = document.column("importance", "{0.importance:+.3f}".format)
 
 
 def _target(run: Run, given: TargetArguments) -> Generator[int, None, _Target]:
@@ -72,27 +93,25 @@ def score(run: Run, given: ScoreArguments, tell: Tell) -> Priced:
     if not texts:
         raise UsageError("expected a predicate such as 'a > b', got none; `;` stands between several")
     target, facts, refused = (yield from _target(run, given)), [], False
+    of = About(f"{target.key}.score", f"run:{run.id}", given.unit)
     for text in dict.fromkeys(texts):
-        key = f"{target.key}.score.{text}"
         try:
             holds = fires(run, condition_of(run, text))[target.positions]
             if holds.all() or not holds.any():
                 raise UsageError("expected a condition that holds on some train records and not on others")
         except UsageError as error:
             refused = True
-            value = {"refused": str(error)}
-            facts.append(fact(f"{text} is refused: {error}", f"run:{run.id}", key=key, value=value))
+            facts.append(of.told(text, "score.refused", {"refused": str(error)}, text=text))
             continue
         (one,) = score_predicates(holds[:, None], target.holds)
-        hits, n = int((holds & target.holds).sum()), int(holds.sum())
-        others, rest = int((~holds & target.holds).sum()), len(holds) - n
-        said = (
-            f"Of {target.words}, {text} holds on {hits} among its {n} train records; elsewhere there are {others} on "
-            f"{rest} (AUC {one.auc:.3f}, average precision {one.ap_lift:+.3f} above the base rate, "
-            f"Δ/σ {one.separation:+.2f})"
-        )
-        counts = {"hits": hits, "n": n, "hits_elsewhere": others, "n_elsewhere": rest}
-        facts.append(fact(said, f"run:{run.id}", unit=given.unit, key=key, value={**counts, **asdict(one)}))
+        hits, others = int((holds & target.holds).sum()), int((~holds & target.holds).sum())
+        value = {
+            "hits": hits,
+            "n": int(holds.sum()),
+            "hits_elsewhere": others,
+            "n_elsewhere": int((~holds).sum()),
+        }
+        facts.append(of.told(text, "score", {**value, **asdict(one)}, of=target.words, text=text))
     return of_facts(facts, exit_code=UsageError.exit_code if refused else 0)
 
 
@@ -106,8 +125,7 @@ def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
     if given.among is not None:
         inside = fires(run, condition_of(run, given.among))[positions]
         positions, holds = positions[inside], holds[inside]
-    every = columns_of(run)
-    columns = {name: column[positions] for name, column in every.items()}
+    columns = {name: column[positions] for name, column in columns_of(run).items()}
     texts = refined_texts(run, positions, holds) if given.unit else tuple(run.vocabulary["kept"])
     own = {name: column for name, column in columns.items() if name not in run.observed.columns}
     asked = None if given.columns is None else {name.strip() for name in given.columns.split(",")}
@@ -147,33 +165,58 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
         run.keep_of_unit(keys.anchored(unit, regime), rule)
     assert rule.flips is not None
     of, start = About(f"unit.{unit}.anchored", f"run:{run.id}", unit), findings.words.of(bool(regime.value))
-    often = f"Switching {unit} off flips {of_n(rule.flips)} of the records that start {start}"
-    when = f"When it flips, by the rule that the paper anchors: {rule_words(rule, run.id)}"
-    facts = [of("flips", often, encode(rule.flips)), of("rule", when, _rule_data(rule))]
+    facts = [
+        of.told("flips", "anchor.flips", encode(rule.flips), counted=of_n(rule.flips), start=start),
+        of.told("rule", "anchor.rule", rule_data(rule), said=rule_words(rule, run.id)),
+    ]
     if rule.shown:
-        floors = f"MCC {findings.mcc_floor:g} and coverage {findings.coverage_floor:g} held out"
         reaches = findings.is_hq_t(rule)
-        verb = "reaches" if reaches else "does not reach"
-        said = f"It {verb} the paper's floors of a rule of high quality ({floors})"
         value = {"reaches": reaches, "mcc": findings.mcc_floor, "coverage": findings.coverage_floor}
-        facts.append(of("high_quality", said, value))
-    if asked.account is not None:
-        said = f"Elsewhere the rule over the prompt alone is told of {unit}: {asked.told_words}"
-        learned = str(asked.told.rule) if asked.told and asked.told.rule else None
-        facts.append(fact(said, of.source, unit=unit, key=f"unit.{unit}.rule", value=learned))
+        verb = "reaches" if reaches else "does not reach"
+        facts.append(of.told("high_quality", "anchor.high_quality", value, verb=verb))
     return of_facts(facts)
 
 
-def _rule_data(rule: UnitRule) -> dict[str, FactValue] | None:
-    """A rule that held-out records bear out, with its score; None when there is none."""
-    interval = rule.interval
-    if rule.held_out is None or not rule.shown:
-        return None
-    named = {"mcc": "mcc", "lower": "low", "upper": "high", "n": "n", "positives": "positives"}
-    return {
-        **{"text": str(rule.rule), "prompt_only": rule.prompt_only},
-        **{f"held_out_{name}": getattr(interval, field) for name, field in named.items()},
-        "held_out_coverage": rule.held_out.coverage,
-        "p": rule.chance and rule.chance.p,
-        "adjusted_p": rule.chance and rule.chance.adjusted,
-    }
+def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
+    """What a column of one's own holds, kept with whose it is; every condition of this run may name it from now on.
+
+    Raises `UsageError` for a name that is taken, an expression that does not read, labels of no record of the run.
+    """
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", given.name) or given.name in run.observed.columns:
+        raise UsageError(
+            f"expected a name of small letters that no column of the task has, got {given.name!r}"
+        )
+    if (given.expression is None) == (given.labels is None):
+        raise UsageError("expected --expression or --labels, one of them")
+    labels = None if given.labels is None else _labels(run, given.labels)
+    yield 0
+    keep_column(
+        run, OwnColumn(name=given.name, by=given.by, expression=given.expression or "", labels=labels)
+    )
+    values = columns_of(run)[given.name]
+    counted = Counter(values.tolist()).most_common()
+    told = ", ".join(f"{value} ({count})" for value, count in counted[:SHOWN])
+    rest = f" and {len(counted) - SHOWN} more values" if len(counted) > SHOWN else ""
+    made = (
+        f"by the expression {given.expression}" if labels is None else f"by labels of {len(labels)} records"
+    )
+    said = f"Column {given.name} of {given.by}, {made}, on {len(values)} records: {told}{rest}"
+    held = {str(value): count for value, count in counted}
+    value = {"by": given.by, "expression": given.expression, "records": len(values), "values": held}
+    return of_facts([fact(said, f"run:{run.id}", key=f"column.{given.name}", value=value)])
+
+
+def _labels(run: Run, said: str) -> dict[str, Any]:
+    """`{record id: label}`, as JSON or from a file of it; all of one type, text, number or truth."""
+    try:
+        text = said if said.lstrip().startswith("{") else Path(said).read_text(encoding="utf-8")
+        read = LABELS.validate_json(text)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            "expected labels {record id: label}, all texts, numbers, or true and false, as JSON or a file of it"
+        ) from error
+    known = {str(record.example.id) for record in run.observed.records}
+    if unknown := [id for id in read if id not in known]:
+        told = "expected ids of the run's records, as `mecharule records` shows them"
+        raise UsageError(f"{told}; got {unknown[0]!r}")
+    return read

@@ -20,7 +20,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, regime_of
 from mecharule_ops.types import Regime
 from tools._asked import condition_of, direction
-from tools._counts import example_fact, finite
+from tools._counts import changed_examples, finite
 from tools._tables import shown
 from tools.arguments import CandidatesArguments, RunSection, ShowArguments, ShownTable, SlicesArguments
 from tools.result import About, Tell, ToolResult, of_facts
@@ -73,7 +73,7 @@ def example_of(run: Run) -> str:
     if unit is None or run.task.concealed:
         return ""
     made = find_certificate(run, (unit.neuron,), unit.search.regime)
-    return "" if made is None else f"Without {unit.neuron}: {example_fact(made, False).sentence}."
+    return "" if made is None else f"Without {unit.neuron}: {changed_examples(made, False)[0]}."
 
 
 def _table(run: Run, table: ShownTable, given: ShowArguments) -> ToolResult:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -86,14 +87,11 @@ def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, "
         yield from ((f"{name} = {value}", values == value) for value in distinct.tolist())
     elif values.dtype.kind in "iuf":
         cuts = np.unique(np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")).tolist()
-        for low, high in zip([-np.inf, *cuts], [*cuts, np.inf], strict=True):
-            said = f"{name} ≤ {high:g}" if low == -np.inf else f"{name} > {low:g}"
-            said += f" and ≤ {high:g}" if -np.inf < low and high < np.inf else ""
-            yield said, (values > low) & (values <= high)
+        for low, high in pairwise([-np.inf, *cuts, np.inf]):
+            yield f"{low:g} < {name} ≤ {high:g}", (values > low) & (values <= high)
     else:
-        raise UsageError(
-            f"expected a column of numbers, or of at most {MOST_VALUES} values; {name} has {len(distinct):,} texts"
-        )
+        told = f"{name} has {len(distinct):,} texts"
+        raise UsageError(f"expected a column of numbers, or of at most {MOST_VALUES} values; {told}")
 
 
 def _of_unit(
@@ -112,25 +110,22 @@ def _of_unit(
     for name, count in counts.items():
         at = "" if name == "all" else f" where {name}"
         low, high = (bound(count.flips, count.n, ALPHA / 2) for bound in (lower_bound, upper_bound))
-        said = f"There is no {part} record{at}, so nothing of {unit} is told there"
-        if count.n:
-            rates = f"{percent(count.flip_rate)}, {percent(low)} to {percent(high)}"
-            said = f"{unit} flips {count.flips} of the {count.n} {part} records{at} ({rates})"
         value = {"flips": count.flips, "n": count.n, "low": low, "high": high}
-        yield of(name, said, value)
+        parts: dict[str, Any] = {"rate": percent(count.flip_rate) if count.n else "", "at": at, "which": part}
+        parts |= {"from_": percent(low), "to": percent(high)}
+        yield of.told(name, "tabulate.cell" if count.n else "tabulate.cell.none", value, **parts)
     if where is None:
         return
     held, other = list(counts.values())[:2]
-    low, high = difference_interval(held.flips, held.n, other.flips, other.n, ALPHA)
+    low, high = (
+        100 * bound for bound in difference_interval(held.flips, held.n, other.flips, other.n, ALPHA)
+    )
     if held.n and other.n:
-        points = 100 * (held.flip_rate - other.flip_rate)
-        said = f"That is {points:+.0f} points where {where} ({100 * low:+.0f} to {100 * high:+.0f})"
-        value = {"points": points, "low": 100 * low, "high": 100 * high}
-        yield of(f"{where}.difference", said, value)
+        value = {"points": 100 * (held.flip_rate - other.flip_rate), "low": low, "high": high}
+        yield of.told(f"{where}.difference", "tabulate.difference", value, where=where)
     if (interval := mcc_interval(cells[where], flips)) is not None:
         value = {"mcc": interval.mcc, "low": interval.low, "high": interval.high}
-        said = f"As a rule of when {unit} flips, {where} has MCC {interval} on them"
-        yield of(f"{where}.mcc", said, value)
+        yield of.told(f"{where}.mcc", "tabulate.mcc", value, where=where, interval=interval)
 
 
 def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " record"]]) -> Iterator[Fact]:
@@ -141,13 +136,15 @@ def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " reco
     corrected = holm([mcnemar_p(*each) for each in alone])
     for (first, second), (one, other), p in zip(pairs, alone, corrected, strict=True):
         both, n = int((flips[first] & flips[second]).sum()), len(flips[first])
-        more = f"{first if one > other else second} flips more"
-        said = (
-            f"Of the same {n} {part} records both flip {both}, {first} alone {one} and {second} alone {other}: "
-            f"{more if p <= ALPHA else 'these do not tell which flips more'} (exact paired test p = {p:.2g}{over})"
-        )
         value = {"n": n, "both": both, "first_only": one, "second_only": other, "p": p}
-        yield fact(said, f"run:{run.id}", key=f"units.{first}.{second}.{part}.paired", value=value)
+        more = (
+            f"{first if one > other else second} flips more"
+            if p <= ALPHA
+            else "these do not tell which flips more"
+        )
+        of = About(f"units.{first}.{second}.{part}", f"run:{run.id}")
+        parts: dict[str, Any] = {"first": first, "second": second, "which": part, "more": more, "over": over}
+        yield of.told("paired", "tabulate.paired", value, **parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus as Status
 from mecharule_ops.certificates.verification import verify as verification_of
 from mecharule_ops.codec import encode, parse_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError, system_errors
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import AUTO, kept, this_machine
@@ -73,11 +73,13 @@ def _price(certificates: Sequence[Certificate], run: Run | None) -> Quoted:
 
 @contextmanager
 def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
-    """The certificates asked for: of a folder, a file, the last answer, a whole run, or one by its id."""
-    path = Path(given.what)
-    one = Certificate.from_json(_read(path)) if path.is_file() and path.suffix == ".json" else None
+    """The certificates asked for: of a folder, a file, the last answer, a whole run, or by their ids."""
+    path, one = Path(given.what), None
+    if path.is_file() and path.suffix == ".json":
+        with system_errors(f"a certificate at {path}"):
+            one = Certificate.from_json(path.read_text(encoding="utf-8"))
     if path.is_dir() or (one and path.parent.name == CERTIFICATES and given.run is None):
-        folder = path.parent.parent if one else path.parent if path.name == CERTIFICATES else path
+        folder = path.parent.parent if one else path
         several = (one,) if one else read_bundle(folder / CERTIFICATES)
         yield several, partial(bench_of_folder, folder, several, given, tell), None
         return
@@ -87,35 +89,27 @@ def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
 
 
 def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
-    """All of a run's certificates, those of its last answer, or one."""
-    if given.what != "last" and not given.all:
-        return tuple(run.store.certificate(_bare(one)) for one in (given.what, *given.more))
-    if given.all or not run.store.has(LAST_ANSWER):
+    """All of a run's certificates, those of its last answer, or some by their ids."""
+    if given.all or (given.what == "last" and not run.store.has(LAST_ANSWER)):
         return run.store.certificates()
-    cited = run.store.get(LAST_ANSWER)["certificates"]
-    return tuple(run.store.certificate(identifier) for identifier in cited)
+    ids = run.store.get(LAST_ANSWER)["certificates"] if given.what == "last" else (given.what, *given.more)
+    return tuple(run.store.certificate(_bare(id)) for id in ids)
 
 
 def _run_with(given: VerifyArguments) -> str:
-    """The newest run that holds the certificate asked for; for `last` the one with the last answer."""
-    if given.what == "last" and not given.all:
-        # The run written to last of those that hold an answer; the one that finished last where none does.
-        return str(next(filter(_has_answer, written_last_first(runs_directory())), "last"))
-    if given.what == "last" or given.all:
+    """The newest run that holds the certificate asked for; for `last` the one written to last that holds an answer."""
+    if given.all:
         return given.what
-    every = list_runs(runs_directory())
-    for summary in every:
+    if given.what == "last":
+        return str(next(filter(_has_answer, written_last_first(runs_directory())), "last"))
+    for summary in list_runs(runs_directory()):
         if summary.when is not None:
             with suppress(ClaimNotSupported), opened(str(summary.path)) as run:
                 run.store.certificate(_bare(given.what))
                 return str(summary.path)
-    if any(summary.id == given.what for summary in every):
-        raise UsageError(
-            f"expected a certificate, {given.what} is a run; `mecharule verify {given.what} --all` runs them all"
-        )
     raise UsageError(
-        f"expected a certificate of some run, a file or an exported folder, got {given.what!r}; "
-        "list them with `mecharule show RUN --table certificates`"
+        f"expected a certificate of some run, a file or an exported folder, got {given.what!r}; `mecharule verify RUN "
+        "--all` runs all of a run, `mecharule show RUN --table certificates` lists them"
     )
 
 
@@ -128,13 +122,6 @@ def _has_answer(path: Path) -> bool:
 def _bare(identifier: str) -> str:
     """An id as typed or as cited: `7f3a`, `c:7f3a` or `[c:7f3a]`."""
     return identifier.strip("[]").removeprefix("c:")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"expected a certificate at {path}, it does not read: {error}") from error
 
 
 def bench_as_asked(run: Run, given: VerifyArguments, tell: Tell) -> Bench:
@@ -160,19 +147,15 @@ def bench_of_folder(
             )
         return read_table(path, intervention)
 
-    made = {(one.device, one.dtype) for one in certificates} or {("cpu", "float32")}
-    device, dtype = min(made)
+    device, dtype = min(((one.device, one.dtype) for one in certificates), default=("cpu", "float32"))
     where = given.device or kept(this_machine(), AUTO, device)
-    subject = load(given.model or model_named(folder), where, given.dtype or dtype, tell)
+    subject = load(given.model or _model_named(folder), where, given.dtype or dtype, tell)
     return Bench(subject=subject, table=table)
 
 
-def model_named(folder: Path) -> str:
-    """The model of an exported folder's config."""
+def _model_named(folder: Path) -> str:
+    """The model of an exported folder's settings."""
     try:
         return str(parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
-    except OSError as error:
-        raise StoreError(f"expected an exported folder with {CONFIG}, {folder} has none") from error
-    except (ValueError, KeyError, TypeError) as error:
-        told = f"expected settings in {folder / CONFIG}, they do not read: {error}"
-        raise ClaimNotSupported(told) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"expected settings with a model in {folder / CONFIG}: {error}") from error

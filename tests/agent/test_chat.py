@@ -76,7 +76,9 @@ def test_a_part_that_is_not_stored_says_what_measures_it_and_no_more(copied_run:
         assert "measures it" not in told(question.format(made))
     assert told(f"what breaks without {bare}?").startswith(f"Switch channel {bare} off")
     assert "the splitter rule in disguise" in told(f"is {made} the splitter in disguise?")
-    assert "Units with a certificate that were compared with it" in told(f"what shares flips with {made}?")
+    assert "of the examples of the slices that either flips both flip" in told(
+        f"what shares flips with {made}?"
+    )
     assert f"`mecharule ablate b00d {bare}` measures it" in told(f"what shares flips with {bare}?")
 
 

@@ -1,9 +1,9 @@
-"""Where attribution and prediction rank a unit, worked out by hand, and what settled it."""
+"""Where attribution ranks a unit, worked out by hand, and what settled it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
-from tools.why_not import attribution_rank, promise
+from tools.why_not import attribution_rank
 
 PRUNED = Neuron(Basis.MLP_OUT, 0, 0)
 
@@ -31,28 +31,6 @@ def test_rank_counts_larger_scores_of_the_whole_basis() -> None:
         return attribution_rank(Neuron(Basis.MLP_OUT, layer, channel), scores)
 
     assert [rank(1, 1), rank(0, 1), rank(1, 0), rank(0, 0), rank(0, 2)] == [1, 2, 2, 4, 6]
-
-
-def test_promise_counts_the_units_of_all_layers() -> None:
-    """By hand: .4 is first of five, then .2 with the larger score, .2, and both at 0 share the fourth rank."""
-    layers = [
-        LayerCandidates(layer=number, channels=channels, scores=np.zeros(len(channels)))
-        for number, channels in ((1, np.array([3, 5])), (4, np.array([0, 2, 9])))
-    ]
-    told = [([0.2, 0.0], [1.0, 0.0]), ([0.1, 0.4, 0.0], [2.0, 0.0, 0.0])]
-    predictions = [
-        LayerPrediction(associated=np.array(rates), unrelated=np.array(rates), scores=np.array(scores))
-        for rates, scores in told
-    ]
-    predictions[1] = replace(predictions[1], unrelated=np.array([0.2, 0.0, 0.0]))
-    found = [
-        promise(Neuron(Basis.MLP_OUT, *place), layers, predictions)
-        for place in ((4, 2), (4, 0), (1, 3), (1, 5), (4, 9), (2, 0), (1, 4))
-    ]
-    assert [one and one["rank"] for one in found] == [1, 2, 3, 4, 4, None, None]
-    own = found[1]
-    assert own is not None
-    assert (own["units"], own["associated"], own["unrelated"]) == (5, 0.1, 0.2)
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,11 @@ from mecharule_ops.facts.control_facts import claims_words
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.run.controlling import beside, control_records, units_beside
+from mecharule_ops.run.controlling import beside
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
-from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Neuron, Regime
-from tools.explain import CERTIFIED
 
 
 def test_scores_are_those_of_the_train_records(copied_run: Path, ask: Ask) -> None:
@@ -153,7 +151,7 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(
         known = run.findings.searches[0].anchored[0]
         eligible = run.eligible(Regime.BASELINE_POSITIVE)
     own = ask("anchor", neuron=str(known.neuron)).as_json
-    assert own[f"unit.{known.neuron}.anchored.rule"]["text"] == str(known.rule)
+    assert own[f"unit.{known.neuron}.anchored.rule"]["rule"] == str(known.rule)
     assert ask("anchor", neuron=str(known.neuron), estimate=True).as_json["price"] == {
         "example_forwards": 0,
         "seconds": 0.0,
@@ -169,42 +167,22 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(
     assert ask("anchor", neuron="m0.0", estimate=True).as_json["price"]["example_forwards"] == 0
 
 
-def test_the_tool_says_what_the_report_says_and_certifies_the_random_units(
-    copied_run: Path, ask: Ask
-) -> None:
-    """Of a controlled unit the report's own words, at no price."""
+def test_controls_are_the_reports_own_or_made_once(copied_run: Path, ask: Ask) -> None:
+    """Of a controlled unit the report's own words, at no price; else the same draw and function as the run's; kept."""
     with opened(copied_run, read_only=True) as run:
         reported = run.findings.searches[0].controls[0]
+        controlled = {ran.neuron for ran in run.findings.searches[0].controls}
+        units = (Neuron.parse(f"m1.{channel}") for channel in range(9))
+        unit = next(one for one in units if one not in controlled)
     asked = {"neuron": str(reported.neuron), "parts": "controls"}
     assert "nothing" in ask("explain", **asked, estimate=True).text
-    assert ask("explain", **asked).as_json[f"unit.{reported.neuron}.controls.claims"] == claims_words(
-        reported
-    )
-
-
-def test_controls_that_are_missing_are_made_once_and_the_random_units_certified(
-    copied_run: Path, ask: Ask
-) -> None:
-    """The same draw and function as the run's; kept."""
-    with opened(copied_run, read_only=True) as run:
-        controlled = {ran.neuron for ran in run.findings.searches[0].controls}
-        records = control_records(run, Regime.BASELINE_POSITIVE)
-        unit = next(
-            one for one in (Neuron.parse(f"m1.{channel}") for channel in range(9)) if one not in controlled
-        )
-        assert run.config.controls > RANDOM_UNITS
-        drawn = units_beside(run, unit, run.config.controls)[0]
-    asked = {"neuron": str(unit), "parts": "controls"}
+    told = ask("explain", **asked).as_json[f"unit.{reported.neuron}.controls.claims"]
+    assert told == claims_words(reported)
+    asked, key = {"neuron": str(unit), "parts": "controls"}, f"unit.{unit}.controls.counts"
     assert "ablated completions" in ask("explain", **asked, estimate=True).text
-    data = ask("explain", **asked).as_json
-    counts = data[f"unit.{unit}.controls.counts"]
+    counts = ask("explain", **asked).as_json[key]
     with opened(copied_run) as run:
-        certificate = run.store.certificate(str(data[f"unit.{unit}.controls.certificate"]))
         (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE)
     assert counts["random_units"]["count"] == made.basis.n - made.basis.count
-    assert certificate.kind == "control"
-    assert certificate.units == tuple(map(str, drawn[:CERTIFIED]))
-    assert {total.n for total in certificate.totals} == {len(records)}
-    assert ask("verify", what=certificate.id).exit_code == 0
     assert "nothing" in ask("explain", **asked, estimate=True).text
-    assert ask("explain", **asked).as_json[f"unit.{unit}.controls.counts"] == counts
+    assert ask("explain", **asked).as_json[key] == counts
