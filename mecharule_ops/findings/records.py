@@ -128,6 +128,12 @@ class SearchOutcome:
         """Localized units whose point estimate reaches τ."""
         return tuple(agonist for agonist in self.agonists if agonist.is_tau_agonist)
 
+    def explained(self, alpha: float) -> list[Neuron]:
+        """Whose flips are explained: the shown units by rank; where nothing could be shown, the τ-agonists."""
+        if self.held_out is None or not self.held_out.tells(alpha):
+            return [agonist.neuron for agonist in self.tau_agonists]
+        return [unit for unit, each in evidence_of(self.held_out, alpha).items() if each.rank]
+
     @property
     def bounded(self) -> int:
         """Units over which a bound on D⁺ or D⁻ has to hold at once; 0 where slices that are covers allow none."""
@@ -313,15 +319,8 @@ class Findings:
         return tuple(sorted(found, key=_by_bound))
 
     def explained(self, regime: Regime) -> list[Unit]:
-        """Whose flips are explained: the shown, then the τ-agonists of searches in which nothing could be shown."""
-        silent = [
-            unit
-            for search in self.searches
-            if search.held_out is None or not search.held_out.tells(self.alpha)
-            for unit in self.units_of(search)
-            if unit.is_tau_agonist
-        ]
-        return [unit for unit in (*self.shown(), *silent) if unit.search.regime is regime]
+        """Whose flips are explained, of all searches of a regime: the shown by their bound, then others by name."""
+        return [unit for unit in self.by_evidence(regime) if unit.neuron in unit.search.explained(self.alpha)]
 
     def by_evidence(self, regime: Regime | None = None) -> list[Unit]:
         """Every localized unit, once: the shown by their bound, then the others by name."""

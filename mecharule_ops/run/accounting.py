@@ -17,6 +17,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.events import Event
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, LeadsAndDrops, PredictionScore
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside
 from mecharule_ops.mechanism.columns import clean_run_columns, mechanism_columns
 from mecharule_ops.mechanism.first_order import Effects, Progress
@@ -27,7 +28,6 @@ from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rule
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import Localised
 from mecharule_ops.run.prediction_scores import INTEGRATED_ON, FirstOrder
 from mecharule_ops.run.preparation import chosen_for_train
 from mecharule_ops.run.unit_flips import refined_texts
@@ -46,19 +46,19 @@ DRAWN = 240
 """Held-out records at most in the figure of leads and drops."""
 
 
-def account_units(run: Run, journal: Journal, found: Localised) -> tuple[Account, ...]:
+def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[Account, ...]:
     """The account of each shown unit, by rank, up to the run's `accounts_for`; kept as each is made.
 
     Cost: that of `kept_accounts`, and the further records once a run.
     """
-    units = found.explained[: run.config.accounts_for]
+    units = found.explained(run.config.alpha)[: run.config.accounts_for]
     if not units:
         return ()
     if not run.store.has(keys.FURTHER):
         with journal.stage("further records") as stage:
             seen = observe_further(run, stage.progress)
             stage.summary = f"{seen:,} more, for the accounts alone"
-    where = f"accounts {found.basis.value} {found.regime.arrow}"
+    where = f"accounts {found.intervention.basis.value} {found.regime.arrow}"
     with journal.stage(where, len(units), "units") as stage:
         missing = [unit for unit in units if run.account(unit, found.regime) is None]
         stage.reused = not missing

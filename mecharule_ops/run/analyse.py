@@ -18,27 +18,17 @@ from itertools import product
 
 import numpy as np
 
-from mecharule_ops.cha.exhaustive import singleton_estimates
-from mecharule_ops.cha.prediction import ranked
-from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.codec import decode
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.errors import AblationStopped, UsageError
-from mecharule_ops.events import Event, Price, RunFinished, RunStarted, StageFinished
+from mecharule_ops.events import Event, Price, RunFinished, RunStarted, StageFinished, UnitJudged
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.findings.counts import (
-    CloseCompletions,
-    ExhaustiveRun,
-    Numbers,
-    PredictedUnit,
-    SearchCost,
-    TreeNode,
-    UnitStrength,
-)
-from mecharule_ops.findings.measures import dominance, flip_overlaps, recall_rows
+from mecharule_ops.findings.counts import CloseCompletions, LayerCoverage, Numbers
+from mecharule_ops.findings.evidence import evidence_of
+from mecharule_ops.findings.measures import flip_overlaps, union_coverage
 from mecharule_ops.findings.records import (
     Findings,
     NamedChoice,
@@ -53,32 +43,28 @@ from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.certify import certify_each, versions
-from mecharule_ops.run.chains import kept_chain, plan
-from mecharule_ops.run.controlling import controls, decided_over, held_out_flips, judged_events, same_layers
+from mecharule_ops.run.chains import kept_chain
+from mecharule_ops.run.chains import plan as chain_plan
+from mecharule_ops.run.controlling import controls, decided_over, held_out_flips, same_layers
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import (
     Localised,
-    audited,
+    audit_search,
     localise,
-    not_searched,
+    localised,
     rank_candidates,
     whole_layers,
 )
 from mecharule_ops.run.opening import keep
-from mecharule_ops.run.planning import price
+from mecharule_ops.run.planning import SearchPlan, price
 from mecharule_ops.run.predicting import search_plan
 from mecharule_ops.run.preparation import prepare
-from mecharule_ops.run.unit_flips import (
-    anchor_rules,
-    coverage,
-    share_of_union,
-    tell_rule,
-)
+from mecharule_ops.run.unit_flips import anchor_rules, coverage, tell_rule
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.tasks.table_check import FEW, too_few, too_small
-from mecharule_ops.types import Basis, Neuron, Regime, SearchStatus, Share
+from mecharule_ops.types import Basis, Candidates, Regime, SearchStatus, Share
 
 PACED = 5
 """Every so many layers one is ablated as a whole before the search, from the last but one down: their pace prices it.
@@ -115,7 +101,7 @@ def analyse(
             if reason := _over(run) if outcomes else "":
                 journal.notice(f"{basis.value} {regime.arrow}: not searched, {reason}")
                 continue
-            outcomes.append(_cell(run, journal, basis, regime, approve))
+            outcomes.append(_searched(run, journal, basis, regime, approve))
         findings = run_findings(run, tuple(outcomes), journal.stages)
         for search in findings.searches:
             for rule in search.anchored:
@@ -138,7 +124,7 @@ def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]
             with journal.stage(f"chain of {unit} {regime.arrow}") as stage:
                 known = run.chain(unit, regime)
                 stage.reused = known is not None
-                asked = plan(run, findings, unit, regime, layers=False)
+                asked = chain_plan(run, findings, unit, regime, layers=False)
                 with suppress(AblationStopped):
                     found.append(known or kept_chain(run, asked, partial(keep, run, emit=journal.emit)))
                 stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
@@ -164,17 +150,18 @@ def _over(run: Run) -> str:
     return "the budget is spent" if budget is not None and run.cost.group_evaluations >= budget else ""
 
 
-def _cell(
+def _searched(
     run: Run, journal: Journal, basis: Basis, regime: Regime, approve: Callable[[Price], bool]
 ) -> SearchOutcome:
     """Slices, attribution, guard, search, audit, rules and controls of one basis and regime.
 
     A stop after the search has begun leaves what was found without rules and controls.
     """
-    slices = run.slices(regime)
-    journal.notice(f"{basis.value} {regime.arrow}: {slices.sentence}")
+    slices, where = run.slices(regime), f"{basis.value} {regime.arrow}"
+    journal.notice(f"{where}: {slices.sentence}")
     if not slices.positions:
-        return search_outcome(run, not_searched(run, basis, slices))
+        plan = SearchPlan(settings=run.search_settings(regime))
+        return localised(run, slices, Candidates(basis=basis, layers=()), plan).outcome
     candidates = rank_candidates(run, journal, basis, slices)
     with journal.stage(f"no-op guard {basis.value}") as stage:
         intervention = run.intervention(basis)
@@ -186,7 +173,7 @@ def _cell(
     if little := _too_little(run, regime, slices, stuck):
         journal.notice(little, level="warning")
     if stuck:
-        return search_outcome(run, localise(run, journal, candidates, slices, plan))
+        return localise(run, journal, candidates, slices, plan).outcome
     *others, last = candidates.layers
     if others:
         whole_layers(run, journal, candidates, slices, [last])
@@ -195,19 +182,18 @@ def _cell(
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
     cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
-    where, agreed = f"{basis.value} {regime.arrow}", run.store.find(keys.AGREED) or []
+    agreed = run.store.find(keys.AGREED) or []
     if not {where, keys.EVERY} & set(agreed) and not approve(cost):
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
     if where not in agreed:
         run.store.put(keys.AGREED, [*agreed, where])
     found = localise(run, journal, candidates, slices, plan)
-    try:
+    with suppress(AblationStopped):
         whole = whole_layers(run, journal, candidates, slices, candidates.layers)
-        found = replace(found, whole_layers=whole)
-        found = audited(run, journal, found)
-        return _explain(run, journal, found)
-    except AblationStopped:
-        return search_outcome(run, found)
+        found.outcome = replace(found.outcome, whole_layers=whole)
+        audit_search(run, journal, found)
+        _explain(run, journal, found)
+    return found.outcome
 
 
 def _too_little(run: Run, regime: Regime, slices: CompactSlices, stuck: bool) -> str:
@@ -237,125 +223,69 @@ def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
     return math.nan if pace is None else pace
 
 
-def _explain(run: Run, journal: Journal, found: Localised) -> SearchOutcome:
-    """Held-out flips, rules, controls, certificates and union coverage of what was localized."""
-    where = f"{found.basis.value} {found.regime.arrow}"
+def _explain(run: Run, journal: Journal, found: Localised) -> None:
+    """Add held-out flips, rules, controls, certificates, accounts and union coverage to what was localized."""
+    where, regime, config = found.where, found.slices.regime, run.config
     with journal.stage(f"held-out flips {where}") as stage:
-        found = replace(found, held_out=held_out_flips(run, found, stage.progress))
-        for judged in judged_events(found):
-            journal.emit(judged)
-        stage.summary = f"{len(found.shown)} of {plural(len(found.evidence), 'τ-agonist')} shown"
-    neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
-    with journal.stage(f"anchored rules {where}", len(run.eligible(found.regime)), "records") as stage:
-        flips = coverage(run, found, neurons, stage.progress)
-        anchored = anchor_rules(run, journal, found, flips)
+        held_out = held_out_flips(run, found, stage.progress)
+        evidence = evidence_of(held_out, config.alpha)
+        place = {unit: each for each, unit in enumerate(evidence)}
+        ranked = sorted(found.outcome.agonists, key=lambda one: place.get(one.neuron, len(place)))
+        outcome = replace(found.outcome, held_out=held_out, agonists=tuple(ranked))
+        for unit, each in evidence.items():
+            journal.emit(
+                UnitJudged(
+                    regime=regime.value,
+                    neuron=str(unit),
+                    certainty=each.certainty.value,
+                    flips=each.flips.flips,
+                    n=each.flips.n,
+                    lower=each.lower,
+                    rank=each.rank,
+                )
+            )
+        shown = sum(each.rank is not None for each in evidence.values())
+        stage.summary = f"{shown} of {plural(len(evidence), 'τ-agonist')} shown"
+    found.outcome = outcome
+    neurons = [agonist.neuron for agonist in outcome.agonists[: config.anchor_for]]
+    examples, strong = found.slices.positions, [agonist.neuron for agonist in outcome.tau_agonists]
+    with journal.stage(f"anchored rules {where}", len(run.eligible(regime)), "records") as stage:
+        flips = coverage(run, regime, neurons, examples, stage.progress)
+        anchored = anchor_rules(run, journal, regime, neurons, flips)
         learned = sum(rule.rule is not None for rule in anchored)
         stage.summary = f"a rule was learned for {learned} of {len(anchored)} units"
     with journal.stage(f"controls {where}") as stage:
         ran = controls(run, found, stage.progress)
-        drawn = coverage(run, found, same_layers(run, neurons), stage.progress)
+        drawn = coverage(run, regime, same_layers(run, neurons), examples, stage.progress)
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
-        strong = [(a.neuron,) for a in found.agonists[: run.config.controls_for] if a.is_tau_agonist]
+        groups: list[Group] = [(unit,) for unit in strong[: config.controls_for]]
         rules: dict[Group, UnitRule | None] = {(rule.neuron,): rule for rule in anchored}
         written = 0
         # What a stop leaves unwritten `ablate` certifies; rules and controls are not lost to it.
         with suppress(AblationStopped):
-            for certificate in certify_each(run, strong, found.regime, rules=rules):
+            for certificate in certify_each(run, groups, regime, rules=rules):
                 keep(run, certificate, journal.emit)
                 written += 1
-        stage.summary = f"{written} of {len(strong)} written"
+        stage.summary = f"{written} of {len(groups)} written"
     accounts: tuple[Account, ...] = ()
     # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
     with suppress(AblationStopped):
-        accounts = account_units(run, journal, found)
-    reaching = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist]
-    return replace(
-        search_outcome(run, found),
+        accounts = account_units(run, journal, outcome)
+    outside = ~np.isin(run.eligible(regime), examples)
+    layers = np.array([unit.layer for unit in neurons])
+    found.outcome = replace(
+        outcome,
         anchored=anchored,
         accounts=accounts,
         controls=ran,
-        union=share_of_union(flips, found.examples),
-        drawn_union=share_of_union(drawn, found.examples),
-        layer_union=flips.by_layer(),
-        overlaps=flip_overlaps(flips.neurons, flips.flips, reaching),
-    )
-
-
-def search_outcome(run: Run, found: Localised) -> SearchOutcome:
-    """One basis and regime of the report, before stage 4 and the controls."""
-    slices, ended = found.slices, {tree.status for tree in found.trees}
-    truth = _singles(found.exhaustive, found)
-    tested = _singles(found.trees, found)
-    return SearchOutcome(
-        intervention=run.intervention(found.basis),
-        regime=found.regime,
-        condition=slices.condition.value,
-        splitter=slices.rule,
-        splitter_train_mcc=run.splitter.train_mcc,
-        associated_n=len(slices.associated),
-        unrelated_n=len(slices.unrelated),
-        basis_units=run.subject.n_layers * run.subject.width(found.basis),
-        slice_status=slices.sentence,
-        status=tuple(status.value for status in SearchStatus if status in ended),
-        agonists=found.agonists,
-        cost=replace(_cost(found.trees, found), prediction_forwards=found.plan.prediction_forwards),
-        singletons_tested=len(tested),
-        strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
-        whole_layers=found.whole_layers,
-        tree=tuple(TreeNode.of(node) for tree in found.trees for node in tree.nodes),
-        dominance=dominance(found.trees),
-        exhaustive=ExhaustiveRun(units=truth, cost=_cost(found.exhaustive, found)) if truth else None,
-        recall=recall_rows(truth, [a.neuron for a in found.agonists], run.config.tau, run.config.slice_alpha)
-        if truth
-        else (),
-        predicted=_predicted(found, tested),
-        audit=found.audit,
-        associated_of=slices.associated_size,
-        unrelated_of=slices.unrelated_size,
-        at_random=slices.at_random,
-        split_note=run.splitter.note,
-        held_out=found.held_out,
-    )
-
-
-def _predicted(found: Localised, tested: Sequence[UnitStrength]) -> tuple[PredictedUnit, ...]:
-    """Prediction and strength of each unit tested alone, those of the audit among them; empty without predictions."""
-    predictions = found.plan.predictions
-    if not predictions:
-        return ()
-    units = [
-        Neuron(found.basis, layer.layer, channel)
-        for layer in found.candidates.layers
-        for channel in layer.channels.tolist()
-    ]
-    strength = np.concatenate([layer.strength for layer in predictions])
-    order = ranked(predictions).tolist()
-    said = {units[place]: (rank, float(strength[place])) for rank, place in enumerate(order, 1)}
-    measured = {unit.neuron: unit.estimate.strength for unit in tested}
-    measured |= {agonist.neuron: agonist.estimate.strength for agonist in found.agonists}
-    rows = (
-        PredictedUnit(neuron=unit, rank=said[unit][0], predicted=said[unit][1], measured=strength)
-        for unit, strength in measured.items()
-    )
-    return tuple(sorted(rows, key=lambda row: row.rank))
-
-
-def _singles(trees: Sequence[ChaTree], found: Localised) -> tuple[UnitStrength, ...]:
-    """Every unit that was tested alone."""
-    return tuple(
-        UnitStrength(neuron=neuron, estimate=estimate)
-        for tree in trees
-        for neuron, estimate in singleton_estimates(tree, found.basis).items()
-    )
-
-
-def _cost(trees: Sequence[ChaTree], found: Localised) -> SearchCost:
-    return SearchCost(
-        queries=sum(tree.queries for tree in trees),
-        example_forwards=sum(tree.example_forwards for tree in trees),
-        candidates=found.candidates.total,
-        slice_examples=len(found.examples),
+        union=union_coverage(flips[:, outside]) if neurons else None,
+        drawn_union=union_coverage(drawn[:, outside]) if neurons else None,
+        layer_union=tuple(
+            LayerCoverage(layer=int(layer), flipped=union_coverage(flips[layers == layer]))
+            for layer in np.unique(layers)
+        ),
+        overlaps=flip_overlaps(neurons, flips, strong),
     )
 
 

@@ -15,7 +15,6 @@ from itertools import chain, islice
 import numpy as np
 from jaxtyping import Int
 
-from mecharule_ops.events import UnitJudged
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips, to_draw
 from mecharule_ops.findings.records import SearchOutcome
@@ -37,16 +36,15 @@ def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], No
     Cost: each of these units on at most `RECORDS` records; where these are fewer, more random units are drawn. Raises
     `AblationStopped`.
     """
-    records = control_records(run, found.regime)
-    units = [agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist]
-    layers, width = range(run.subject.n_layers), run.subject.width(found.basis)
+    regime, basis = found.slices.regime, found.candidates.basis
+    records = control_records(run, regime)
+    units = [agonist.neuron for agonist in found.outcome.tau_agonists]
+    layers, width = range(run.subject.n_layers), run.subject.width(basis)
     size, alpha = len(layers) * width, run.config.alpha
     most = to_draw(run.config.controls, RECORDS, len(records), size, len(units), alpha) if units else 0
-    drawn = random_units(found.basis, layers, width, most, seed=run.config.seed)
+    drawn = random_units(basis, layers, width, most, seed=run.config.seed)
     asked = list(dict.fromkeys([*units, *drawn]))
-    main = run.intervention(found.basis)
-    counted = flips_on(run, found.regime, main, [(unit,) for unit in asked], (records.tolist(), ()), progress)
-    flips = {unit: estimate.associated.flips for unit, estimate in zip(asked, counted, strict=True)}
+    flips = _held_out_counts(run, regime, asked, records, progress)
     return HeldOut(
         records=len(records),
         found=tuple(HeldOutFlips(neuron=unit, flips=flips[unit]) for unit in units),
@@ -56,22 +54,6 @@ def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], No
     )
 
 
-def judged_events(found: Localised) -> list[UnitJudged]:
-    """What each τ-agonist of a search was found to be, as it is told."""
-    return [
-        UnitJudged(
-            regime=found.regime.value,
-            neuron=str(unit),
-            certainty=each.certainty.value,
-            flips=each.flips.flips,
-            n=each.flips.n,
-            lower=each.lower,
-            rank=each.rank,
-        )
-        for unit, each in found.evidence.items()
-    ]
-
-
 def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -> tuple[AgonistControls, ...]:
     """The controls beside the first τ-agonists of a search; whether each is selective is decided over the whole run.
 
@@ -79,13 +61,12 @@ def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -
     claims nothing that a control could support. Cost: random units of its layer on at most `RECORDS` records, and each
     unit on the slices under the other baseline.
     """
-    chosen = [agonist for agonist in found.agonists if agonist.is_tau_agonist][: run.config.controls_for]
-    measured, searched = found.measured, found.candidates.total
-    drawn = None if found.held_out is None else len(found.held_out.random)
-    ran = beside(run, [agonist.neuron for agonist in chosen], found.regime, progress, drawn)
+    outcome, measured, searched = found.outcome, found.measured, found.candidates.total
+    chosen = [agonist.neuron for agonist in outcome.tau_agonists][: run.config.controls_for]
+    drawn = None if outcome.held_out is None else len(outcome.held_out.random)
     return tuple(
-        replace(controls, standing=Standing.of(controls.neuron, measured, searched, found.audit))
-        for controls in ran
+        replace(controls, standing=Standing.of(controls.neuron, measured, searched, outcome.audit))
+        for controls in beside(run, chosen, outcome.regime, progress, drawn)
     )
 
 
@@ -104,8 +85,7 @@ def beside(
     asked = dict.fromkeys(chain(units, *(each for drawn in others.values() for each in drawn)))
     main = run.intervention(units[0].basis)
     other = replace(main, baseline=second_baseline(main.baseline))
-    counted = flips_on(run, regime, main, [(unit,) for unit in asked], (records.tolist(), ()), progress)
-    flips = {unit: estimate.associated.flips for unit, estimate in zip(asked, counted, strict=True)}
+    flips = _held_out_counts(run, regime, list(asked), records, progress)
 
     def made(unit: Neuron) -> AgonistControls:
         every, layer = others[unit]
@@ -122,6 +102,21 @@ def beside(
         )
 
     return list(map(made, units))
+
+
+def _held_out_counts(
+    run: Run,
+    regime: Regime,
+    units: Sequence[Neuron],
+    records: Int[np.ndarray, " record"],
+    progress: Callable[[int, int], None],
+) -> dict[Neuron, int]:
+    """Of each of some units of one basis how many of the records it flips alone."""
+    if not units:
+        return {}
+    main, groups = run.intervention(units[0].basis), [(unit,) for unit in units]
+    counted = flips_on(run, regime, main, groups, (records.tolist(), ()), progress)
+    return {unit: estimate.associated.flips for unit, estimate in zip(units, counted, strict=True)}
 
 
 def control_records(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:

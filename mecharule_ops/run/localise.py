@@ -8,7 +8,7 @@ the same money draws more of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,15 +17,25 @@ from jaxtyping import Float
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together
 from mecharule_ops.cha.exhaustive import singleton_estimates
+from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
-from mecharule_ops.findings.counts import SearchAudit, WholeLayer
-from mecharule_ops.findings.evidence import Evidence, HeldOut, evidence_of
+from mecharule_ops.findings.counts import (
+    ExhaustiveRun,
+    PredictedUnit,
+    SearchAudit,
+    SearchCost,
+    TreeNode,
+    UnitStrength,
+    WholeLayer,
+)
+from mecharule_ops.findings.measures import dominance, recall_rows
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import last_line
-from mecharule_ops.run.driver import NamedSearch, SearchDriver, count, found_event
+from mecharule_ops.run.driver import SearchDriver, count, found_event
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import SearchKind, SearchPlan, audit_settings, audit_strata, audit_tests
@@ -50,75 +60,35 @@ BATCH = 8
 """Groups a call outside a search, between two signs of progress."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Localised:
-    """What the searches of one basis and regime gave, before controls and rules."""
+    """The search of one basis and regime under way: what was searched, how, and what was found so far."""
 
-    basis: Basis
-    regime: Regime
     slices: CompactSlices
     candidates: Candidates
     plan: SearchPlan
-    """How it was searched."""
-    trees: tuple[ChaTree, ...] = ()
-    exhaustive: tuple[ChaTree, ...] = ()
-    """Singletons of every unit; empty when they were not asked for."""
-    whole_layers: tuple[WholeLayer, ...] = ()
-    """Empty where a stop came before they were ablated."""
-    audit: SearchAudit | None = None
-    """What the search missed at most; None when it was not audited."""
-    held_out: HeldOut | None = None
-    """Flips of its τ-agonists on records that chose none; None before they were asked."""
+    trees: tuple[ChaTree, ...]
+    outcome: SearchOutcome
 
     @property
-    def agonists(self) -> tuple[Agonist, ...]:
-        """Localized units, the audit's among them: the shown by rank, then the τ-agonists, then the rest, by name."""
-        found = [agonist for tree in self.trees for agonist in tree.agonists(self.basis)]
-        found += self.audit.found if self.audit else ()
-        place = {unit: each for each, unit in enumerate(self.evidence)}
-
-        def order(agonist: Agonist) -> tuple[int, bool, Neuron]:
-            return place.get(agonist.neuron, len(place)), not agonist.is_tau_agonist, agonist.neuron
-
-        return tuple(sorted(found, key=order))
-
-    @property
-    def evidence(self) -> Mapping[Neuron, Evidence]:
-        """What held-out records say of each τ-agonist; nothing before they were asked."""
-        return {} if self.held_out is None else evidence_of(self.held_out, self.plan.settings.alpha.alpha)
-
-    @property
-    def shown(self) -> list[Neuron]:
-        """The shown units, by rank."""
-        return [unit for unit, each in self.evidence.items() if each.rank]
-
-    @property
-    def explained(self) -> list[Neuron]:
-        """The shown units; where nothing could be shown, the τ-agonists."""
-        if self.held_out is None or self.held_out.tells(self.plan.settings.alpha.alpha):
-            return self.shown
-        return [agonist.neuron for agonist in self.agonists if agonist.is_tau_agonist]
+    def where(self) -> str:
+        """`attn_head 1→0`."""
+        return f"{self.candidates.basis.value} {self.slices.regime.arrow}"
 
     @property
     def measured(self) -> dict[Neuron, FlipEstimate]:
         """The units that were tested alone on all examples of both slices."""
+        found, n = self.outcome, len(self.slices.positions)
+        alone = [
+            *_alone(self.trees, self.candidates.basis),
+            *(found.exhaustive.units if found.exhaustive else ()),
+        ]
         exact = {
-            neuron: estimate
-            for tree in (*self.trees, *self.exhaustive)
-            for neuron, estimate in singleton_estimates(tree, self.basis).items()
-            if estimate.associated.n + estimate.unrelated.n == len(self.examples)
+            each.neuron: each.estimate
+            for each in alone
+            if each.estimate.associated.n + each.estimate.unrelated.n == n
         }
-        return exact | {agonist.neuron: agonist.estimate for agonist in self.agonists}
-
-    @property
-    def complete(self) -> bool:
-        """Whether every layer's search came to its own end."""
-        return {tree.status for tree in self.trees} <= {SearchStatus.COMPLETE, SearchStatus.LEFT}
-
-    @property
-    def examples(self) -> list[int]:
-        """Positions of both slices, associated first."""
-        return self.slices.positions
+        return exact | {agonist.neuron: agonist.estimate for agonist in found.agonists}
 
 
 def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
@@ -146,20 +116,14 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
 def _scores(
     run: Run, basis: Basis, slices: CompactSlices, stage: Stage
 ) -> Float[np.ndarray, "layer channel"]:
-    subject, records = run.subject, run.records
-    prompts = subject.encode([records[int(position)].example.prompt for position in slices.pairs.reshape(-1)])
+    subject, places = run.subject, slices.pairs.reshape(-1).tolist()
+    prompts = subject.encode([run.records[place].example.prompt for place in places])
     pairs = [
-        AttributionPair(clean=clean, corrupt=corrupt, completion=records[int(associated)].tokens)
-        for clean, corrupt, (associated, _) in zip(prompts[::2], prompts[1::2], slices.pairs, strict=True)
+        AttributionPair(clean=clean, corrupt=corrupt, completion=run.records[place].tokens)
+        for clean, corrupt, place in zip(prompts[::2], prompts[1::2], places[::2], strict=True)
     ]
-    return eap_ig(
-        subject,
-        pairs,
-        basis,
-        run.intervention(basis).phase,
-        steps=run.config.ig_steps,
-        on_progress=stage.progress,
-    )
+    phase, steps = run.intervention(basis).phase, run.config.ig_steps
+    return eap_ig(subject, pairs, basis, phase, steps=steps, on_progress=stage.progress)
 
 
 def whole_layers(
@@ -212,7 +176,7 @@ def flips_on(
     progress: Callable[[int, int], None],
 ) -> list[FlipEstimate]:
     """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
-    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], []
+    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], list[FlipEstimate]()
     for begin in range(0, len(groups), BATCH):
         for flips in run.flips(groups[begin : begin + BATCH], positions, regime, intervention):
             estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
@@ -228,51 +192,116 @@ def localise(
     plan: SearchPlan,
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
-    driver = driver_of(run, candidates.basis, slices)
-    searches = plan.searches(candidates, slices.regime)
-    where = f"{candidates.basis.value} {slices.regime.arrow}"
-    name = "CHA" if plan.kind is SearchKind.CHA else f"{plan.kind.value} search"
-    with journal.stage(f"{name} {where}", unit="ablations") as stage:
-        stage.summary = _search(journal, driver, searches, candidates)
-    singly: list[NamedSearch] = []
-    if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
-        brute = SearchPlan(kind=SearchKind.EXHAUSTIVE, settings=plan.settings)
-        singly = brute.searches(candidates, slices.regime)
-        with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
-            stage.summary = _search(journal, driver, singly, candidates)
-    return Localised(
+    hidden, regime = run.task.concealed, slices.regime
+    driver = SearchDriver(
+        engine=run.engine(run.intervention(candidates.basis)),
         basis=candidates.basis,
-        regime=slices.regime,
-        slices=slices,
-        candidates=candidates,
-        plan=plan,
-        trees=tuple(named.search.tree for named in searches),
-        exhaustive=tuple(named.search.tree for named in singly),
-    )
-
-
-def not_searched(run: Run, basis: Basis, slices: CompactSlices) -> Localised:
-    """What there is where no record has the outcome that the regime starts from."""
-    return Localised(
-        basis=basis,
-        regime=slices.regime,
-        slices=slices,
-        candidates=Candidates(basis=basis, layers=()),
-        plan=SearchPlan(settings=run.search_settings(slices.regime)),
-    )
-
-
-def driver_of(run: Run, basis: Basis, slices: CompactSlices) -> SearchDriver:
-    """What asks the run's engine, behind its stored outcomes, on behalf of searches."""
-    return SearchDriver(
-        engine=run.engine(run.intervention(basis)),
-        basis=basis,
-        regime=slices.regime,
+        regime=regime,
         associated=slices.associated.tolist(),
         unrelated=slices.unrelated.tolist(),
         budget=run.config.budget,
         should_stop=run.should_stop,
-        example=None if run.task.concealed else partial(_became, run, slices.regime),
+        example=None if hidden else partial(_became, run, regime),
+    )
+    where = f"{candidates.basis.value} {regime.arrow}"
+    name = "CHA" if plan.kind is SearchKind.CHA else f"{plan.kind.value} search"
+    with journal.stage(f"{name} {where}", unit="ablations") as stage:
+        trees, stage.summary = _driven(journal, driver, candidates, plan)
+    singly: tuple[ChaTree, ...] = ()
+    if _exhausted(run, candidates) and not run.should_stop():
+        brute = SearchPlan(kind=SearchKind.EXHAUSTIVE, settings=plan.settings)
+        with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
+            singly, stage.summary = _driven(journal, driver, candidates, brute)
+    return localised(run, slices, candidates, plan, trees, singly)
+
+
+def _exhausted(run: Run, candidates: Candidates) -> bool:
+    """Whether every unit is tested alone after the search."""
+    return candidates.total <= run.config.exhaustive_up_to
+
+
+def localised(
+    run: Run,
+    slices: CompactSlices,
+    candidates: Candidates,
+    plan: SearchPlan,
+    trees: tuple[ChaTree, ...] = (),
+    singly: tuple[ChaTree, ...] = (),
+) -> Localised:
+    """What a search of these trees found, and `singly` brute force after it; without trees nothing was searched."""
+    basis, config, examples = candidates.basis, run.config, len(slices.positions)
+
+    def cost(trees: Sequence[ChaTree], predictions: int = 0) -> SearchCost:
+        return SearchCost(
+            queries=sum(tree.queries for tree in trees),
+            example_forwards=sum(tree.example_forwards for tree in trees),
+            prediction_forwards=predictions,
+            candidates=candidates.total,
+            slice_examples=examples,
+        )
+
+    ended = {tree.status for tree in trees}
+    tested, truth = _alone(trees, basis), _alone(singly, basis)
+    found = _in_order(agonist for tree in trees for agonist in tree.agonists(basis))
+    units = [agonist.neuron for agonist in found]
+    recall = recall_rows(truth, units, config.tau, config.slice_alpha) if truth else ()
+    outcome = SearchOutcome(
+        intervention=run.intervention(basis),
+        regime=slices.regime,
+        condition=slices.condition.value,
+        splitter=slices.rule,
+        splitter_train_mcc=run.splitter.train_mcc,
+        associated_n=len(slices.associated),
+        unrelated_n=len(slices.unrelated),
+        basis_units=run.subject.n_layers * run.subject.width(basis),
+        slice_status=slices.sentence,
+        status=tuple(status.value for status in SearchStatus if status in ended),
+        agonists=found,
+        cost=cost(trees, plan.prediction_forwards),
+        singletons_tested=len(tested),
+        strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
+        tree=tuple(TreeNode.of(node) for tree in trees for node in tree.nodes),
+        dominance=dominance(trees),
+        exhaustive=ExhaustiveRun(units=truth, cost=cost(singly)) if truth else None,
+        recall=recall,
+        associated_of=slices.associated_size,
+        unrelated_of=slices.unrelated_size,
+        at_random=slices.at_random,
+        split_note=run.splitter.note,
+    )
+    made = Localised(slices=slices, candidates=candidates, plan=plan, trees=trees, outcome=outcome)
+    made.outcome = replace(outcome, predicted=_predicted(made))
+    return made
+
+
+def _in_order(agonists: Iterable[Agonist]) -> tuple[Agonist, ...]:
+    """The τ-agonists, then the others, by name."""
+    return tuple(sorted(agonists, key=lambda agonist: (not agonist.is_tau_agonist, agonist.neuron)))
+
+
+def _alone(trees: Sequence[ChaTree], basis: Basis) -> tuple[UnitStrength, ...]:
+    """Every unit that was tested alone."""
+    return tuple(
+        UnitStrength(neuron=neuron, estimate=estimate)
+        for tree in trees
+        for neuron, estimate in singleton_estimates(tree, basis).items()
+    )
+
+
+def _predicted(found: Localised) -> tuple[PredictedUnit, ...]:
+    """Prediction and strength of each unit tested alone, those of the audit among them; empty without predictions."""
+    predictions, basis = found.plan.predictions, found.candidates.basis
+    if not predictions:
+        return ()
+    layers = found.candidates.layers
+    units = [Neuron(basis, each.layer, channel) for each in layers for channel in each.channels.tolist()]
+    strength = np.concatenate([layer.strength for layer in predictions])
+    tested: list[UnitStrength | Agonist] = [*_alone(found.trees, basis), *found.outcome.agonists]
+    measured = {each.neuron: each.estimate.strength for each in tested}
+    return tuple(
+        PredictedUnit(neuron=unit, rank=rank, predicted=float(strength[place]), measured=measured[unit])
+        for rank, place in enumerate(ranked(predictions).tolist(), 1)
+        if (unit := units[place]) in measured
     )
 
 
@@ -280,7 +309,6 @@ def _became(run: Run, regime: Regime, unit: Neuron, positions: Sequence[int]) ->
     """What some answers became without a unit. Cost: a completion each."""
     after = run.completer(run.intervention(unit.basis)).completions([(unit,)], positions)
     records = [run.records[position] for position in positions]
-    answers = zip(records, after.tokens[0], after.labels[0].tolist(), strict=True)
     told = tuple(
         SeenAnswer(
             prompt=last_line(record.example.prompt),
@@ -288,68 +316,69 @@ def _became(run: Run, regime: Regime, unit: Neuron, positions: Sequence[int]) ->
             after=run.subject.decode(tokens),
             flipped=label != record.label,
         )
-        for record, tokens, label in answers
+        for record, tokens, label in zip(records, after.tokens[0], after.labels[0].tolist(), strict=True)
     )
     return FlipsSeen(regime=regime.value, neuron=str(unit), answers=told)
 
 
-def _search(
-    journal: Journal, driver: SearchDriver, searches: Sequence[NamedSearch], candidates: Candidates
-) -> str:
-    """Drive the searches, tell what happens, and sum up in a line."""
-    sizes = {layer.layer: len(layer.channels) for layer in candidates.layers}
-    for named in searches:
-        journal.emit(
-            SearchStarted(
-                search=named.id, regime=driver.regime.value, layer=named.layer, units=sizes[named.layer]
-            )
-        )
+def _driven(
+    journal: Journal, driver: SearchDriver, candidates: Candidates, plan: SearchPlan
+) -> tuple[tuple[ChaTree, ...], str]:
+    """The trees of a plan's searches, driven to their end and told as they go; and how they ended, in a line."""
+    searches = plan.searches(candidates, driver.regime)
+    for named, layer in zip(searches, candidates.layers, strict=True):
+        units, regime = len(layer.channels), driver.regime.value
+        journal.emit(SearchStarted(search=named.id, regime=regime, layer=named.layer, units=units))
     for event in driver.run(searches):
         journal.emit(event)
-    trees = [named.search.tree for named in searches]
-    queries = sum(tree.queries for tree in trees)
+    trees = tuple(named.search.tree for named in searches)
     localized = [agonist for tree in trees for agonist in tree.agonists(driver.basis)]
     strong = sum(agonist.is_tau_agonist for agonist in localized)
     statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
-    return f"{queries:,} group ablations, {len(localized)} localized, {plural(strong, 'τ-agonist')}{tail}"
+    queries = sum(tree.queries for tree in trees)
+    said = f"{queries:,} group ablations, {len(localized)} localized, {plural(strong, 'τ-agonist')}{tail}"
+    return trees, said
 
 
-def audited(run: Run, journal: Journal, found: Localised) -> Localised:
-    """The search with what its audit says; as it was when brute force ran, it was cut short, or nothing was pruned.
+def audit_search(run: Run, journal: Journal, found: Localised) -> None:
+    """Add what an audit says of the search; nothing when brute force ran, it was cut short, or nothing was pruned.
 
     Cost: at most one singleton test for each unit that is drawn or was pruned with a τ-agonist that is met, less what
     is stored. Raises `AblationStopped`.
     """
+    outcome, config = found.outcome, run.config
     strata = audit_strata(found.plan, found.trees, found.candidates)
     population = sum(map(len, strata.values()))
-    tests = audit_tests(run.config, population)
-    if found.exhaustive or not found.complete or not tests:
-        return found
-    where = f"{found.basis.value} {found.regime.arrow}"
-    settings = audit_settings(run.config, found.plan, tests, population)
-    with journal.stage(f"audit {where}", settings.budget, "ablations") as stage:
+    tests = audit_tests(config, population)
+    complete = {tree.status for tree in found.trees} <= {SearchStatus.COMPLETE, SearchStatus.LEFT}
+    if _exhausted(run, found.candidates) or not complete or not tests:
+        return
+    settings = audit_settings(config, found.plan, tests, population)
+    with journal.stage(f"audit {found.where}", settings.budget, "ablations") as stage:
         result = _drawn(run, found, strata, settings, stage)
         trees = {tree.layer: tree for tree in found.trees}
         agonists = tuple(
-            trees[neuron.layer].agonist(neuron, estimate, estimate.ucb(run.config.slice_alpha))
+            trees[neuron.layer].agonist(neuron, estimate, estimate.ucb(config.slice_alpha))
             for neuron, estimate in result.found.items()
         )
         for agonist in agonists:
-            search = search_id(found.plan.kind, found.regime, found.basis, agonist.neuron.layer)
+            search = search_id(found.plan.kind, outcome.regime, agonist.neuron.basis, agonist.neuron.layer)
             journal.emit(found_event(search, agonist))
-        known = sum(agonist.is_tau_agonist for agonist in found.agonists)
+        known = len(outcome.tau_agonists)
         audit = SearchAudit.of(result, agonists, known=known, exact=not settings.slip)
         stage.summary = audit.summary
-    return replace(found, audit=audit)
+    found.outcome = replace(outcome, audit=audit, agonists=_in_order((*outcome.agonists, *agonists)))
+    found.outcome = replace(found.outcome, predicted=_predicted(found))
 
 
 def _drawn(
     run: Run, found: Localised, strata: dict[str, list[Neuron]], settings: AuditSettings, stage: Stage
 ) -> AuditResult:
     """Ask the audit's questions until it has none left, those about the same examples together."""
-    seed = [run.config.seed, found.regime.value, len(found.trees)]
-    together = pruned_together(found.trees, found.basis)
+    basis, regime = found.candidates.basis, found.slices.regime
+    seed = [run.config.seed, regime.value, len(found.trees)]
+    together = pruned_together(found.trees, basis)
     audit = Audit(strata, settings=settings, rng=np.random.default_rng(seed), together=together)
     associated, unrelated = found.slices.associated, found.slices.unrelated
     if settings.slip:
@@ -358,14 +387,9 @@ def _drawn(
     while questions := audit.ask():
         some, others = questions[0].associated, questions[0].unrelated
         same = [each for each in questions if (each.associated, each.unrelated) == (some, others)]
-        estimates = flips_on(
-            run,
-            found.regime,
-            run.intervention(found.basis),
-            [(Neuron(found.basis, question.layer, question.channels[0]),) for question in same],
-            (associated[some].tolist(), unrelated[others].tolist()),
-            stage.progress,
-        )
+        groups = [(Neuron(basis, question.layer, question.channels[0]),) for question in same]
+        parts = associated[some].tolist(), unrelated[others].tolist()
+        estimates = flips_on(run, regime, run.intervention(basis), groups, parts, stage.progress)
         for question, estimate in zip(same, estimates, strict=True):
             audit.tell(GroupAnswer(node=question.node, estimate=estimate))
     return audit.result

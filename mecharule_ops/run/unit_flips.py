@@ -8,15 +8,12 @@ union coverage is counted (Cov_∪ of the paper, §5: the share of one regime's 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.events import RuleAnchored
-from mecharule_ops.findings.counts import LayerCoverage
-from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
@@ -26,8 +23,7 @@ from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import Localised
-from mecharule_ops.types import Neuron, Regime, Share
+from mecharule_ops.types import Neuron, Regime
 
 CHUNK = 256
 """Records a call, between two signs of progress."""
@@ -35,53 +31,29 @@ LEAST = 10
 """Flipped and unflipped train records below which nothing is proposed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UnitFlips:
-    """Flips of some units, each alone, on every record of D_b."""
-
-    neurons: tuple[Neuron, ...]
-    eligible: Int[np.ndarray, " eligible"]
-    """Positions of D_b among the records."""
-    flips: Bool[np.ndarray, "neuron eligible"]
-
-    def by_layer(self) -> tuple[LayerCoverage, ...]:
-        """Union coverage of each layer's units."""
-        layers = np.array([neuron.layer for neuron in self.neurons])
-        return tuple(
-            LayerCoverage(layer=int(layer), flipped=union_coverage(self.flips[layers == layer]))
-            for layer in np.unique(layers)
-        )
-
-
 def coverage(
     run: Run,
-    found: Localised,
-    neurons: Sequence[Neuron],
+    regime: Regime,
+    units: Sequence[Neuron],
+    searched: Sequence[int],
     progress: Callable[[int, int], None],
-) -> UnitFlips:
-    """Ablate each unit alone on all of D_b.
+) -> Bool[np.ndarray, "unit eligible"]:
+    """Flips of each unit alone on all of D_b; `searched` are the records of the search that found them.
 
     Cost: units × |D_b| example-forwards, less what is stored.
     """
-    eligible = run.eligible(found.regime)
-    groups: list[Group] = [(neuron,) for neuron in neurons]
+    eligible = run.eligible(regime)
+    groups: list[Group] = [(unit,) for unit in units]
     done, flips = 0, np.zeros((len(groups), len(eligible)), bool)
     # Of the records on which the search ran, which come last, each unit has other outcomes stored; of the rest none has
     # any, so all units are asked about it at once.
-    known = np.isin(eligible, found.examples)
+    known = np.isin(eligible, searched)
     parts = [part for part in (np.flatnonzero(~known), np.flatnonzero(known)) if len(part) and groups]
     for columns in (some for part in parts for some in np.split(part, range(CHUNK, len(part), CHUNK))):
-        chunk = eligible[columns]
-        flips[:, columns] = run.flips(groups, chunk.tolist(), found.regime)
+        flips[:, columns] = run.flips(groups, eligible[columns], regime)
         done += len(columns)
         progress(done, len(eligible))
-    return UnitFlips(neurons=tuple(neurons), eligible=eligible, flips=flips)
-
-
-def share_of_union(flips: UnitFlips, but: Sequence[int] = ()) -> Share | None:
-    """Cov∪ of the units on D_b less the records `but`, on which they were chosen; None when there were no units."""
-    outside = ~np.isin(flips.eligible, but)
-    return union_coverage(flips.flips[:, outside]) if flips.neurons else None
+    return flips
 
 
 def refined_texts(
@@ -136,14 +108,19 @@ def anchored_rule(
     return with_words(rule, run.task)
 
 
-def anchor_rules(run: Run, journal: Journal, found: Localised, flips: UnitFlips) -> tuple[UnitRule, ...]:
+def anchor_rules(
+    run: Run,
+    journal: Journal,
+    regime: Regime,
+    units: Sequence[Neuron],
+    flips: Bool[np.ndarray, "unit eligible"],
+) -> tuple[UnitRule, ...]:
     """A rule for each unit, learned on the train part of D_b and scored once on the rest."""
     anchored = []
-    for done, (neuron, target) in enumerate(zip(flips.neurons, flips.flips, strict=True)):
-        journal.progress("anchored rules")(done, len(flips.neurons))
-        rule = anchored_rule(run, neuron, flips.eligible, target)
-        anchored.append(rule)
-        tell_rule(journal, found.regime, rule)
+    for done, (neuron, target) in enumerate(zip(units, flips, strict=True)):
+        journal.progress("anchored rules")(done, len(units))
+        anchored.append(anchored_rule(run, neuron, run.eligible(regime), target))
+        tell_rule(journal, regime, anchored[-1])
     return tuple(anchored)
 
 

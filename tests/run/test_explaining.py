@@ -24,8 +24,10 @@ from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise, rank_candidates
 from mecharule_ops.run.planning import SearchPlan
-from mecharule_ops.run.unit_flips import UnitFlips, anchor_rules, coverage, share_of_union
+from mecharule_ops.run.unit_flips import anchor_rules, coverage
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
+
+REGIME = Regime.BASELINE_POSITIVE
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,10 +38,12 @@ class Scene:
     journal: Journal
     told: list[Event]
     found: Localised
-    flips: UnitFlips
-    """Of the three strongest units."""
-    first: UnitFlips
-    """Of the strongest one."""
+    units: list[Neuron]
+    """The three strongest."""
+    eligible: np.ndarray
+    """D_b."""
+    flips: np.ndarray
+    """Of these units there."""
     rules: tuple[UnitRule, ...]
     """Its rule."""
 
@@ -51,15 +55,24 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with opened(copy) as run:
         told: list[Event] = []
         journal = Journal(run.store, told.append, lambda: 0.0)
-        slices = run.slices(Regime.BASELINE_POSITIVE)
+        slices = run.slices(REGIME)
         candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
         plan = SearchPlan(settings=run.search_settings(slices.regime))
         found = localise(run, journal, candidates, slices, plan)
-        neurons = [agonist.neuron for agonist in found.agonists[: run.config.anchor_for]]
-        flips = coverage(run, found, neurons, journal.progress("rules"))
-        first = replace(flips, neurons=flips.neurons[:1], flips=flips.flips[:1])
-        rules = anchor_rules(run, journal, found, first)
-        yield Scene(run=run, journal=journal, told=told, found=found, flips=flips, first=first, rules=rules)
+        units = [agonist.neuron for agonist in found.outcome.agonists[: run.config.anchor_for]]
+        flips = coverage(run, REGIME, units, slices.positions, journal.progress("rules"))
+        rules = anchor_rules(run, journal, REGIME, units[:1], flips[:1])
+        eligible = run.eligible(REGIME)
+        yield Scene(
+            run=run,
+            journal=journal,
+            told=told,
+            found=found,
+            units=units,
+            eligible=eligible,
+            flips=flips,
+            rules=rules,
+        )
 
 
 def learned(rules: tuple[UnitRule, ...]) -> list[tuple]:
@@ -67,17 +80,18 @@ def learned(rules: tuple[UnitRule, ...]) -> list[tuple]:
     return [(rule.neuron, rule.rule, rule.train, rule.prompt_only) for rule in rules]
 
 
-def shuffled(scene: Scene, held_out: bool) -> UnitFlips:
-    """The strongest unit with the flips of one part of D_b permuted."""
-    part = scene.run.train[scene.first.eligible] != held_out
-    flips = scene.first.flips.copy()
-    flips[:, part] = np.random.default_rng(2).permutation(flips[:, part], axis=1)
-    return replace(scene.first, flips=flips)
+def anchored(scene: Scene, held_out: bool | None = None) -> tuple[UnitRule, ...]:
+    """The rule of the strongest unit, with the flips of one part of D_b permuted."""
+    part = scene.run.train[scene.eligible] != held_out
+    flips = scene.flips[:1].copy()
+    if held_out is not None:
+        flips[:, part] = np.random.default_rng(2).permutation(flips[:, part], axis=1)
+    return anchor_rules(scene.run, scene.journal, REGIME, scene.units[:1], flips)
 
 
 def test_held_out_flips_reach_scores_only(scene: Scene) -> None:
     """With held-out flips shuffled the HQ-T rules stay to the letter, and their held-out scores change."""
-    after = anchor_rules(scene.run, scene.journal, scene.found, shuffled(scene, held_out=True))
+    after = anchored(scene, held_out=True)
     assert learned(after) == learned(scene.rules)
     assert scene.rules[0].rule is not None
     assert after[0].held_out != scene.rules[0].held_out
@@ -85,24 +99,26 @@ def test_held_out_flips_reach_scores_only(scene: Scene) -> None:
 
 def test_train_flips_do_decide_rules(scene: Scene) -> None:
     """The check can fail: shuffling train flips changes what is learned."""
-    after = anchor_rules(scene.run, scene.journal, scene.found, shuffled(scene, held_out=False))
-    assert learned(after) != learned(scene.rules)
+    assert learned(anchored(scene, held_out=False)) != learned(scene.rules)
 
 
 def test_a_rule_that_leaks_is_caught(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every record counted as train, shuffling the held-out flips changes rules."""
-    leaking = shuffled(scene, held_out=True)
-    monkeypatch.setitem(vars(scene.run), "train", np.ones(len(scene.run.records), bool))
-    before = anchor_rules(scene.run, scene.journal, scene.found, scene.first)
-    assert learned(anchor_rules(scene.run, scene.journal, scene.found, leaking)) != learned(before)
+    train = scene.run.train
+    part = ~train[scene.eligible]
+    flips = scene.flips[:1].copy()
+    flips[:, part] = np.random.default_rng(2).permutation(flips[:, part], axis=1)
+    monkeypatch.setitem(vars(scene.run), "train", np.ones(len(train), bool))
+    leaking = anchor_rules(scene.run, scene.journal, REGIME, scene.units[:1], flips)
+    assert learned(leaking) != learned(anchored(scene))
 
 
 def test_coverage_is_what_each_unit_flips_alone(scene: Scene) -> None:
     """On the slices the flips of all of D_b agree with the search's own counts of the unit."""
-    place = {int(record): column for column, record in enumerate(scene.flips.eligible)}
-    assert scene.run.labels[scene.flips.eligible].all()
-    for neuron, flips in zip(scene.flips.neurons, scene.flips.flips, strict=True):
-        estimate = next(a.estimate for a in scene.found.agonists if a.neuron == neuron)
+    place = {int(record): column for column, record in enumerate(scene.eligible)}
+    assert scene.run.labels[scene.eligible].all()
+    for neuron, flips in zip(scene.units, scene.flips, strict=True):
+        estimate = next(a.estimate for a in scene.found.outcome.agonists if a.neuron == neuron)
         for records, seen in (
             (scene.found.slices.associated, estimate.associated),
             (scene.found.slices.unrelated, estimate.unrelated),
@@ -111,38 +127,34 @@ def test_coverage_is_what_each_unit_flips_alone(scene: Scene) -> None:
             assert FlipCount(flips=int(flips[columns].sum()), n=len(columns)) == seen
 
 
-def test_union_coverage_by_layer_and_in_all() -> None:
-    """By hand: two units of layer 0 flip records {0} and {0, 1}, one of layer 2 flips {3}; of four records."""
-    flips = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 1]], bool)
-    names = tuple(Neuron.parse(name) for name in ("m0.1", "m0.2", "m2.1"))
-    made = UnitFlips(neurons=names, eligible=np.arange(4), flips=flips)
-    layers = {row.layer: (row.flipped.count, row.flipped.n) for row in made.by_layer()}
-    assert layers == {0: (2, 4), 2: (1, 4)}
-    union = share_of_union(made)
-    assert union is not None
-    assert (union.count, union.n) == (3, 4)
-    assert share_of_union(made, [0, 2]) == Share(count=2, n=2)
-    assert share_of_union(made, range(4)) == Share(count=0, n=0)
-    none = UnitFlips(neurons=(), eligible=np.arange(4), flips=np.zeros((0, 4), bool))
-    assert share_of_union(none) is None
-    assert none.by_layer() == ()
+def test_the_findings_count_the_union_of_these_flips(scene: Scene) -> None:
+    """Over records outside the slices, and by layer over all of D_b."""
+    (search,) = scene.run.findings.searches
+    outside = ~np.isin(scene.eligible, scene.found.slices.positions)
+    flips = scene.run.flips([(rule.neuron,) for rule in search.anchored], scene.eligible, REGIME)
+    assert search.union == Share(count=int(flips[:, outside].any(axis=0).sum()), n=int(outside.sum()))
+    for row in search.layer_union:
+        own = [
+            flip for rule, flip in zip(search.anchored, flips, strict=True) if rule.neuron.layer == row.layer
+        ]
+        assert row.flipped == Share(count=int(np.any(own, axis=0).sum()), n=len(scene.eligible))
 
 
 def test_no_units_cost_nothing(scene: Scene) -> None:
     """A search without agonists needs no ablation for its coverage."""
     before = scene.run.cost.example_forwards
-    empty = coverage(scene.run, scene.found, [], scene.journal.progress("rules"))
-    assert empty.flips.shape == (0, len(scene.run.eligible(Regime.BASELINE_POSITIVE)))
+    empty = coverage(scene.run, REGIME, [], [], scene.journal.progress("rules"))
+    assert empty.shape == (0, len(scene.eligible))
     assert scene.run.cost.example_forwards == before
 
 
 def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
     """Ranked by hand from stored flips on held-out records, found units among the random ones; another baseline."""
-    run, regime, progress = scene.run, scene.found.regime, scene.journal.progress("controls")
-    drawn = held_out_flips(run, scene.found, progress)
-    ran = controls(run, replace(scene.found, held_out=drawn), progress)
-    assert [row.neuron for row in ran] == [a.neuron for a in scene.found.agonists if a.is_tau_agonist][:3]
-    records, slices = control_records(run, regime), scene.found.slices
+    run, found, regime, progress = scene.run, scene.found, REGIME, scene.journal.progress("controls")
+    drawn = held_out_flips(run, found, progress)
+    ran = controls(run, replace(found, outcome=replace(found.outcome, held_out=drawn)), progress)
+    assert [row.neuron for row in ran] == [agonist.neuron for agonist in found.outcome.tau_agonists][:3]
+    records, slices = control_records(run, regime), found.slices
     assert not run.train[records].any()
     assert len(records) == min(64, int((~run.train[run.eligible(regime)]).sum()))
     for row in ran:
@@ -167,9 +179,9 @@ def test_the_split_divides_the_held_out_flips_of_the_unit(scene: Scene) -> None:
     run = scene.run
     fires = run.splitter.rule.fires(run.fires)
     for row in controls(run, scene.found, scene.journal.progress("controls")):
-        flips = scene.flips.flips[scene.flips.neurons.index(row.neuron)]
+        flips = scene.flips[scene.units.index(row.neuron)]
         counts = {True: [0, 0], False: [0, 0]}
-        for record, flipped in zip(scene.flips.eligible, flips, strict=True):
+        for record, flipped in zip(scene.eligible, flips, strict=True):
             if not run.train[record]:
                 counts[bool(fires[record])][0] += int(flipped)
                 counts[bool(fires[record])][1] += 1
@@ -181,10 +193,10 @@ def test_the_split_divides_the_held_out_flips_of_the_unit(scene: Scene) -> None:
 
 def test_the_union_drawn_beside_found_units_has_as_many_of_each_layer(scene: Scene) -> None:
     """Drawn from all of the layer: where the whole layer was found, it is drawn again."""
-    found = [unit for unit in scene.flips.neurons if unit.layer == 1]
-    drawn = same_layers(scene.run, scene.flips.neurons)
+    found = [unit for unit in scene.units if unit.layer == 1]
+    drawn = same_layers(scene.run, scene.units)
     assert sum(unit.layer == 1 for unit in drawn) == len(found)
-    assert len(set(drawn)) == len(drawn) == len(scene.flips.neurons)
+    assert len(set(drawn)) == len(drawn) == len(scene.units)
     every = [Neuron(Basis.MLP_OUT, 1, channel) for channel in range(scene.run.subject.width(Basis.MLP_OUT))]
     assert set(same_layers(scene.run, every)) == set(every)
 

@@ -15,7 +15,7 @@ from mecharule_ops.events import Event
 from mecharule_ops.findings.counts import UnitStrength
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import Localised, audited, localise
+from mecharule_ops.run.localise import Localised, audit_search, localise
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.types import Basis, Candidates, Regime, SearchStatus
 
@@ -45,7 +45,8 @@ def searched(run: Run, plan: SearchPlan) -> tuple[Localised, list[Event]]:
     candidates, slices = run.candidates(Basis.MLP_OUT, REGIME), run.slices(REGIME)
     journal = Journal(run.store, told.append, lambda: 0.0)
     found = localise(run, journal, candidates, slices, plan)
-    return audited(run, journal, found), told
+    audit_search(run, journal, found)
+    return found, told
 
 
 @pytest.mark.parametrize("rest", ["grouped", "audited"])
@@ -70,11 +71,12 @@ def test_a_guided_run_finds_what_brute_force_knows(
         dear, _ = searched(run, cha)
         found, _ = searched(run, guided)
     strong = {unit.neuron for unit in exhaustive.units if unit.estimate.strength >= 0.2}
-    met = {agonist.neuron for agonist in found.agonists if agonist.is_tau_agonist}
+    met = {agonist.neuron for agonist in found.outcome.agonists if agonist.is_tau_agonist}
     assert met <= strong
-    assert found.audit is not None
-    assert len(strong - met) <= found.audit.missed_at_most
-    assert {part.name for part in found.audit.strata} <= {
+    audit = found.outcome.audit
+    assert audit is not None
+    assert len(strong - met) <= audit.missed_at_most
+    assert {part.name for part in audit.strata} <= {
         "predicted to flip nothing",
         "predicted to flip less",
         "predicted to flip 5% or more",
@@ -87,7 +89,6 @@ def test_a_guided_run_finds_what_brute_force_knows(
     if believes == "the truth":
         assert met == strong
         cost = [sum(tree.example_forwards for tree in each.trees) for each in (found, dear)]
-        print(cost, len(strong), found.audit)
         assert cost[0] < cost[1]
 
 

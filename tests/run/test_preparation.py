@@ -79,7 +79,7 @@ def select(run: Run, *, search: bool) -> Selected:
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
     plan = search_plan(run, journal, candidates, slices)
     found = localise(run, journal, candidates, slices, plan)
-    return replace(made, agonists=found.agonists)
+    return replace(made, agonists=found.outcome.agonists)
 
 
 def permute_labels(run: Run, where: np.ndarray) -> int:
