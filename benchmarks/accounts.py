@@ -102,7 +102,6 @@ def measured_case(name: str, folder: Path) -> Part:
         "minutes": round((time.monotonic() - began) / 60, 1),
         "units": [unit_of(account) for account in accounts],
         "predictions": predictions_of(found),
-        "reliability": [row for account in accounts for row in bands_of(account)],
         "rules": [row for account in accounts for row in rules_of(account)],
     }
 
@@ -131,20 +130,7 @@ def predictions_of(found: Findings) -> list[list[str]]:
     return [[printed(value) for value in asdict(row).values()] for row in prediction_rows(found)]
 
 
-BANDS = (
-    *("unit", "regime", "drop against lead", "held-out records", "happens"),
-    *("MCC", "low", "high", "Spearman"),
-)
 NOTHING: dict[str, float | None] = {"mcc": None, "low": None, "high": None}
-
-
-def bands_of(account: Account) -> Iterator[list[str]]:
-    """What happened by how far the drop lies from the lead; the rank correlation of drop and measured drop."""
-    error = account.drop_error
-    for band in account.bands:
-        found = interval(band.held_out) or NOTHING
-        counts = (band.name, band.records, band.happened, *found.values(), error and error.spearman)
-        yield [str(account.neuron), account.regime.arrow, *map(printed, counts)]
 
 
 RULES = (
@@ -338,7 +324,6 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     names = tuple(field.name for field in fields(PredictionRow))
     tables = (
         ("accounts", names, "predictions", "every score with its interval, counts and threshold"),
-        ("accounts-reliability", BANDS, "reliability", "where the drop is below, near and above the lead"),
         ("accounts-rules", RULES, "rules", "every learned rule of the three families, shown or not"),
     )
     for name, header, key, what in tables:

@@ -14,7 +14,7 @@ ALLOWED = {
     "agent/verbs/table_tried.py: examples[:_TIMED]": "only time is measured; the others follow",
     "agent/verbs/table_tried.py: examples[_TIMED:]": "all that were not timed",
     "mecharule_ops/facts/run_setting.py: run.observed.train[total:]": "the further records, all of them",
-    "mecharule_ops/run/prediction_scores.py: train[:0]": "none of them",
+    "mecharule_ops/run/accounting.py: train[:0]": "none of them",
     "mecharule_ops/gates/testing.py: records[row].tokens[:place]": "the tokens of one completion",
     "mecharule_ops/run/accounting.py: fresh[len(seen):][:PORTION]": "fresh ones come as a draw",
     "mecharule_ops/run/accounting.py: fresh[len(seen):]": "likewise",

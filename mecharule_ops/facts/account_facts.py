@@ -70,7 +70,7 @@ def drive_facts(account: Account, run: str) -> Iterator[Fact]:
     becomes = None if account.becomes_right is None else encode(account.becomes_right)
     scores = {"predictions": list(map(encode, account.predictions)), "becomes_right": becomes}
     predicted = prediction_sentence(account, run).sentence
-    yield of("predicted", predicted, {**scores, "bands": list(map(encode, account.bands))}, "Predicted")
+    yield of("predicted", predicted, scores, "Predicted")
     statuses = {rule.status for rule in account.families}
     if len(statuses) == 1 and not any(rule.shown or rule.free_form for rule in account.families):
         yield of("rules", f"None: {min(statuses).value}", list(map(rule_value, account.families)), "Rules")
@@ -87,13 +87,6 @@ def drive_facts(account: Account, run: str) -> Iterator[Fact]:
             f"{round(error.first_order, 2) + 0.0:.2f}; the two differ by {error.error:.2f} (median){rank}"
         )
         yield of("drop", said, encode(error), "Drop")
-    linear = account.prediction(PredictionKind.INTEGRATED)
-    if linear is not None and linear.held_out is not None:
-        said = (
-            f"Integrated over two points, at the price of an ablation, the drop says MCC {linear.held_out}: a check, "
-            "no prediction"
-        )
-        yield of("linear", said, encode(linear), "Linear")
 
 
 def when_sentence(account: Account, run: str) -> Fact:

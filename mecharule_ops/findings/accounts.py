@@ -22,7 +22,7 @@ the first-order drop has less than this share."""
 
 
 class PredictionKind(StrEnum):
-    """What says which records flip: first-order predictions with nothing fitted, what they are set beside, and a check.
+    """What says which records flip: first-order predictions with nothing fitted, and what they are set beside.
 
     A first-order prediction is attribution patching (Nanda 2023; Kramár et al. 2024, AtP*) read as DeepFool reads a
     gradient (Moosavi-Dezfooli et al. 2016): the answer changes where the linearised margin is crossed. Yang, Jain
@@ -34,9 +34,6 @@ class PredictionKind(StrEnum):
     """The lead falls by more than itself, to first order with the final scale held, against some competitor."""
     DIRECT = "direct push"
     """The unit's own write carries more than the lead."""
-    INTEGRATED = "integrated drop"
-    """First order at several points between the unit's value and its replacement: as dear as the ablation itself, so
-    a check of how linear the drop is and no prediction."""
     LEAD_ONLY = "lead only"
     """The least lead of the record lies below one threshold, fitted on train: no unit is looked at."""
     DROP_ONLY = "drop only"
@@ -65,19 +62,6 @@ class PredictionScore:
         if self.held_out is None or self.held_out.low < PREDICTION_HOLDS <= self.held_out.high:
             return "undecided"
         return "supported" if self.held_out.low >= PREDICTION_HOLDS else "refuted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """Held-out records by how far the first-order drop lies from the lead, where most is left of drop − lead."""
-
-    name: str
-    """`drop < lead / 2`, `between` or `drop > 2 × lead`."""
-    records: int
-    happened: int
-    """Those of them whose answer changes."""
-    held_out: MccInterval | None
-    """Of the prediction here; None on too few records, and 0 in the outer bands, where it always says the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +115,6 @@ class Account:
     """In 0→1 the prediction and the task together, on the flips; `predictions` are of a changed answer."""
     beside_right: tuple[PredictionScore, ...] = ()
     """Lead only and drop only on the flips, beside `becomes_right`."""
-    bands: tuple[Band, ...] = ()
-    """Of the first-order prediction, from the smallest drops to the largest."""
     nothing_above: bool = False
     """No later part of the model reads what the unit writes: its drop is its direct push, so that predicting its flips
     is arithmetic, and its score stands in no median of predictions."""

@@ -187,8 +187,7 @@ class PredictionRow:
     target: str
     """What is predicted: `flips`, in 0→1 `changes` and `becomes right`."""
     kind: str = column(of="kind.value")
-    """`steady drop` is the first-order prediction, `integrated drop` a check; `direct push`,
-    `lead only` and `drop only` are beside it."""
+    """`steady drop` is the first-order prediction; `direct push`, `lead only` and `drop only` are beside it."""
     mcc: float | None = column(of="held_out.mcc")
     """None, with its interval, where one side has too few records."""
     low: float | None = column(of="held_out.low")

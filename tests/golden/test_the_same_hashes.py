@@ -120,8 +120,8 @@ def test_another_count_is_seen() -> None:
     assert parts_of(other) == parts_of(data)
     other = json.loads(json.dumps(data).replace('"flips": 3', '"flips": 4'))
     assert parts_of(other) != parts_of(data)
-    assert parts_of({"searches": [{"accounts": [{"bands": [1], "points": 2}]}], "tau": 1}).keys() == {
-        "searches.accounts.bands",
+    assert parts_of({"searches": [{"accounts": [{"families": [1], "points": 2}]}], "tau": 1}).keys() == {
+        "searches.accounts.families",
         "searches.accounts.points",
         "tau",
     }

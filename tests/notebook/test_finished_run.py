@@ -117,7 +117,7 @@ def test_every_prediction_stands_beside_what_is_simpler(run: mr.FinishedRun) -> 
     """Lead only and drop only on the same held-out records, with the same base rate; nothing is fitted but these."""
     for account in run.findings.searches[0].accounts:
         rows = {row.kind: row for row in run.predictions if row.unit == str(account.neuron)}
-        assert {"steady drop", "direct push", "lead only", "drop only", "integrated drop"} <= set(rows)
+        assert {"steady drop", "direct push", "lead only", "drop only"} <= set(rows)
         first = rows["steady drop"]
         for kind in ("lead only", "drop only"):
             assert (rows[kind].records, rows[kind].happened) == (first.records, first.happened)

@@ -54,7 +54,7 @@ def part(*units: dict[str, Any]) -> dict[str, Any]:
     ]
     return {
         **{"made": "Made at commit abc.", "records": 100, "right": 50, "seed": 0, "minutes": 3.0},
-        **{"units": list(units), "predictions": rows, "reliability": [], "rules": []},
+        **{"units": list(units), "predictions": rows, "rules": []},
     }
 
 

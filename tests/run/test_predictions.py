@@ -27,11 +27,16 @@ from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import OF_AN_ACCOUNT, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.run.accounting import _prediction_outcome, prediction_hypothesis
+from mecharule_ops.run.accounting import (
+    FirstOrder,
+    _drop_error,
+    _prediction_outcome,
+    cut_scores,
+    prediction_hypothesis,
+)
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import PredictionPrice
 from mecharule_ops.run.predicting import tokens_in_reach
-from mecharule_ops.run.prediction_scores import FirstOrder, _drop_error, bands, cut_scores
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 
@@ -112,16 +117,6 @@ def test_a_baseline_is_the_slow_obvious_one() -> None:
             assert mcc(said[train], happened[train]) >= tried - 1e-9
             assert (score.predicted, score.happened) == (said[test].sum(), happened[test].sum())
             assert score.held_out == mcc_interval(said[test], happened[test])
-
-
-def test_bands_part_the_records_and_the_outer_ones_say_one_thing() -> None:
-    """By hand: a record lies below, near or above; without a token in reach in none."""
-    lead = np.array([4.0, 4.0, 4.0, 4.0, 0.0, np.nan])
-    drop = np.array([1.9, 2.0, 8.0, 8.1, 0.0, np.nan])
-    happened = np.array([True, False, True, True, False, True])
-    found = bands(lead, drop, drop > lead, happened, np.arange(6))
-    assert [(band.records, band.happened) for band in found] == [(1, 1), (3, 1), (1, 1)]
-    assert [band.name for band in found] == ["drop < lead / 2", "between", "drop > 2 × lead"]
 
 
 def test_the_closest_token_is_where_most_is_left_of_effect_less_lead() -> None:
@@ -273,7 +268,7 @@ def test_what_was_registered_of_first_order_and_what_came_out_is_said(
 
 
 def test_an_account_says_what_its_prediction_is_set_beside() -> None:
-    """Lead only, drop only and how often it happens in one line; the integrated drop as a check, and no prediction."""
+    """Lead only, drop only and how often it happens in one line."""
     rng = np.random.default_rng(3)
     lead, drop, said, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
     train, test = SPLIT
@@ -288,7 +283,7 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     beside = cut_scores(lead, drop, happened, train, test)
     made = replace(
         account_of(saturated(bias=2.0)),
-        predictions=(first, replace(first, kind=PredictionKind.INTEGRATED), *beside),
+        predictions=(first, *beside),
         drop_error=None,
         nothing_above=True,
     )
@@ -298,8 +293,6 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
         assert f"{score.kind.value} {score.held_out}" in line
     assert f"it happens in {first.happened}/300" in line
     assert "arithmetic and no prediction" in line
-    assert "a check, no prediction" in told["Linear"]
-    assert "integrated" not in prediction_sentence(made, "b00d").sentence
 
 
 def test_an_outcome_without_an_interval_keeps_its_true_counts() -> None:

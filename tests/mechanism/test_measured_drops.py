@@ -1,4 +1,4 @@
-"""Integrated and measured drops against plain forwards: what is left of a lead, and the whole way to it."""
+"""Measured drops against plain forwards: what is left of a lead."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from tiny_models import crossed
 from toy_behaviour import Toy, toy
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.mechanism.first_order import prediction
 from mecharule_ops.mechanism.forced import Forcing
-from mecharule_ops.mechanism.integrated import integrated_drop
 from mecharule_ops.mechanism.measured import measured_drop
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
@@ -68,63 +66,21 @@ def test_a_measured_change_is_a_change_of_the_completion(phase: Phase) -> None:
     assert not changed.all()
 
 
-@pytest.mark.parametrize(
-    ("family", "basis"),
-    [
-        ("llama", Basis.MLP_OUT),
-        ("gptj", Basis.MLP_HIDDEN),
-        ("gpt2", Basis.ATTN_HEAD),
-        ("gemma2", Basis.ATTN_HEAD),
-    ],
-)
-def test_the_integrated_drop_approaches_the_fall_of_the_smallest_lead(family: str, basis: Basis) -> None:
-    """Completeness: with many points it is that lead less the smallest one left, for groups across layers too."""
-    bench = toy(family)
-    table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
-    groups = groups_of(bench, basis)
-    measured = measured_drop(bench.subject, bench.records[2:4], table, groups)
-    for index, group in enumerate(groups):
-        errors = []
-        for points in (1, 12):
-            found = integrated_drop(bench.subject, bench.records[2:4], table, [group], points=points)
-            exactly = found.leads.lead[:, :, 0] - measured.left[index]
-            errors.append(float(np.nanmean(np.abs(found.drop[0] - exactly))))
-        size = float(np.nanmean(np.abs(exactly)))
-        assert errors[1] < 0.06 * size + 2e-3
-        assert errors[1] < errors[0] or errors[0] < 2e-3
-
-
 def test_batches_change_no_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One column at a time gives the same measured and integrated drops."""
+    """One column at a time gives the same measured drops."""
     bench = toy("mistral")
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD))
     groups = groups_of(bench, Basis.ATTN_HEAD)
     together = measured_drop(bench.subject, bench.records, table, groups)
-    together_along = integrated_drop(bench.subject, bench.records, table, groups)
     monkeypatch.setattr(Forcing, "_columns", lambda forcing: 1)
     measured = measured_drop(bench.subject, bench.records, table, groups)
-    along = integrated_drop(bench.subject, bench.records, table, groups)
     assert measured.fall == pytest.approx(together.fall, abs=2e-4, nan_ok=True)
     assert measured.left == pytest.approx(together.left, abs=2e-4, nan_ok=True)
-    assert along.drop == pytest.approx(together_along.drop, abs=2e-3, rel=1e-3, nan_ok=True)
-
-
-def test_a_group_replaced_by_its_own_values_loses_nothing() -> None:
-    """No drop, no change; records that the phase cannot reach hold nothing."""
-    bench, table = exact("llama", Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
-    bench.subject.hf.model.layers[1].mlp.down_proj.weight.data[7] = 0
-    found = integrated_drop(bench.subject, bench.records, table, [[Neuron(Basis.MLP_OUT, 1, 7)]])
-    assert not np.nan_to_num(found.drop).any()
-    passed = prediction(bench.subject, bench.records, table, units=[Neuron(Basis.MLP_OUT, 1, 7)])
-    below = np.nan_to_num(passed.leads.lead[:, :, 0], nan=1).min(1) < 0
-    assert found.flips.tolist() == [below.tolist()]
 
 
 def test_a_wrong_call_is_refused() -> None:
-    """No points, or a unit of another basis."""
+    """A unit of another basis."""
     bench = toy("llama")
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD))
-    with pytest.raises(UsageError, match="points of 1 or more"):
-        integrated_drop(bench.subject, bench.records, table, [[Neuron(Basis.ATTN_HEAD, 0, 0)]], points=0)
     with pytest.raises(UsageError, match="choose units"):
         measured_drop(bench.subject, bench.records, table, [[Neuron(Basis.MLP_OUT, 0, 0)]])
