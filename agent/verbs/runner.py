@@ -30,6 +30,7 @@ from mecharule_ops.run.outlook import (
     settled,
     writing,
 )
+from mecharule_ops.run.planning import price_of
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
@@ -202,15 +203,9 @@ def _starting(right: Share, regime: Regime) -> Share:
 
 
 def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
-    pace, least, most = paces.get(search.basis, math.nan), search.least_forwards, search.example_forwards
-    price = Price(
-        evaluations=search.evaluations,
-        example_forwards=most,
-        seconds=most * pace,
-        least_evaluations=search.least_evaluations,
-        least_seconds=least * pace,
-    )
-    forwards = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    price = price_of(search.least, search.most, paces.get(search.basis, math.nan))
+    least, most = (f"{bound.example_forwards:,}" for bound in (search.least, search.most))
+    forwards = most if least == most else f"{least} to {most}"
     said = (
         f"{price.ablations} on {search.units:,} units, {price.time(_duration)}, {forwards} example-forwards"
     )

@@ -22,6 +22,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import (
     STILL_ASKED,
     PredictionPrice,
+    Rehearsed,
     asks_first_order,
     least_and_most,
     plan_of,
@@ -44,19 +45,15 @@ LAYERS, UNITS = 6, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOutlook:
-    """What one search asks for, its audit, brute force and whole layers included, on slices as large as they may be."""
+    """What one search asks for, on slices as large as they may be."""
 
     basis: Basis
     regime: Regime
     units: int
     """Units of the basis, or of the one layer, of which attribution keeps at most the config's cap."""
-    least_evaluations: int
-    """Group ablations if nothing flips."""
-    evaluations: int
-    """At most."""
-    least_forwards: int
-    example_forwards: int
-    """At most."""
+    least: Rehearsed
+    """If nothing flips."""
+    most: Rehearsed
     prediction_forwards: int
     """What first order costs before a guided search, at most; 0 for another search."""
 
@@ -86,27 +83,17 @@ def outlook(config: RunConfig) -> Outlook:
     task = task_of(config)
     task.describe()
     shape = read_shape(on_this_machine(config.model))
-    for basis in config.bases:
-        shape.width(basis)
     check_layer(config, shape)
     searches = tuple(
         _search(config, shape, basis, Regime(label), task.max_new_tokens)
         for basis, label in product(config.bases, config.regimes)
     )
-    return Outlook(
-        shape=shape,
-        placed=_placed(config, shape),
-        longest_prompt=_longest_prompt(config, task, shape),
-        searches=searches,
-    )
-
-
-def _placed(config: RunConfig, shape: ModelShape) -> str:
-    """Raises `UsageError` for a device that is not here; a model without room is told, since nothing is loaded."""
     try:
-        return place(shape, this_machine(), config.device, config.dtype).reason
-    except ModelUnavailable as error:
-        return str(error)
+        placed = place(shape, this_machine(), config.device, config.dtype).reason
+    except ModelUnavailable as error:  # Nothing is loaded.
+        placed = str(error)
+    longest = _longest_prompt(config, task, shape)
+    return Outlook(shape=shape, placed=placed, longest_prompt=longest, searches=searches)
 
 
 def _search(
@@ -114,26 +101,31 @@ def _search(
 ) -> SearchOutlook:
     settings = search_settings(config, regime, config.slice_size, config.slice_size)
     examples, units = settings.full_test, min(shape.units(basis), config.cap)
-    dearest = PredictionPrice.of(examples, examples * (new_tokens - 1), units)
     # How many tokens are in reach is not known before the model wrote them: first order may be asked, or may not.
-    cheapest = PredictionPrice.of(examples, 0, units)
+    dearest, cheapest = (
+        PredictionPrice.of(examples, examples * tokens, units) for tokens in (new_tokens - 1, 0)
+    )
     asked = {asks_first_order(config) and each.competitors > 0 for each in (cheapest, dearest)}
     candidates = _every_unit(shape, basis, units, config.layer)
+    none = [np.zeros(len(layer.channels)) for layer in candidates.layers]
+    silent = [LayerPrediction(associated=rates, unrelated=rates, scores=rates) for rates in none]
     bounds = [
-        least_and_most(config, candidates, plan_of(config, settings, _silent(candidates) if one else ()))
-        for one in asked
+        least_and_most(config, candidates, plan_of(config, settings, silent if one else ())) for one in asked
     ]
+    forwards = dearest.example_forwards or int(STILL_ASKED * units * examples)
     return SearchOutlook(
         basis=basis,
         regime=regime,
         units=shape.units(basis) if config.layer is None else shape.width(basis),
-        least_evaluations=min(least.groups for least, _ in bounds),
-        evaluations=max(most.groups for _, most in bounds),
-        least_forwards=min(least.example_forwards for least, _ in bounds),
-        example_forwards=max(most.example_forwards for _, most in bounds),
-        prediction_forwards=dearest.example_forwards or int(STILL_ASKED * units * examples)
-        if any(asked)
-        else 0,
+        least=Rehearsed(
+            groups=min(least.groups for least, _ in bounds),
+            example_forwards=min(least.example_forwards for least, _ in bounds),
+        ),
+        most=Rehearsed(
+            groups=max(most.groups for _, most in bounds),
+            example_forwards=max(most.example_forwards for _, most in bounds),
+        ),
+        prediction_forwards=forwards if any(asked) else 0,
     )
 
 
@@ -157,12 +149,6 @@ def _every_unit(shape: ModelShape, basis: Basis, units: int, layer: int | None) 
             for layer, part in enumerate(channels)
         ),
     )
-
-
-def _silent(candidates: Candidates) -> list[LayerPrediction]:
-    """First order promises nothing."""
-    none = [np.zeros(len(layer.channels)) for layer in candidates.layers]
-    return [LayerPrediction(associated=rates, unrelated=rates, scores=rates) for rates in none]
 
 
 def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | None:

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
 
@@ -201,12 +200,20 @@ Flips = Callable[[GroupQuery], FlipEstimate]
 """What a group flips, without a model."""
 
 
-class Rehearsed(NamedTuple):
-    """A search that was made without a model, its audit included."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """What a search asks for, its audit, brute force and whole layers included."""
 
-    groups: int
-    """Groups that were asked, each once."""
-    example_forwards: int
+    groups: int = 0
+    """Groups that are asked, each once."""
+    example_forwards: int = 0
+
+    def capped(self, groups: int, full_test: int) -> Rehearsed:
+        """At most so many groups, each on all examples."""
+        return Rehearsed(
+            groups=min(self.groups, groups),
+            example_forwards=min(self.example_forwards, groups * full_test),
+        )
 
 
 def rehearsed(config: RunConfig, candidates: Candidates, plan: SearchPlan, flips: Flips) -> Rehearsed:
@@ -271,6 +278,9 @@ def as_predicted(candidates: Candidates, plan: SearchPlan) -> Flips | None:
     return flips
 
 
+NOTHING = Rehearsed()
+
+
 def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a_forward: float) -> Price:
     """What the searches of one basis and regime cost, with their audit, brute force and whole layers.
 
@@ -278,15 +288,22 @@ def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a
     """
     least, most = least_and_most(config, candidates, plan)
     flips = as_predicted(candidates, plan)
-    likely = rehearsed(config, candidates, plan, flips) if flips else None
+    likely = rehearsed(config, candidates, plan, flips) if flips else NOTHING
+    return price_of(least, most, seconds_a_forward, likely)
+
+
+def price_of(
+    least: Rehearsed, most: Rehearsed, seconds_a_forward: float, likely: Rehearsed = NOTHING
+) -> Price:
+    """The price between two bounds; seconds are NaN where no pace is known."""
     return Price(
         evaluations=most.groups,
         example_forwards=most.example_forwards,
         seconds=most.example_forwards * seconds_a_forward,
         least_evaluations=least.groups,
         least_seconds=least.example_forwards * seconds_a_forward,
-        likely_evaluations=likely.groups if likely else 0,
-        likely_seconds=likely.example_forwards * seconds_a_forward if likely else 0.0,
+        likely_evaluations=likely.groups,
+        likely_seconds=likely.example_forwards * seconds_a_forward if likely.groups else 0.0,
     )
 
 
@@ -310,12 +327,11 @@ def least_and_most(
     least = rehearsed(config, candidates, plan, nothing)
     if units <= config.exhaustive_up_to:
         alone = units + sum(len(layer.channels) > 1 for layer in candidates.layers)
-        least = least._replace(groups=min(alone, least.groups))
+        least = replace(least, groups=min(alone, least.groups))
     most = Rehearsed(groups=groups + whole, example_forwards=(tests + whole) * settings.full_test)
     if config.budget is None:
         return least, most
-    spent = Rehearsed(groups=config.budget, example_forwards=config.budget * settings.full_test)
-    return Rehearsed(*map(min, least, spent)), Rehearsed(*map(min, most, spent))
+    return least.capped(config.budget, settings.full_test), most.capped(config.budget, settings.full_test)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -178,13 +178,13 @@ def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.Monkey
     monkeypatch.setattr(runner, "CALIBRATED", 0)
     config = runner.config_from(model="arith-tiny", bases="attn_head,mlp_out")
     plan = runner.plan(config)
-    asked = {(one["basis"], one["regime"]): one["evaluations"] for one in plan.data["searches"]}
+    asked = {(one["basis"], one["regime"]): one["most"]["groups"] for one in plan.data["searches"]}
     heads, writes = 8 + 2, 2 * 256 - 1 + 2
     assert asked == {
         (basis, r): n for basis, n in (("attn_head", heads), ("mlp_out", writes)) for r in (1, 0)
     }
     at_most = {"attn_head": 128 * heads, "mlp_out": 128 * (math.ceil(1.05 * 256) + 32 + 2)}
-    assert all(one["example_forwards"] == at_most[one["basis"]] for one in plan.data["searches"])
+    assert all(one["most"]["example_forwards"] == at_most[one["basis"]] for one in plan.data["searches"])
     assert plan.data["memory"]["weights"] == 4 * plan.data["model"]["parameters"] == 4 * 529_280
     assert plan.data["memory"]["free"] > 0
     assert "10 group ablations on 8 units" in plan.text
@@ -329,7 +329,7 @@ def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() ->
 
 def test_a_budget_caps_the_price_of_a_dry_run() -> None:
     plan = runner.plan(runner.config_from(model="arith-tiny", budget=7))
-    assert {one["evaluations"] for one in plan.data["searches"]} == {7}
+    assert {one["most"]["groups"] for one in plan.data["searches"]} == {7}
 
 
 @pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, lambda event: None, bool)])

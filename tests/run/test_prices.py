@@ -55,14 +55,14 @@ def priced(path: Path, settings: dict[str, Any]) -> tuple[SearchOutlook, Price, 
 def test_what_is_said_is_what_is_asked(tmp_path: Path, kind: str) -> None:
     """Units tested alone to the ablation; an audited rest within half; groups between the least and the most."""
     said, price, groups, forwards = priced(tmp_path / "a.mecharule", SMALL | KINDS[kind])
-    assert said.least_evaluations <= groups <= said.evaluations
+    assert said.least.groups <= groups <= said.most.groups
     assert price.least_evaluations <= groups <= price.evaluations
-    assert forwards <= price.example_forwards <= said.example_forwards
+    assert forwards <= price.example_forwards <= said.most.example_forwards
     if kind in ("heads", "exhaustive"):
-        assert said.least_evaluations == price.evaluations == groups
+        assert said.least.groups == price.evaluations == groups
         assert price.ablations == f"{groups:,} group ablations"
     if kind == "exhaustive":
-        assert said.least_forwards == price.example_forwards == forwards
+        assert said.least.example_forwards == price.example_forwards == forwards
     if kind == "audited":
         assert groups / 1.5 <= price.likely_evaluations <= 1.5 * groups
         assert price.evaluations == 256 + 2
@@ -73,7 +73,7 @@ def test_each_kind_of_search_has_its_own_price() -> None:
     from mecharule_ops.config import make_config
 
     said = [outlook(make_config(**SMALL | kind)).searches[0] for kind in KINDS.values()]
-    assert len({(one.least_evaluations, one.evaluations, one.example_forwards) for one in said}) == len(KINDS)
+    assert len({(one.least.groups, one.most.groups, one.most.example_forwards) for one in said}) == len(KINDS)
 
 
 @pytest.mark.parametrize("kind", ["grouped", "cha"])
