@@ -6,7 +6,7 @@ else was asked with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -50,18 +50,3 @@ class Engine(Protocol):
 
     def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
         """Ablates every group on every example, given as positions among the engine's records."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """An engine whose outcomes are counted as they pass."""
-
-    inner: Engine
-    count: Callable[[int, int], None]
-    """Is told outcomes, and those of them that were decided again."""
-
-    def evaluate(self, groups: Sequence[Group], examples: Sequence[int]) -> Outcomes:
-        """As the inner ones."""
-        outcomes = self.inner.evaluate(groups, examples)
-        self.count(outcomes.labels.size, outcomes.decided_again)
-        return outcomes

@@ -28,7 +28,7 @@ from mecharule_ops.state.search_id import OF_A_RUN, SearchId
 from mecharule_ops.types import Basis, Regime, SearchStatus
 
 _MOST = 6
-"""Layers, groups and pairs that are told one by one."""
+"""Groups that are told one by one."""
 _RANKS = 12
 """Ranks that are told one by one."""
 Section = Callable[[Run, Findings], Iterator[Stated]]
@@ -226,7 +226,7 @@ missed = each_search(missed_of)
 
 
 def layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
-    """What each layer flips as a whole, where the units are, how far these flip the same records."""
+    """What each layer flips as a whole, and where the units are."""
     best, at, units, strong = search.strongest_layer, _at(search), _units(search), search.tau_agonists
     if best is None:
         yield stated(f"{at}.layers", None, "search.layers.none", units=units)
@@ -252,11 +252,6 @@ def layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
             {"layer": other.layer, "flips": both_slices(other.estimate)},
         )
         yield stated(key, encode(other.estimate), "search.layer.whole", **flips)
-    for pair in search.overlaps[:_MOST]:
-        key = f"{at}.pair.{pair.first}.{pair.second}.shared"
-        yield stated(key, encode(pair.shared), "search.pair", pair=pair)
-    if left := len(search.overlaps[_MOST:]):
-        yield stated(f"{at}.pairs_left_out", left, "search.pairs.more", pairs=plural(left, "further pair"))
 
 
 def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
@@ -365,9 +360,7 @@ def rounding(findings: Findings) -> Stated:
 def limits(findings: Findings) -> Iterator[Stated]:
     """What the run cannot show; which bounds and tests stand behind what it claims."""
     if (numbers := findings.numbers) is not None:
-        again = SENTENCES["limits.numbers.again"].format(n=numbers) if numbers.again else ""
-        how = again or "every product was computed in float32"
-        yield stated("limits.numbers", encode(numbers), n=numbers, how=how)
+        yield stated("limits.numbers", encode(numbers), n=numbers)
     if findings.close_completions is not None:
         yield rounding(findings)
     for key in ("limits.cause", "limits.elsewhere", "limits.strengths"):

@@ -34,8 +34,6 @@ class Numbers:
 
     dtype: str
     device: str
-    again: Share | None
-    """Outcomes decided again in float32, of all; None where every product was in float32 anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,16 +229,6 @@ class Dominance:
 
     def _over(self, best: float) -> float:
         return best / self.group_strength if self.group_strength else float("inf")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlipOverlap:
-    """Two units, each ablated alone on all of D_b."""
-
-    first: Neuron
-    second: Neuron
-    shared: Share
-    """Records that both flip, of those that either flips: its rate is the Jaccard index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,13 @@ Source: the paper, §5, E0, E2, and its appendix on overtopping. Dom^(m)(A) = ma
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool
 
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.findings.counts import Dominance, FlipOverlap, RecallRow, UnitStrength
+from mecharule_ops.findings.counts import Dominance, RecallRow, UnitStrength
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import ChaNode, Neuron, Share, Verdict
 
@@ -92,20 +92,3 @@ def _inside(group: ChaNode, nodes: Sequence[ChaNode]) -> list[ChaNode]:
     """The tested groups within a group, itself left out."""
     channels = set(group.channels)
     return [node for node in nodes if node.node != group.node and channels.issuperset(node.channels)]
-
-
-def flip_overlaps(
-    neurons: Sequence[Neuron], flips: Bool[np.ndarray, "neuron record"], chosen: Sequence[Neuron]
-) -> tuple[FlipOverlap, ...]:
-    """For each pair of the chosen units that were measured: records that both flip of those that either flips."""
-    rows = {neuron: row for neuron, row in zip(neurons, flips, strict=True) if neuron in set(chosen)}
-    return tuple(
-        FlipOverlap(
-            first=first,
-            second=second,
-            shared=Share(
-                count=int((rows[first] & rows[second]).sum()), n=int((rows[first] | rows[second]).sum())
-            ),
-        )
-        for first, second in combinations(rows, 2)
-    )

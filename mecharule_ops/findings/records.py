@@ -21,7 +21,6 @@ from mecharule_ops.findings.counts import (
     CloseCompletions,
     Dominance,
     ExhaustiveRun,
-    FlipOverlap,
     LayerCoverage,
     Numbers,
     PredictedUnit,
@@ -94,8 +93,6 @@ class SearchOutcome:
     """Of each layer, on all of D_b."""
     tree: tuple[TreeNode, ...] = ()
     dominance: tuple[Dominance, ...] = ()
-    overlaps: tuple[FlipOverlap, ...] = ()
-    """Of every pair of τ-agonists measured on all of D_b."""
     exhaustive: ExhaustiveRun | None = None
     recall: tuple[RecallRow, ...] = ()
     predicted: tuple[PredictedUnit, ...] = ()

@@ -28,7 +28,7 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.counts import CloseCompletions, LayerCoverage, Numbers
 from mecharule_ops.findings.evidence import evidence_of
-from mecharule_ops.findings.measures import flip_overlaps, union_coverage
+from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.records import (
     Findings,
     NamedChoice,
@@ -285,7 +285,6 @@ def _explain(run: Run, journal: Journal, found: Localised) -> None:
             LayerCoverage(layer=int(layer), flipped=union_coverage(flips[layers == layer]))
             for layer in np.unique(layers)
         ),
-        overlaps=flip_overlaps(neurons, flips, strong),
     )
 
 
@@ -338,14 +337,11 @@ def _close_completions(run: Run) -> CloseCompletions | None:
 
 
 def _numbers(run: Run) -> Numbers | None:
-    """What the run computed with, and how many outcomes were decided again; None for float32 on the processor."""
+    """What the run computed with; None for float32 on the processor."""
     placed = run.placed
     if placed is None or (placed["dtype"], placed["device"]) == ("float32", "cpu"):
         return None
-    names = [keys.decided(run.intervention(basis)) for basis in run.config.bases]
-    counts = [run.store.get(name) for name in names if run.store.has(name)]
-    again = Share(count=sum(count["again"] for count in counts), n=sum(count["outcomes"] for count in counts))
-    return Numbers(dtype=placed["dtype"], device=placed["device"], again=again if counts else None)
+    return Numbers(dtype=placed["dtype"], device=placed["device"])
 
 
 def choices_for(task: str) -> tuple[NamedChoice, ...]:

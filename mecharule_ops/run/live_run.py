@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.codec import decode, encode
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.engine.outcomes import Counted, Engine, Group
+from mecharule_ops.engine.outcomes import Engine, Group
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
@@ -58,13 +58,8 @@ if TYPE_CHECKING:
     from mecharule_ops.state.search_view import SearchView
 
 
+T = TypeVar("T")
 _OfUnit = TypeVar("_OfUnit", UnitRule, Account, AgonistControls)
-_FORMS: Mapping[str, Any] = {
-    keys.ANCHORED: UnitRule,
-    keys.ACCOUNT: Account,
-    keys.CONTROLS: AgonistControls,
-}
-"""What is kept of a unit under a name of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,10 +276,7 @@ class Run:
         Of a finished run as its findings have it: which rules are shown is decided over all of them at the end.
         """
         known = self.findings.unit(unit, regime) if self.finished else None
-        if known is not None:
-            return known.account
-        kept = self.store.find(keys.account(unit, regime))
-        return None if kept is None else decode(Account, kept)
+        return known.account if known else self._kept(keys.account(unit, regime), Account)
 
     def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
         """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
@@ -297,16 +289,19 @@ class Run:
 
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
         """How the unit's flips come about; None until it was measured."""
-        kept = self.store.find(keys.chain(unit, regime))
-        return None if kept is None else decode(Chain, kept)
+        return self._kept(keys.chain(unit, regime), Chain)
 
     def controls(self, unit: Neuron, regime: Regime) -> AgonistControls | None:
         """The controls of the report that ranked it among random units, else those made later; None without any."""
         known = self.findings.unit(unit, regime) if self.finished else None
-        if known is not None:
-            return known.controls if known.controls is not None and known.controls.basis is not None else None
-        kept = self.store.find(keys.controls(unit, regime))
-        return None if kept is None else decode(AgonistControls, kept)
+        if known is None:
+            return self._kept(keys.controls(unit, regime), AgonistControls)
+        return known.controls if known.controls and known.controls.basis is not None else None
+
+    def _kept(self, name: keys.Artefact[dict[str, Any]], form: type[T]) -> T | None:
+        """What was measured of a unit; None until it was."""
+        kept = self.store.find(name)
+        return None if kept is None else decode(form, kept)
 
     @property
     def told(self) -> RunState:
@@ -338,19 +333,20 @@ class Run:
         searches = tuple(
             replace(
                 search,
-                anchored=self._and_later(keys.ANCHORED, search, search.anchored),
-                accounts=self._and_later(keys.ACCOUNT, search, search.accounts),
-                controls=self._and_later(keys.CONTROLS, search, search.controls),
+                anchored=self._and_later(keys.ANCHORED, UnitRule, search, search.anchored),
+                accounts=self._and_later(keys.ACCOUNT, Account, search, search.accounts),
+                controls=self._and_later(keys.CONTROLS, AgonistControls, search, search.controls),
             )
             for search in found.searches
         )
-        chains = {(chain.unit, chain.regime): chain for chain in found.chains}
-        for name in keys.of_units(keys.CHAIN, self.store.names()):
-            chain = decode(Chain, self.store.get(name))
-            chains[chain.unit, chain.regime] = chain
-        return replace(found, searches=searches, chains=tuple(chains.values()))
+        kept = keys.of_units(keys.CHAIN, self.store.names())
+        chains = (*found.chains, *(decode(Chain, self.store.get(name)) for name in kept))
+        latest = {(chain.unit, chain.regime): chain for chain in chains}
+        return replace(found, searches=searches, chains=tuple(latest.values()))
 
-    def _and_later(self, kind: str, search: SearchOutcome, known: tuple[_OfUnit, ...]) -> tuple[_OfUnit, ...]:
+    def _and_later(
+        self, kind: str, form: type[_OfUnit], search: SearchOutcome, known: tuple[_OfUnit, ...]
+    ) -> tuple[_OfUnit, ...]:
         """What the report has of units of a search, then what was measured of others; controls that ranked none go."""
         parts = {one.neuron: one for one in known}
         final = {unit for unit, one in parts.items() if getattr(one, "basis", one) is not None}
@@ -358,7 +354,7 @@ class Run:
         for name in keys.of_units(about, self.store.names()):
             unit = Neuron.parse(name.removeprefix(about))
             if unit.basis is search.intervention.basis and unit not in final:
-                parts[unit] = decode(_FORMS[kind], self.store.get(name))
+                parts[unit] = decode(form, self.store.get(name))
         return tuple(parts.values())
 
     def keep_of_unit(self, name: keys.Artefact[dict[str, Any]], measured: object) -> None:
@@ -474,16 +470,7 @@ class Run:
                 f"expected {self.config.model} as it was when run {self.id} was made, its weights, tokenizer or "
                 "task have changed; start a new run"
             )
-        slope = self._slope(intervention)
-        engine = self.completer(intervention, slope=slope)
-        if slope is None or not self.store.writable:
-            return engine
-        return Counted(engine, partial(self._note_decided, keys.decided(intervention)))
-
-    def _note_decided(self, name: keys.Artefact[keys.Decided], outcomes: int, again: int) -> None:
-        before = self.store.find(name) or keys.Decided(outcomes=0, again=0)
-        counted = keys.Decided(outcomes=before["outcomes"] + outcomes, again=before["again"] + again)
-        self.store.put(name, counted)
+        return self.completer(intervention, slope=self._slope(intervention))
 
     def replacement(self, intervention: Intervention) -> ReplacementTable:
         """The replacement values of an intervention: those in the run file, else measured now and kept there."""

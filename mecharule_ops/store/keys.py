@@ -43,14 +43,6 @@ class Placed(TypedDict):
     dtype: str
 
 
-class Decided(TypedDict):
-    """Outcomes that products of the change were asked for."""
-
-    outcomes: int
-    again: int
-    """Those of them with too small a lead, which were decided in float32."""
-
-
 class LastAnswer(TypedDict):
     """What the last answer about a run cited."""
 
@@ -183,11 +175,6 @@ def context(intervention: Intervention) -> Artefact[str]:
 def slope(intervention: Intervention) -> Artefact[float]:
     """The lead, a unit of movement, below which an outcome is decided again in float32."""
     return Artefact(f"{_SLOPE}{_said(intervention)}")
-
-
-def decided(intervention: Intervention) -> Artefact[Decided]:
-    """How many outcomes were decided in the type of the weights, and how many of them again."""
-    return Artefact(f"decided-{_said(intervention)}")
 
 
 def is_observed(name: str) -> bool:

@@ -1,13 +1,12 @@
-"""Dominance inside opened groups and overlap of flipped records, against hand counts and a slow definition."""
+"""Dominance inside opened groups, against hand counts and a slow definition."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.findings.measures import dominance, flip_overlaps
-from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
+from mecharule_ops.findings.measures import dominance
+from mecharule_ops.types import ChaNode, FlipCount, FlipEstimate, Regime, SearchStatus, Verdict
 
 
 def node(number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: Verdict) -> ChaNode:
@@ -60,21 +59,3 @@ def test_groups_without_a_unit_tested_inside_have_no_dominance() -> None:
     """An opened group whose parts were all pruned says nothing about its units."""
     pruned = tree(SEARCHED.nodes[0], SEARCHED.nodes[2])
     assert dominance([pruned]) == ()
-
-
-def test_overlap_is_the_jaccard_index_of_flipped_records() -> None:
-    """Against sets of record numbers; only chosen units that were measured are paired."""
-    generator = np.random.default_rng(0)
-    neurons = [Neuron.parse(f"m1.{channel}") for channel in range(4)]
-    flips = generator.random((4, 50)) < 0.4
-    chosen = [neurons[0], neurons[2], neurons[3], Neuron.parse("m9.9")]
-    pairs = flip_overlaps(neurons, flips, chosen)
-    sets = {neuron: set(np.flatnonzero(row).tolist()) for neuron, row in zip(neurons, flips, strict=True)}
-    assert [(pair.first, pair.second) for pair in pairs] == [
-        (neurons[0], neurons[2]),
-        (neurons[0], neurons[3]),
-        (neurons[2], neurons[3]),
-    ]
-    for pair in pairs:
-        both, either = sets[pair.first] & sets[pair.second], sets[pair.first] | sets[pair.second]
-        assert (pair.shared.count, pair.shared.n) == (len(both), len(either))

@@ -12,11 +12,10 @@ from bundled_run import QUICK, finish, new_run, opened
 from agent.verbs.runner import agreed, resume
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
-from mecharule_ops.engine.outcomes import Counted, Outcomes
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.run_evidence import limits
+from mecharule_ops.findings.counts import Numbers
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.passes.greedy import multiplies_bfloat16
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import rerun
 from mecharule_ops.store import keys
@@ -64,29 +63,10 @@ def test_every_stored_outcome_is_the_one_of_float32(run: Run) -> None:
     assert (known.labels[known.known] == true.labels[0][known.known]).all()
 
 
-def test_the_report_counts_what_was_decided_again(run: Run) -> None:
-    numbers = run.findings.numbers
-    assert numbers is not None
-    assert (numbers.dtype, numbers.device) == ("bfloat16", "cpu")
+def test_the_report_says_what_was_computed_with(run: Run) -> None:
+    assert run.findings.numbers == Numbers(dtype="bfloat16", device="cpu")
     _, _, said = next(limits(run.findings))
     assert "bfloat16 on cpu" in said
-    if numbers.again is None:
-        assert not multiplies_bfloat16(run.subject.device)
-        assert "every product was computed in float32" in said
-    else:
-        assert 0 <= numbers.again.count < numbers.again.n
-        assert f"{numbers.again.count:,} of {numbers.again.n:,} outcomes" in said
-
-
-def test_outcomes_are_counted_as_they_are_asked() -> None:
-    class Fixed:
-        def evaluate(self, groups: object, examples: object) -> Outcomes:
-            labels, margins = np.ones((2, 3), bool), np.ones((2, 3), np.float32)
-            return Outcomes(labels=labels, margins=margins, example_forwards=6, decided_again=4)
-
-    told: list[tuple[int, int]] = []
-    Counted(Fixed(), lambda all_, again: told.append((all_, again))).evaluate([], [])
-    assert told == [(6, 4)]
 
 
 def test_a_run_remembers_its_type_and_kind_of_device(run: Run, quick_run: Path) -> None:
