@@ -216,7 +216,7 @@ class TasksOptions(_Prompting):
     action: Literal["list", "check"] = "list"
     """list or check"""
     table: str | None = None
-    """a table of prompts and answers: CSV, TSV, JSONL, Parquet, a saved dataset or an example set"""
+    """a table of prompts and answers: CSV, TSV, JSONL, Parquet or an example set"""
     model: str | None = None
     """try this model on 50 rows"""
     yes: Accepted = False

@@ -132,7 +132,7 @@ def plan(config: RunConfig) -> ToolResult:
         "settings": settings,
         "warnings": warnings,
         "model": {
-            **{name: getattr(shape, name) for name in ("model_type", "d_model", "parameters", "stored_as")},
+            **{name: getattr(shape, name) for name in ("model_type", "d_model", "parameters")},
             **{"directory": str(shape.directory), "layers": shape.n_layers},
             **{"units": {basis.value: shape.units(basis) for basis in Basis}},
             "longest_prompt": found.longest_prompt,

@@ -18,7 +18,6 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.arithmetic_vocabulary import (
-    ARITHMETIC_WORDS,
     ASKED,
     account_predicates,
     arithmetic_domain,
@@ -26,7 +25,7 @@ from mecharule_ops.tasks.arithmetic_vocabulary import (
     seed_predicates,
 )
 from mecharule_ops.tasks.base import Task, drawn
-from mecharule_ops.tasks.column_words import ColumnWords, Domain
+from mecharule_ops.tasks.column_words import Domain
 from mecharule_ops.tasks.text_pieces import SourceSpan, answer_pieces, end_to_end, question_pieces
 from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
 
@@ -189,11 +188,6 @@ class Arithmetic(Task):
             **self.parse(record.example, record.completion),
             "completion": record.completion,
         }
-
-    @property
-    def wording(self) -> Mapping[str, ColumnWords]:
-        """What a person calls the columns."""
-        return ARITHMETIC_WORDS
 
     @property
     def domain(self) -> Domain:

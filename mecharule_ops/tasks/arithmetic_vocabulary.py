@@ -7,14 +7,14 @@ Places count from 0, the units. The larger vocabulary never reads the answer: on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain
+from mecharule_ops.tasks.column_words import Domain
 from mecharule_ops.types import Columns
 
 ASKED = ("op", "a", "b", "expected", "remainder")
@@ -25,21 +25,6 @@ _CUTS = (1, 2, 5)
 """Leading digits of round numbers."""
 ENUMERATED = 200_000
 """Questions at most that are laid out to see what is the same on all of them; of more only the ranges are known."""
-_OPERATIONS = {"+": "an addition", "-": "a subtraction", "*": "a multiplication", "/": "a division"}
-ARITHMETIC_WORDS: Mapping[str, ColumnWords] = {
-    **OF_EVERY_TASK,
-    "op": ColumnWords(
-        noun="the operation",
-        values={sign: (f"it is {name}", f"it is no {name.split()[1]}") for sign, name in _OPERATIONS.items()},
-    ),
-    "a": ColumnWords(noun="a", whole=True),
-    "b": ColumnWords(noun="b", whole=True),
-    "expected": ColumnWords(noun="the right answer", whole=True),
-    "remainder": ColumnWords(noun="the remainder", whole=True),
-    "answer": ColumnWords(noun="the written answer", whole=True),
-    "parsed": ColumnWords(noun="the reply", said=("the model writes a number", "the model writes no number")),
-}
-"""The words of every arithmetic task; an operation goes by its name, whatever its symbol."""
 
 
 def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain
+from mecharule_ops.tasks.column_words import COLUMNS, OF_EVERY_TASK, ColumnWords, Domain
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
@@ -64,7 +64,7 @@ class Task(ABC):
     @property
     def wording(self) -> Mapping[str, ColumnWords]:
         """What a person calls the columns."""
-        return OF_EVERY_TASK
+        return {**OF_EVERY_TASK, **COLUMNS.get(type(self).name, {})}
 
     @property
     def domain(self) -> Domain:

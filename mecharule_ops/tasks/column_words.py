@@ -1,13 +1,16 @@
 """What a person calls the columns of a task, and the expressions over them that its vocabulary uses.
 
-A task gives its own as `wording`; a table's columns go by their names. What every run has beside the task's columns,
-such as the lead of a token, is here.
+The words of the tasks that come with the package, and of what every run has beside a task's columns, such as the lead
+of a token, stand in `words.toml`; a table's columns go by their names.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +23,9 @@ DENIED = {
     **{"stand": "do not stand", "add up to": "do not add up to"},
 }
 """Verbs that are not denied as `begins`, *does not begin*, is."""
-
-
-def both_ways(sentence: str) -> Said:
-    """A sentence whose verb stands between stars, as it is and denied.
-
-    >>> both_ways("it *ends* here")
-    ('it ends here', 'it does not end here')
-    """
-    before, verb, after = sentence.split("*")
-    return f"{before}{verb}{after}", f"{before}{DENIED.get(verb, f'does not {verb[:-1]}')}{after}"
+WORDS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("words.toml").read_text("utf-8")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,50 +61,47 @@ class Domain:
         return 0 if self.whole is None else len(next(iter(self.whole.values())))
 
 
-OF_EVERY_TASK: Mapping[str, ColumnWords] = {
-    "prompt": ColumnWords(noun="the question"),
-    "completion": ColumnWords(noun="the reply"),
-    "first_word": ColumnWords(noun="the reply's first word"),
-    "reply_words": ColumnWords(noun="the reply", unit="words", whole=True),
+def both_ways(said: str | Sequence[str]) -> Said:
+    """A sentence whose verb stands between stars, as it is and denied; two sentences as they are.
+
+    >>> both_ways("it *ends* here")
+    ('it ends here', 'it does not end here')
+    """
+    if not isinstance(said, str):
+        yes, no = said
+        return yes, no
+    before, verb, after = said.split("*")
+    return f"{before}{verb}{after}", f"{before}{DENIED.get(verb, f'does not {verb[:-1]}')}{after}"
+
+
+def _column(told: Mapping[str, Any]) -> ColumnWords:
+    values = {value: both_ways(said) for value, said in told.get("values", {}).items()}
+    said = {"said": both_ways(told["said"])} if "said" in told else {}
+    return ColumnWords(**{**told, **said, "values": values})
+
+
+COLUMNS = {
+    task: {name: _column(told) for name, told in columns.items()}
+    for task, columns in WORDS["columns"].items()
 }
-_OF_TOKENS = {
-    "lead": "the lead at token {}",
-    "runner_up": "the runner-up at token {}",
-    "token": "the model's token {}",
-    "drop": "the drop at token {}",
-    "push": "the push at token {}",
-}
-_OF_RUNS: Mapping[str, ColumnWords] = {
-    "least_lead": ColumnWords(noun="the least lead"),
-    "least_at": ColumnWords(noun="the place of the least lead"),
-    "least_token": ColumnWords(noun="the token of the least lead"),
-    "least_runner_up": ColumnWords(noun="the runner-up of the least lead"),
-    "drop_minus_lead": ColumnWords(noun="the drop less the lead"),
-    "changes": ColumnWords(
-        noun="the predicted change",
-        said=("first order says that what the model writes changes", "first order says no change"),
-    ),
-    "changes_at": ColumnWords(noun="the place of the predicted change"),
-    "changes_to": ColumnWords(noun="the token predicted instead"),
-}
+"""By task, and by column; `every task` has those of all, `run` what runs have beside them."""
+OF_EVERY_TASK = COLUMNS["every task"]
 
 
 def column_words(wording: Mapping[str, ColumnWords], name: str) -> ColumnWords | None:
     """The words of a column: the task's, else those of a clean or a backward pass; None where it has none."""
     kind, _, place = name.rpartition("_")
-    if kind in _OF_TOKENS and place.isdecimal() and name not in wording:
-        return ColumnWords(noun=_OF_TOKENS[kind].format(place))
-    return wording.get(name) or _OF_RUNS.get(name)
+    if kind in COLUMNS["run"] and place.isdecimal() and name not in wording:
+        return ColumnWords(noun=COLUMNS["run"][kind].noun.format(place))
+    return wording.get(name) or COLUMNS["run"].get(name)
 
 
 def table_words(columns: Mapping[str, Sequence[Value]]) -> dict[str, ColumnWords]:
     """Words of a table's columns, made from their names: `the column sentiment`."""
-    return {name: _of_table(name, values) for name, values in columns.items()}
-
-
-def _of_table(name: str, values: Sequence[Value]) -> ColumnWords:
-    noun = f"the column {name}"
-    kind = np.array(values[:1]).dtype.kind
-    said = (f"{noun} is true", f"{noun} is false") if kind == "b" else None
-    whole = kind == "i" and all(isinstance(value, int) for value in values)
-    return ColumnWords(noun=noun, said=said, whole=whole)
+    found = {}
+    for name, values in columns.items():
+        noun, kind = f"the column {name}", np.array(values[:1]).dtype.kind
+        whole = kind == "i" and all(isinstance(value, int) for value in values)
+        said = (f"{noun} is true", f"{noun} is false") if kind == "b" else None
+        found[name] = ColumnWords(noun=noun, said=said, whole=whole)
+    return found

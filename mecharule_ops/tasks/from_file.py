@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import ClassVar, cast
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
-from mecharule_ops.tasks.row_files import is_index, raw_rows
+from mecharule_ops.tasks.row_files import Cell, is_index, raw_rows
 from mecharule_ops.tasks.text import CATEGORIES, Row, TextTask
 from mecharule_ops.tasks.text_account import is_free
 from mecharule_ops.types import Phase, Value
@@ -52,22 +52,37 @@ def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
 
     Raises `UsageError` when there is no file, it does not read, or a column of `needs` is missing.
     """
-    path = typed_path(file)
-    if not file or not path.exists():
-        raise UsageError(
-            f"expected a CSV, TSV, JSONL or Parquet file, got {file!r}, which is none; name one with task.file"
-        )
-    found = raw_rows(path)
+    found = raw_rows(typed_path(file)) if file else [{}]
     names = [name for name in found[0] if not is_index(name)]
     if missing := [name for name in needs if name not in names]:
         raise UsageError(
-            f"expected the columns {', '.join(needs)} in {path}, got {', '.join(names)}; "
-            f"{', '.join(missing)} is missing"
+            f"expected the columns {', '.join(needs)} in {file!r}, got {', '.join(names) or 'no file'}; "
+            f"{', '.join(missing)} is missing; name a file with task.file"
         )
-    if listed := [name for name in names if any(isinstance(row[name], list) for row in found)]:
-        raise UsageError(f"expected texts and numbers in {path}, got lists in the column {listed[0]!r}")
-    columns = {name: typed([cast(Value, row[name]) for row in found]) for name in names}
-    return tuple({name: columns[name][place] for name in names} for place in range(len(found)))
+    return typed_rows(found, file, lambda name: typed)
+
+
+def typed_rows(
+    rows: Sequence[Mapping[str, Cell]],
+    where: str | Path,
+    of: Callable[[str], Callable[[Sequence[Value]], list[Value]]],
+) -> tuple[Row, ...]:
+    """The rows with each column typed as `of` its name says, without those that hold a data frame's row numbers.
+
+    Raises `UsageError` for a list in a cell.
+    """
+    columns: dict[str, list[Value]] = {}
+    for name in (name for name in rows[0] if not is_index(name)):
+        cells = [row[name] for row in rows]
+        if (
+            number := next((n for n, cell in enumerate(cells, 1) if isinstance(cell, list)), None)
+        ) is not None:
+            raise UsageError(
+                f"expected a text or a number in row {number}, column {name!r} of {where}, got a list; only the "
+                "answers of a table of prompts may be one"
+            )
+        columns[name] = of(name)(cast(Sequence[Value], cells))
+    return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
 def typed(values: Sequence[Value]) -> list[Value]:
@@ -103,8 +118,7 @@ def freely_typed(values: Sequence[Value]) -> list[Value]:
 def _is_name(word: str) -> bool:
     """Digits that begin with 0, or that 64 bits do not hold, name something: a postal code, the number of a form."""
     digits = word.lstrip("+-")
-    long = digits.isdecimal() and int(digits) >= _BEYOND
-    return long or (digits[:1] == "0" and digits[1:2].isdigit())
+    return (digits.isdecimal() and int(digits) >= _BEYOND) or (digits[:1] == "0" and digits[1:2].isdigit())
 
 
 def kind_of(values: Sequence[Value]) -> str:

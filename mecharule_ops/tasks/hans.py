@@ -12,7 +12,7 @@ which is right for half of the constructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords
 from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
 from mecharule_ops.types import Example, Phase
@@ -42,16 +41,6 @@ _WORDS = {
 """Transitive verbs, intransitive verbs, prepositions, adjectives."""
 
 
-_COLUMNS = {
-    **{
-        name: ColumnWords(noun=f"the {name}")
-        for name in ("premise", "hypothesis", "heuristic", "construction")
-    },
-    "entailed": ColumnWords(
-        noun="the label",
-        said=("the premise entails the hypothesis", "the premise does not entail the hypothesis"),
-    ),
-}
 CONSTRUCTIONS = read_table(str(Path(__file__).with_name("hans_constructions.jsonl")))
 """Templates over a, b, c (different nouns), v and w (transitive), i and j (intransitive), p, g: three for every
 heuristic and label, which they come in by turns."""
@@ -85,11 +74,6 @@ class Hans(TextTask):
             )
         if self.generated < 2:
             raise UsageError(f"expected 2 or more sentences to make, got {self.generated}")
-
-    @property
-    def wording(self) -> Mapping[str, ColumnWords]:
-        """Premise, hypothesis and what HANS calls them."""
-        return {**OF_EVERY_TASK, **_COLUMNS}
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ import numpy as np
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, both_ways
+from mecharule_ops.tasks.column_words import COLUMNS
 from mecharule_ops.tasks.graders import Grader, Judge, NoJudge, judging_model, make_grader
 from mecharule_ops.tasks.row_files import is_table, raw_rows
 from mecharule_ops.tasks.text import OWN, Row, TextTask
@@ -35,29 +35,6 @@ from mecharule_ops.types import BehaviourRecord, Example, OutcomeWords, Value
 _ASKS = ("how", "what", "write", "give", "describe", "explain", "create", "list")
 """A request that begins with one of these asks in that way."""
 _OPENS = ("step", "guide", "tutorial", "instructions", "story", "email", "article", "code")
-_LISTED = ("the request's first word is not listed", "the request's first word is listed")
-_COLUMNS = {
-    "request": ColumnWords(noun="the request's number", whole=True),
-    "attempt": ColumnWords(noun="the attempt's number", whole=True),
-    "asks": ColumnWords(noun="the request's first word", values={"other": _LISTED}),
-    **{
-        f"wants_{thing}": ColumnWords(noun="the request", said=both_ways(f"the request *says* {thing!r}"))
-        for thing in _OPENS
-    },
-    "asks_question": ColumnWords(
-        noun="the request", said=("the request has a question mark", "the request has no question mark")
-    ),
-    "request_words": ColumnWords(noun="the request", unit="words", whole=True),
-    "characters": ColumnWords(noun="the prompt", unit="characters", whole=True),
-    "longest_word": ColumnWords(noun="the request's longest word", unit="letters", whole=True),
-    "upper_share": ColumnWords(noun="the share of capitals in the prompt"),
-    "begins_upper": ColumnWords(
-        noun="the prompt", said=("the prompt begins with a capital", "the prompt begins with no capital")
-    ),
-    "noise": ColumnWords(noun="the prompt", unit="marks", whole=True),
-    "changed_words": ColumnWords(noun="the share of words changed"),
-}
-"""Measurements of the prompt: all that columns hold of it."""
 _TEXT = "request"
 """The field of an example that holds the request as written; it never becomes a column."""
 _PRINTABLE = range(32, 127)
@@ -96,11 +73,6 @@ class Jailbreak(TextTask):
             raise UsageError(f"expected a strength sigma between 0 and 1, got {self.sigma}")
         if self.template.count("{request}") != 1:
             raise UsageError(f"expected a template with {{request}} once, got {self.template!r}")
-
-    @property
-    def wording(self) -> Mapping[str, ColumnWords]:
-        """Form, length and augmentation; never a word of a request but those of the fixed lists."""
-        return {**OF_EVERY_TASK, **_COLUMNS}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -154,7 +126,7 @@ class Jailbreak(TextTask):
     @property
     def prompt_columns(self) -> frozenset[str]:
         """Measurements of the prompt."""
-        return frozenset(_COLUMNS)
+        return frozenset(COLUMNS[self.name])
 
     def cells(self, record: BehaviourRecord) -> dict[str, Value]:
         """Measurements of the prompt, and `reply_words`; no text."""

@@ -1,8 +1,7 @@
 """The literals of a clause in words, made from what they are, never from how they are printed.
 
-One table says what is compared (`TERMS`), one what a condition says (`SAID`); both are templates over forms of the
-language, filled by `Speaker`. In a form `x` and `y` stand for any expression, `n` and `m` for columns, `k` for a whole
-number, `s` for a text; other names are themselves. The first form that fits has the word. Several bounds on one term
+One table of `words.toml` says what is compared (`TERMS`), one what a condition says (`SAID`); both are templates over
+forms of the language, filled by `Speaker`. Several bounds on one term
 are one phrase: `a's tens digit is from 3 to 5`. What has no words is its own syntax in backticks. Columns are taken to
 hold no NaN, as `predicates.atoms.complement` takes it too.
 """
@@ -17,8 +16,7 @@ from typing import NamedTuple
 
 from mecharule_ops.predicates.atoms import Literal
 from mecharule_ops.predicates.literals import TwoSides, comparison, conjuncts, tree_of
-from mecharule_ops.tasks.column_words import DENIED, ColumnWords, Said, both_ways, column_words
-from mecharule_ops.tasks.text_account import NEGATION
+from mecharule_ops.tasks.column_words import DENIED, WORDS, ColumnWords, Said, both_ways, column_words
 from mecharule_ops.tasks.text_pieces import place_name
 
 Span = tuple[int | None, int | None]
@@ -26,78 +24,10 @@ Span = tuple[int | None, int | None]
 _OPEN: Span = (None, None)
 """Of a term that is as whole as what it is made of."""
 
-TERMS: dict[str, tuple[str, Span | None, str]] = {
-    "digit(x, k) + digit(y, k)": ("the {place} digits of {x} and {y}", (0, 18), "add up to"),
-    "digit(x, k)": ("{x:{place} digit}", (0, 9), "is"),
-    "digit_sum(x)": ("{x:digit sum}", (0, None), "is"),
-    "n_digits(x)": ("{x}", (1, None), "digits"),
-    "length(x)": ("{x}", (0, None), "characters"),
-    "words(x)": ("{x}", (0, None), "words"),
-    "count(x, s)": ("how often {s} occurs in {x}", (0, None), "is"),
-    "upper_ratio(x)": ("the share of capitals in {x}", None, "is"),
-    "first_word(x)": ("{x:first word}", None, "is"),
-    "last_word(x)": ("{x:last word}", None, "is"),
-    "overlap(x, y)": ("the share of {y:words} that {x} has", None, "is"),
-    "abs(n - m)": ("the distance between {n} and {m}", _OPEN, "is"),
-    "abs(x)": ("the size of {x}", _OPEN, "is"),
-    "min(x, y)": ("the smaller of {x} and {y}", _OPEN, "is"),
-    "max(x, y)": ("the larger of {x} and {y}", _OPEN, "is"),
-    "gcd(x, y)": ("the greatest common divisor of {x} and {y}", _OPEN, "is"),
-    "2 * x": ("twice {x}", _OPEN, "is"),
-    "k * x": ("{k} times {x}", _OPEN, "is"),
-    "x % k": ("{x} modulo {k}", _OPEN, "is"),
-    "n + m": ("{n} plus {m}", _OPEN, "is"),
-    "n - m": ("{n} minus {m}", _OPEN, "is"),
+TERMS: Mapping[str, tuple[str, Sequence[int] | str, str]] = {
+    form: (said, values, joined) for form, (said, values, joined) in WORDS["terms"].items()
 }
-"""What is compared: its words, the values it may have (None where these are no whole numbers), and the verb that joins
-it to a value, or the unit of which it has so many."""
-
-_SAID: dict[str, str | Said] = {
-    "divisible(x, 2)": ("{x} is even", "{x} is odd"),
-    "divisible(x, y)": "{x} *is* divisible by {y}",
-    "divides(x, y)": "{x} *divides* {y}",
-    "carry(x, y)": "adding {size_y} to {size_x} *carries*",
-    "carry_at(x, y, k)": "adding {size_y} to {size_x} *carries* into the {above}",
-    "borrow(a, b)": "taking the smaller from the larger *borrows*",
-    "borrow_at(a, b, k)": "taking the smaller from the larger *borrows* from the {above}",
-    "borrow(x, y)": "taking the smaller of {size_x} and {size_y} from the larger *borrows*",
-    "borrow_at(x, y, k)": (
-        "taking the smaller of {size_x} and {size_y} from the larger *borrows* from the {above}"
-    ),
-    "has_phrase(x, y)": "the words of {y} *stand* side by side in {x}",
-    "contains(x, s)": "{x} *contains* {s}",
-    "startswith(x, s)": "{x} *begins* with {s}",
-    "endswith(x, s)": "{x} *ends* with {s}",
-    "has_word(x, s)": "{x} *has* the word {s}",
-    f"matches(x, {NEGATION!r})": ("{x} has a negation", "{x} has no negation"),
-    "matches(x, '[0-9]')": ("{x} has a digit", "{x} has no digit"),
-    "matches(x, '[A-Z]{3}')": ("{x} has three capitals in a row", "{x} has no three capitals in a row"),
-    r"matches(x, '(?i)\\bnot?\\b')": (
-        "{x} has the word no or not",
-        "{x} has neither the word no nor not",
-    ),
-    "matches(x, s)": "{x} *matches* {s}",
-    "overlap(x, y) == 1": "{x} *has* every word of {y}",
-    "overlap(x, y) >= 0.5": (
-        "{x} has half of the words of {y} or more",
-        "{x} has less than half of the words of {y}",
-    ),
-    "x % 2 == y % 2": (
-        "{x} and {y} are both even or both odd",
-        "one of {x} and {y} is even, the other odd",
-    ),
-    "x % 2 == 0": ("{x} is even", "{x} is odd"),
-    "x % 2 == 1": ("{x} is odd", "{x} is even"),
-    "n_digits(x) == n_digits(y)": (
-        "{x} and {y} have equally many digits",
-        "{x} and {y} differ in number of digits",
-    ),
-    "words(x) > words(y)": ("{x} has more words than {y}", "{x} has at most as many words as {y}"),
-    "drop_minus_lead > 0": ("the drop exceeds the lead", "the drop stays within the lead"),
-    "drop_minus_lead >= 0": ("the drop reaches the lead", "the drop stays below the lead"),
-}
-SAID = {form: both_ways(said) if isinstance(said, str) else said for form, said in _SAID.items()}
-"""What a condition says where it is true, and where it is false, which is what its complement says."""
+SAID = {form: both_ways(said) for form, said in WORDS["said"].items()}
 
 _RELATIONS: Mapping[str, tuple[str, bool]] = {
     "==": ("equals", True),
@@ -244,12 +174,17 @@ class Speaker:
             )
         for form, (subject, values, joined) in TERMS.items():
             if (holes := _holes(form, node)) is not None:
-                whole = values is not None
-                if values is _OPEN:
-                    whole = all(self.term(holes[hole]).whole for hole in holes.keys() & set("xynm"))
+                if isinstance(values, str):
+                    whole, span = (
+                        all(self.term(holes[each]).whole for each in holes.keys() & set("xynm")),
+                        _OPEN,
+                    )
+                else:
+                    least, most, *_ = *values, None, None
+                    whole, span = bool(values), (least, most)
                 verb, unit = (joined, "") if joined in DENIED else ("has", joined)
                 said = self._filled(subject, holes)
-                return WordedTerm(subject=said, verb=verb, unit=unit, whole=whole, span=values or _OPEN)
+                return WordedTerm(subject=said, verb=verb, unit=unit, whole=whole, span=span)
         raise NoWords
 
     def said(self, node: ast.expr) -> Said | None:

@@ -12,17 +12,18 @@ in the folder that the command runs in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from string import Formatter
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
-from mecharule_ops.tasks.from_file import freely_typed, typed
-from mecharule_ops.tasks.row_files import FORMATS, Cell, is_index, raw_rows
+from mecharule_ops.tasks.from_file import freely_typed, typed, typed_rows
+from mecharule_ops.tasks.row_files import Cell, is_index, raw_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
@@ -79,8 +80,8 @@ class PromptTable(TextTask):
             if self.file and path.exists():
                 return path
         raise UsageError(
-            f"expected a {FORMATS}, got {self.file!r}, which is none; put it there, or into the folder that the "
-            "command runs in"
+            f"expected a CSV, TSV, JSONL or Parquet file, got {self.file!r}, which is none; put it there, or into "
+            "the folder that the command runs in"
         )
 
     @property
@@ -103,15 +104,12 @@ class PromptTable(TextTask):
     @cached_property
     def graded_by(self) -> str:
         """The column that says what is right: `answer`, `answers` or `target`. Raises `UsageError`."""
-        names, where = self._names, self.path
+        names = self._names
         found = [name for name in (ANSWER, ANSWERS, TARGET) if name in names]
-        if not found or (found == [TARGET] and FOIL not in names):
+        if len(found) != 1 or (found == [TARGET] and FOIL not in names):
             raise UsageError(
-                f"expected a column answer, answers, or target and foil in {where}, got {', '.join(names)}; rename one"
-            )
-        if len(found) > 1:
-            raise UsageError(
-                f"expected one of answer, answers, and target with foil in {where}, got {' and '.join(found)}; drop one"
+                f"expected a column answer, answers, or target and foil, one of these alone, in {self.path}, got "
+                f"{', '.join(names)}; rename or drop one"
             )
         return found[0]
 
@@ -125,18 +123,15 @@ class PromptTable(TextTask):
         """The columns that the prompt is made of. Raises `UsageError` for a template that does not read."""
         if not self.template:
             return (PROMPT,)
-        try:
+        with suppress(ValueError):
             parts = [part[1:] for part in Formatter().parse(self.template) if part[1] is not None]
-        except ValueError as error:
-            raise UsageError(
-                f"expected columns in braces in the prompt template, got {self.template!r}: {error}"
-            ) from error
-        names = tuple(dict.fromkeys(str(name) for name, _, _ in parts))
-        if not names or any(form or how or not name or set(name) & set(".[") for name, form, how in parts):
-            raise UsageError(
-                f"expected columns in braces, such as {{question}}, in the prompt template, got {self.template!r}"
-            )
-        return names
+            if parts and not any(
+                form or how or not name or set(name) & set(".[") for name, form, how in parts
+            ):
+                return tuple(dict.fromkeys(str(name) for name, _, _ in parts))
+        raise UsageError(
+            f"expected columns in braces, such as {{question}}, in the prompt template, got {self.template!r}"
+        )
 
     def rows(self) -> Sequence[Row]:
         """The table's rows, its columns typed; a list of answers is one text. Raises `UsageError`."""
@@ -214,25 +209,24 @@ class PromptTable(TextTask):
                 "name others in the template" if self.template else "or name columns with --prompt-template"
             )
             raise UsageError(f"expected a column {missing[0]!r} in {where}, got {', '.join(names)}; {cure}")
-        columns = {name: self._column(name) for name in names}
-        rows = tuple({name: columns[name][place] for name in names} for place in range(len(self._raw)))
+        raw: list[Mapping[str, Cell]] = self._raw
+        if self.graded_by == ANSWERS:
+            raw = [
+                {**row, ANSWERS: _joined(row[ANSWERS], number, where)} for number, row in enumerate(raw, 1)
+            ]
+        as_written = {*self.shown_columns, *self.solution_columns}
+        rows = typed_rows(raw, where, lambda name: typed if name in as_written else freely_typed)
         for number, row in enumerate(rows, 1):
-            _check_answers(number, row, self.graded_by, where)
+            if not all(text.strip() for text in self.right(row)):
+                raise UsageError(
+                    f"expected an answer in row {number}, column {self.graded_by!r} of {where}, got an empty one"
+                )
+            if self.graded_by == TARGET and begins(str(row[FOIL]), str(row[TARGET])):
+                raise UsageError(
+                    f"expected a foil that does not begin with its target in row {number} of {where}, got "
+                    f"{row[FOIL]!r} and {row[TARGET]!r}"
+                )
         return rows
-
-    def _column(self, name: str) -> list[Value]:
-        """A column with its type: as it stands where a prompt or a comparison shows it, else as it may be meant."""
-        cells = [row[name] for row in self._raw]
-        if name == self.graded_by == ANSWERS:
-            return _joined(cells, self.path)
-        listed = next((number for number, cell in enumerate(cells, 1) if isinstance(cell, list)), None)
-        if listed is not None:
-            raise UsageError(
-                f"expected a text or a number in row {listed}, column {name!r} of {self.path}, got a list; only "
-                "answers may be one"
-            )
-        values = cast(Sequence[Value], cells)
-        return (typed if name in {*self.shown_columns, *self.solution_columns} else freely_typed)(values)
 
     @cached_property
     def _items(self) -> tuple[Row, ...]:
@@ -260,26 +254,11 @@ def prompt_settings(few_shot: str | None, template: str | None) -> Iterator[tupl
         yield "task.template", template.replace("\\n", "\n").replace("\\t", "\t")
 
 
-def _joined(cells: Sequence[Cell], where: Path) -> list[Value]:
-    """Each row's answers as one text; a text has them with `|` between already. Raises `UsageError` for none."""
-    texts: list[Value] = []
-    for number, cell in enumerate(cells, 1):
-        answers = [str(each) for each in cell] if isinstance(cell, list) else str(cell).split(OR)
-        if not answers or any(OR in answer for answer in answers):
-            raise UsageError(
-                f"expected one answer or more, without {OR} in any, in row {number} of {where}, got {cell!r}"
-            )
-        texts.append(OR.join(answers))
-    return texts
-
-
-def _check_answers(number: int, row: Row, how: str, where: Path) -> None:
-    """Raises `UsageError` for an answer that is empty, and for a foil that begins with its target."""
-    texts = str(row[how]).split(OR) if how == ANSWERS else [str(row[how])]
-    if not all(text.strip() for text in texts):
-        raise UsageError(f"expected an answer in row {number}, column {how!r} of {where}, got an empty one")
-    if how == TARGET and begins(str(row[FOIL]), str(row[TARGET])):
+def _joined(cell: Cell, number: int, where: Path) -> str:
+    """A row's answers as one text; a text has them with `|` between already. Raises `UsageError` for none."""
+    answers = [str(each) for each in cell] if isinstance(cell, list) else str(cell).split(OR)
+    if not answers or any(OR in answer for answer in answers):
         raise UsageError(
-            f"expected a foil that does not begin with its target in row {number} of {where}, got {row[FOIL]!r} and "
-            f"{row[TARGET]!r}"
+            f"expected one answer or more, without {OR} in any, in row {number} of {where}, got {cell!r}"
         )
+    return OR.join(answers)

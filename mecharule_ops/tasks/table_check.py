@@ -141,18 +141,14 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
         clashing = sum(len(found) > 1 for found in answers.values())
         clash = f"; {plural(clashing, 'prompt')} of them with different answers" if clashing else ""
         yield f"{plural(repeated, 'row')} repeat a prompt, and only the first of each is kept{clash}"
-    if spaced := sum(prompt[-1:].isspace() for prompt in kept):
-        yield (
-            f"{plural(spaced, 'prompt')} end in white space: most tokenizers join a space to the word behind it, so "
-            "that a model seldom goes on as you mean; drop it"
-        )
-    if quoted := sum(prompt[-1:] == prompt.strip()[:1] in ('"', "'") for prompt in kept):
-        yield (
-            f"{plural(quoted, 'prompt')} begin and end in a quotation mark, which the model reads too: save the table "
-            "as JSONL if the marks are not meant"
-        )
-    if returns := sum("\r" in prompt for prompt in kept):
-        yield f"{plural(returns, 'prompt')} hold carriage returns, the line ends of Windows; drop these"
+    counted = {
+        "end in white space: most tokenizers join a space to the word behind it, so that a model seldom goes on as you "
+        "mean; drop it": sum(prompt[-1:].isspace() for prompt in kept),
+        "begin and end in a quotation mark, which the model reads too: save the table as JSONL if the marks are not "
+        "meant": sum(prompt[-1:] == prompt.strip()[:1] in ('"', "'") for prompt in kept),
+        "hold carriage returns, the line ends of Windows; drop these": sum("\r" in prompt for prompt in kept),
+    }
+    yield from (f"{plural(count, 'prompt')} {said}" for said, count in counted.items() if count)
     if len(kept) < SEARCHABLE:
         yield (
             f"{plural(len(kept), 'record')} are too few to search: bring {SEARCHABLE} or more, since a third is held "

@@ -25,7 +25,7 @@ import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.base import Task, drawn
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, table_words
+from mecharule_ops.tasks.column_words import COLUMNS, OF_EVERY_TASK, ColumnWords, table_words
 from mecharule_ops.tasks.text_account import is_free, text_predicates
 from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
@@ -86,8 +86,8 @@ class TextTask(Task):
 
     @property
     def wording(self) -> Mapping[str, ColumnWords]:
-        """The columns by their names; a subclass knows better words."""
-        return {**OF_EVERY_TASK, **table_words(self._columns_of_rows)}
+        """The columns by their names where the task has no better words for any."""
+        return {**OF_EVERY_TASK, **(COLUMNS.get(type(self).name) or table_words(self._columns_of_rows))}
 
     @property
     def prompt_columns(self) -> frozenset[str]:

@@ -18,7 +18,6 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.simplified import simplified
 from mecharule_ops.tasks import phrases
 from mecharule_ops.tasks.arithmetic import Arithmetic
-from mecharule_ops.tasks.arithmetic_vocabulary import ARITHMETIC_WORDS
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, Domain, table_words
 from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Columns
@@ -162,7 +161,7 @@ def test_a_wrong_phrase_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(phrases.SAID, "carry_at(x, y, k)", wrong)
     with pytest.raises(AssertionError, match="is said as"):
         check(rule, SUMS, whole(SUMS), ReadBack(ARITHMETIC))
-    swapped = {**ARITHMETIC_WORDS, "a": ARITHMETIC_WORDS["b"]}
+    swapped = {**SUMS.wording, "a": SUMS.wording["b"]}
     with pytest.raises(AssertionError, match="is said as"):
         check(
             Rule.parse("digit(a, 0) == 7"),

@@ -140,7 +140,7 @@ def test_wrong_tables_are_one_clear_line(content: str, said: str, tmp_path: Path
 def test_wrong_settings_and_columns_are_one_clear_line(table: Path) -> None:
     """No file, a type that does not fit, a phase that does not exist, a column that the rows lack."""
     for settings, said in (
-        ({"file": ""}, "got '', which is none"),
+        ({"file": ""}, "got no file; text, mood is missing; name a file with task.file"),
         ({"file": "absent.csv"}, "'absent.csv', which is none"),
         ({"file": str(table), "max_new_tokens": "many"}, "task.max_new_tokens of type int, got 'many'"),
         ({"file": str(table), "max_new_tokens": 0}, "1 or more"),
