@@ -173,7 +173,7 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
             show(Notice(text=line))
 
         earlier = () if asked.new else None
-        listener = Listener(tell=tell, show=told, consent=at_terminal(tell), earlier=earlier)
+        listener = Listener(tell=tell, show=told, consent=at_terminal(), earlier=earlier)
         return ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
 
     options.display = options.display or "plain"

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.canonical import UNIT, Names, Suggested, Understood, understand
-from agent.choice import NONE, Choice, choose
-from agent.consent import NO_QUESTION, PURSE, Exchanges, Listener, Priced, in_words, not_run, pays
+from agent.choice import NONE, choose
+from agent.consent import NO_QUESTION, PURSE, Exchanges, Listener, not_run, pays, put
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
 from mecharule_ops.facts.answer_text import answer_text
@@ -35,11 +34,8 @@ from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.types import Neuron
 from tools._asked import condition_of
-from tools.registry import TOOLS, begin, call
+from tools.registry import begin, finish
 from tools.result import ToolResult
-
-if TYPE_CHECKING:
-    from agent.talk import Answer, Talk
 
 NO_LISTENER = Listener()
 FOLLOWED = 6
@@ -76,23 +72,32 @@ def ask(
         with opened(run) as held:
             if not held.finished:
                 return _under_way(held, question)
-            told = replace(listener, show=show, earlier=_exchanges(held, listener.earlier))
-            path = held.store.path
-        question = _meant(question, told.earlier or ())
-        alone = partial(offline, str(path), question, told, seconds=seconds)
+            earlier = _exchanges(held) if listener.earlier is None else listener.earlier
+            told, path = replace(listener, show=show, earlier=earlier), held.store.path
+        question = _meant(question, earlier)
+        stored = ToolResult()
         if choice.spec == NONE:
-            result = alone()
+            result = offline(str(path), question, told, seconds=seconds)
         else:
-            stored = ToolResult() if must else _or_why_not(question, partial(alone, stored=True))
+            with suppress(UsageError):
+                stored = ToolResult() if must else offline(str(path), question, told, stored=True)
             told.first(stored)
             try:
-                talk = _talk(choice, environment, path=path, listener=told, purse=seconds, decides=decides)
-                result = _told(question, talk.ask(question), choice)
+                from agent.chat_models import chat_model
+                from agent.talk import Talk
+
+                # A model of a file, a script or a server of one's own is not asked for a second look.
+                look = choice.provider == "anthropic" or (
+                    choice.provider == "openai" and choice.base_url is None
+                )
+                model = chat_model(choice, environment)
+                talk = Talk(model, choice, path, told, purse=seconds, look=look, decides=decides)
+                result = talk.ask(question)
             except MechaRuleError as fault:
                 if must:
                     raise
                 told.tell(f"{fault}; answered without it")
-                result = stored if stored.text else _or_why_not(question, alone)
+                result = stored if stored.text else offline(str(path), question, told, seconds=seconds)
                 asked = [one for one in kept if isinstance(one, LlmMessage)]
                 took: dict[str, object] = {"requests": len(asked), "llm": f"none ({choice.short}: {fault})"}
                 for tokens in ("input_tokens", "output_tokens"):
@@ -100,24 +105,6 @@ def ask(
                 result = replace(result, data={**result.data, **took})
         _keep(path, result, kept, told)
     return result
-
-
-def _talk(choice: Choice, environment: Mapping[str, str], **more: Any) -> Talk:
-    """The conversation with the model that is chosen. Raises what loading it raises."""
-    from agent.chat_models import chat_model
-    from agent.talk import Talk
-
-    # A model of a file, a script or a server of one's own is not asked for a second look.
-    look = choice.provider == "anthropic" or (choice.provider == "openai" and choice.base_url is None)
-    return Talk(model=chat_model(choice, environment), choice=choice, look=look, **more)
-
-
-def _or_why_not(question: str, answer: Callable[[], ToolResult]) -> ToolResult:
-    """The offline answer, for a question that a model answers too: why there is none is one."""
-    try:
-        return answer()
-    except MechaRuleError as error:
-        return ToolResult(text=str(error), data={"question": question, "answer": str(error)})
 
 
 def _under_way(run: Run, question: str) -> ToolResult:
@@ -128,9 +115,8 @@ def _under_way(run: Run, question: str) -> ToolResult:
     most = told.price.evaluations if told.price else None
     named = f" ({', '.join(units[:FEW])}{', …' if len(units) > FEW else ''})" if units else ""
     of = "" if most is None else f" of at most {most:,}"
-    goes_on = (
-        "is at work" if is_held(run.store.path) else f"has not finished; `mecharule resume {run.id}` goes on"
-    )
+    stopped = f"has not finished; `mecharule resume {run.id}` goes on"
+    goes_on = "is at work" if is_held(run.store.path) else stopped
     said = f"Run {run.id} {goes_on}: {len(units):,} found so far{named}, {done:,}{of} tests"
     value: FactValue = {"units": units, "tests": done, "tests_at_most": most}
     facts = (fact(said, f"run:{run.id}", key="run.under_way", value=value),)
@@ -148,32 +134,31 @@ def offline(
     with opened(run) as held:
         names = names_of(held)
     read = understand(question, names, _last_unit(listener.earlier or ()))
+
+    def answer(said: str, facts: tuple[Fact, ...] = (), exit_code: int = 0, **more: object) -> ToolResult:
+        name = read.row.name if isinstance(read, Understood) else None
+        data = {"question": question, "answer": said, "understood": name, "llm": OFFLINE, **more}
+        return ToolResult(text=said, data=data, facts=facts, exit_code=exit_code)
+
     if isinstance(read, Suggested):
-        said = "\n".join(
-            [f"{NO_QUESTION}. You may ask (its number takes it, none the first):"]
-            + [f"  {place}. {asked}" for place, asked in enumerate(read.questions, 1)]
-        )
-        return _offline(question, said, None, suggested=list(read.questions))
+        lines = [f"  {place}. {asked}" for place, asked in enumerate(read.questions, 1)]
+        begins = f"{NO_QUESTION}. You may ask (its number takes it, none the first):"
+        return answer("\n".join([begins, *lines]), suggested=list(read.questions))
     tool, given = read.row.tool, read.arguments
-    about = {"run": run, **given}
-    begun = begin(tool, about, listener.tell)
+    begun = begin(tool, {"run": run, **given}, listener.tell)
     price = begun.price
     if price is not None and price.example_forwards:
         if stored:
             return ToolResult()
-        asked = Priced(calls=(in_words(tool, given),), words=price.words)
         agreed = "the question was stopped" if listener.should_stop() else pays(seconds, [price.seconds])
-        if why := not_run(agreed or listener.consent(asked), price.words):
-            return _offline(question, why, read.row.name, exit_code=BudgetSpent.exit_code)
-        about |= {"yes": True} if "yes" in TOOLS[tool].arguments.model_fields else {}
-    result = call(tool, about, listener.tell, begun)
+        if why := not_run(agreed or listener.consent(put([(tool, given)], price.words)), price.words):
+            return answer(why, exit_code=BudgetSpent.exit_code)
+    result = finish(begun, listener.tell, agreed=True)
     facts = _answering(read, result.facts, Path(run).stem)
     said = answer_text(facts) if read.row.parts and facts else result.text
     tools = [{"tool": tool, "arguments": given, "ok": True}]
     cited = list(certificate_ids(source for one in facts for source in one.sources))
-    return _offline(
-        question, said, read.row.name, facts, exit_code=result.exit_code, tools=tools, certificates=cited
-    )
+    return answer(said, facts, result.exit_code, tools=tools, certificates=cited)
 
 
 def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact, ...]:
@@ -189,19 +174,6 @@ def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact,
         said = f"More was not measured of {unit}: `mecharule {row.measure.format(run=run, unit=unit)}` measures it"
         found.append(fact(said, f"run:{run}", unit=unit))
     return tuple(found if row.parts else facts)
-
-
-def _offline(
-    question: str,
-    said: str,
-    understood: str | None,
-    facts: tuple[Fact, ...] = (),
-    *,
-    exit_code: int = 0,
-    **more: object,
-) -> ToolResult:
-    data = {"question": question, "answer": said, "understood": understood, "llm": OFFLINE, **more}
-    return ToolResult(text=said, data=data, facts=facts, exit_code=exit_code)
 
 
 def names_of(run: Run) -> Names:
@@ -244,42 +216,13 @@ def _meant(question: str, earlier: Exchanges) -> str:
     """The question; a number, or nothing, takes one of the suggestions that stood last."""
     answered = earlier[-1][1] if earlier else ""
     suggested = (
-        re.findall(r"^  \d\. (.+)$", answered, re.MULTILINE) if answered.startswith(NO_QUESTION) else []
+        re.findall(r"^  (\d)\. (.+)$", answered, re.MULTILINE) if answered.startswith(NO_QUESTION) else []
     )
-    number = question.strip().rstrip(".") or "1"
-    is_one = number.isdecimal() and 1 <= int(number) <= len(suggested)
-    return suggested[int(number) - 1] if is_one else question
+    return dict(suggested).get(question.strip().rstrip(".") or "1", question)
 
 
-def _told(question: str, answer: Answer, choice: Choice) -> ToolResult:
-    """A model's answer: its words with marks, its facts folded below, what it cost."""
-    from agent.talk import checked_words
-
-    facts = [Fact(sentence=one.sentence.removesuffix("."), sources=one.sources) for one in answer.facts]
-    checked, bill = checked_words(answer), answer.bill
-    data: dict[str, Any] = {
-        "question": question,
-        "answer": answer.text,
-        "checked": checked,
-        "marks": list(answer.marks),
-        "tools": [{"tool": name, "arguments": given, "ok": ok} for name, given, ok in answer.calls],
-        "cited": {one.id: one.sentence for one in answer.facts},
-        "certificates": list(certificate_ids(source for one in answer.facts for source in one.sources)),
-        "llm": choice.short,
-        **asdict(bill),
-    }
-    cited = [f"  [{one.id}] {one.sentence}" for one in answer.facts]
-    text = "\n".join(
-        [answer.text, "", *(["Facts:", *cited] if cited else []), f"{checked}. {choice.short}: {bill.words}."]
-    )
-    exit_code = BudgetSpent.exit_code if answer.declined else 0
-    return ToolResult(text=text, data=data, facts=tuple(facts), exit_code=exit_code)
-
-
-def _exchanges(run: Run, given: Exchanges | None) -> Exchanges:
-    """Those given, else what was asked about the run before, the latest few."""
-    if given is not None:
-        return given
+def _exchanges(run: Run) -> Exchanges:
+    """What was asked about the run before, the latest few."""
     told = [event for _, _, event in run.store.events() if isinstance(event, QuestionAnswered)]
     return tuple((one.question, one.answer) for one in told[-FOLLOWED:])
 

@@ -13,32 +13,20 @@ if TYPE_CHECKING:
 
 Exchanges = Sequence[tuple[str, str]]
 """Questions and their answers."""
-
 PURSE = 60.0
 """Seconds of ablations that a question may spend unasked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Priced:
-    """Calls of one turn whose price is above what is left of the purse; put to the person."""
-
-    calls: tuple[str, ...]
-    """`ablate units=m4.12`, one a call."""
-    words: str
-    """The price in words."""
-
-
 NO_QUESTION = "That is none of the questions that are answered without a language model"
 """Begins an answer that suggests others; a number, or an empty line, takes one of them."""
 NOT_RUN = "not run:"
 """Begins the result of a call whose price was not accepted."""
-Consent = Callable[[Priced], bool | str]
-"""Whether a price is accepted; a text says why not."""
+Consent = Callable[[str], bool | str]
+"""Whether calls above what is left of the purse, with their price, are accepted; a text says why not."""
 
 
-def in_words(tool: str, given: Mapping[str, object]) -> str:
-    """A call as it is put to the person."""
-    return " ".join([tool, *(f"{name}={value}" for name, value in given.items())])
+def put(calls: Iterable[tuple[str, Mapping[str, object]]], words: str) -> str:
+    """Calls of tools as they are put to the person, a line each, with their price in words."""
+    lines = [" ".join([tool, *(f"{name}={value}" for name, value in given.items())]) for tool, given in calls]
+    return "\n".join(["This has a price:", *(f"  {one}" for one in lines), f"It costs {words}."])
 
 
 def pays(purse: float, seconds: Iterable[float | None]) -> bool:
@@ -53,7 +41,7 @@ def not_run(answer: bool | str, words: str) -> str:
     return "" if answer is True else f"{NOT_RUN} {why} ({words})"
 
 
-def nobody(price: Priced) -> str:
+def nobody(price: str) -> str:
     """Nobody is there to accept a price."""
     return "nobody is there to accept this price; `--seconds N` allows it beforehand"
 
@@ -77,16 +65,10 @@ class Listener:
     """Questions and answers before this one; None are those about the run before, and none begins anew."""
 
 
-def at_terminal(tell: Callable[[str], None]) -> Consent:
+def at_terminal() -> Consent:
     """Consent of the person at the terminal; nobody's where there is none."""
-    if not sys.stdin or not sys.stdin.isatty():
-        return nobody
-
-    def asked(price: Priced) -> bool:
-        tell("\n".join(["This has a price:", *(f"  {one}" for one in price.calls)]))
-        return says_yes(f"It costs {price.words}. Run it?")
-
-    return asked
+    is_there = sys.stdin and sys.stdin.isatty()
+    return (lambda price: says_yes(f"{price} Run it?")) if is_there else nobody
 
 
 def says_yes(question: str) -> bool:

@@ -220,19 +220,18 @@ class ModelProposer:
 
     def _request(self, state: ProposalState, data: ProposalContext) -> list[SystemMessage | HumanMessage]:
         table, _, _ = self._judged(tuple(state["accepted"]), data)
-        everything: Bool[np.ndarray, " record"] = np.ones(len(data.labels), dtype=bool)
-        _, wrong = showing.contrast(data.labels, everything, EXAMPLES, (self.seed, state["done"]))
+        drawn = np.random.default_rng((self.seed, state["done"])).permutation(np.flatnonzero(~data.labels))
+        wrong = sorted(drawn[:EXAMPLES].tolist())
         names = [name for name in data.columns if name in data.prompt_columns]
         residual = _residual(table, data, self.seed)
         earlier: list[Any] = [asdict(one) for one in data.refusals]
 
         def paired(places: Sequence[int]) -> str:
-            near = showing.nearest(data.columns, places, data.labels, names)
-            return showing.pairs(data.columns, near, "wrong", "right")
+            return showing.pairs(data.columns, places, data.labels, names, ("wrong", "right"))
 
         system, user = prompts.load(PROMPT).fill(
             task=self.task,
-            columns=showing.columns(data.schema, data.prompt_columns, self.meanings, data.columns),
+            columns=showing.columns(data.columns, data.prompt_columns, self.meanings),
             language=vocabulary(),
             vocabulary=showing.vocabulary(table),
             refusals=showing.refusals([*earlier, *state["refused"]]),

@@ -7,7 +7,7 @@ nothing for it. A figure of the question or of a call's arguments, and a level (
 facts alone hold (`14 of 64, not the 50 of 64 that you ask about`); prompts and conditions may be repeated.
 
 A sentence that fails is marked with the reason and never removed. Whether a right figure stands in a right sentence is
-what the second look asks (`agent.assistant`).
+what the second look asks (`agent.talk`).
 """
 
 from __future__ import annotations

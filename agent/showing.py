@@ -1,128 +1,120 @@
-"""Records, vocabulary and refusals as a model is shown them: a row a line under the columns' names, long texts cut."""
+"""A run, its columns, records, vocabulary and refusals as a model is shown them: a line each, long values cut."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops.findings.records import Findings
+from mecharule_ops.pages.screen import screen
 from mecharule_ops.predicates.table import PredicateTable
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import short_name
 from mecharule_ops.types import Columns
 
-_LONGEST = 300
+_MOST = 5500
+"""Characters of a sheet: at most 1,500 tokens."""
+_LONGEST, _SHORT = 300, 24
+"""Characters of a record's value, and of a column's."""
 _MOST_REFUSALS = 12
 _MOST_KNOWN = 24
 """Predicates of the vocabulary that are shown with their scores."""
 _MOST_VALUES = 8
 """Values of a category that are named."""
-_NOTHING = "(none)"
 
 
-def pairs(columns: Columns, positions: Iterable[tuple[int, int]], left: str, right: str) -> str:
-    """Pairs of records, two rows each, the first marked `left` and the second `right`."""
-    rows = [
-        f"{mark}: {_row(columns, position)}"
-        for pair in positions
-        for mark, position in zip((left, right), pair, strict=True)
-    ]
-    return listed([f"({' | '.join(columns)})", *rows] if rows else [])
+def sheet(run: Run, findings: Findings) -> str:
+    """The sheet of a finished run, the same at every question, so that providers cache it.
 
-
-def nearest(
-    columns: Columns, of: Iterable[int], among: Bool[np.ndarray, " record"], names: Iterable[str]
-) -> list[tuple[int, int]]:
-    """Each record beside the one `among` others that it differs least from in the named columns; the first on a tie.
-
-    A number differs by its distance in standard deviations, at most 1, anything else by 1 where it is not equal.
+    A data value stands quoted and is cut short.
     """
-    others = np.flatnonzero(among)
-    if not len(others):
-        return []
-    return [
-        (position, int(others[np.argmin(_distances(columns, position, others, names))])) for position in of
-    ]
+    searched = ", ".join(
+        f"{short_name(one)} ({one.cost.candidates:,} units, {len(one.tau_agonists)} at τ)"
+        for one in findings.searches
+    )
+    settings = (
+        f"Searched: {searched}. τ {findings.tau:g}, α {findings.alpha:g}, seed {findings.seed}, "
+        f"proposer {findings.proposer}, {len(run.records):,} records."
+    )
+    told = columns(run.observed.columns, run.task.prompt_columns)
+    text = f"{screen(findings, ends=False)}\n{settings}\nColumns for conditions:\n{told}"
+    return _cut(text, _MOST)
 
 
-def _distances(columns: Columns, position: int, others: np.ndarray, names: Iterable[str]) -> np.ndarray:
-    total = np.zeros(len(others))
-    for name in names:
-        column = columns[name]
-        if column.dtype.kind in "if":
-            spread = float(np.std(column.astype(np.float64))) or 1.0
-            apart = np.abs(column[others].astype(np.float64) - float(column[position])) / spread
-            total += np.minimum(apart, 1.0)
-        else:
-            total += column[others] != column[position]
-    return total
-
-
-def _row(columns: Columns, position: int) -> str:
-    values = (_short(column[position].item()) for column in columns.values())
-    return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
-
-
-def listed(lines: Iterable[str]) -> str:
-    """A line each, or that there is none."""
-    return "\n".join(lines) or _NOTHING
-
-
-def contrast(
-    target: Bool[np.ndarray, " record"], allowed: Bool[np.ndarray, " record"], count: int, seed: Sequence[int]
-) -> tuple[list[int], list[int]]:
-    """Positions of `count` true and `count` false records among those allowed, drawn without repetition."""
-    generator = np.random.default_rng(list(seed))
-    drawn = []
-    for wanted in (True, False):
-        positions = np.flatnonzero((target == wanted) & allowed)
-        drawn.append(sorted(generator.permutation(positions)[:count].tolist()))
-    return drawn[0], drawn[1]
-
-
-def vocabulary(table: PredicateTable) -> str:
-    """The predicates that tell most, each with its AUC, and how many more there are."""
-    scored = list(zip(table.predicates, table.scores, strict=True))
-    best = sorted(scored, key=lambda pair: -abs(pair[1].auc - 0.5))[:_MOST_KNOWN]
-    lines = [f"{predicate.text}  (AUC {score.auc:.3f})" for predicate, score in best]
-    if len(scored) > len(best):
-        lines.append(f"and {len(scored) - len(best)} that tell less")
-    return listed(lines)
-
-
-def refusals(refused: Sequence[Mapping[str, str]]) -> str:
-    """The latest refusals with their reasons."""
-    rows = [f"{json.dumps(_short(row['text']), ensure_ascii=False)}: {row['reason']}" for row in refused]
-    return listed(rows[-_MOST_REFUSALS:])
-
-
-def columns(
-    schema: Mapping[str, type],
-    prompt_columns: frozenset[str],
-    meanings: Mapping[str, str] | None = None,
-    data: Columns | None = None,
-) -> str:
-    """Each column with its type, what it holds where the task says so, the values of `data`, and when it is known."""
+def columns(data: Columns, prompt_columns: Collection[str], meanings: Mapping[str, str] | None = None) -> str:
+    """Each column with its type, what it holds where the task says so, its values, and when it is known."""
     lines = []
-    for name, kind in schema.items():
-        meaning = (meanings or {}).get(name)
-        told = "known before generation" if name in prompt_columns else "read off the output"
-        parts = [kind.__name__, meaning, None if data is None else _range(data[name]), told]
+    for name, column in data.items():
+        kind = type(column[0].item()).__name__ if len(column) else "unknown"
+        known = "known before generation" if name in prompt_columns else "read off the output"
+        parts = [kind, (meanings or {}).get(name), _values(column), known]
         lines.append(f"{name}: {', '.join(part for part in parts if part)}")
     return "\n".join(lines)
 
 
-def _range(column: np.ndarray) -> str:
-    """The ends of numbers, or the values of a category; empty for other texts."""
-    if column.dtype.kind in "if" and len(column):
-        return f"from {column.min():g} to {column.max():g}"
+def _values(column: np.ndarray) -> str:
+    """The ends of numbers, the values of a category, one of other texts."""
     values = np.unique(column)
-    if column.dtype.kind == "b" or len(values) > _MOST_VALUES:
-        return ""
-    return "one of " + " ".join(json.dumps(_short(str(value)), ensure_ascii=False) for value in values)
+    if column.dtype.kind in "if" and len(values) > _MOST_VALUES:
+        return f"from {values[0]:g} to {values[-1]:g}"
+    if len(values) > _MOST_VALUES:
+        return f"such as {_quoted(str(values[0]), _SHORT)}"
+    return f"one of {' '.join(_quoted(value, _SHORT) for value in values.tolist())}"
 
 
-def _short(value: object) -> object:
-    if isinstance(value, str) and len(value) > _LONGEST:
-        return value[: _LONGEST - 1] + "…"
-    return value
+def pairs(
+    data: Columns,
+    of: Sequence[int],
+    among: Bool[np.ndarray, " record"],
+    names: Iterable[str],
+    marks: Sequence[str],
+) -> str:
+    """Each record, and the one `among` others that it differs least from in the named columns; a row each, marked.
+
+    A number differs by its distance in standard deviations, at most 1, anything else by 1 where it is not equal.
+    """
+    others = np.flatnonzero(among)
+    apart = np.zeros((len(of), len(others)))
+    for name in names:
+        column = data[name].astype(float) if data[name].dtype.kind in "if" else data[name]
+        here, there = column[list(of), None], column[others]
+        if column.dtype.kind == "f":
+            apart += np.minimum(np.abs(here - there) / (float(np.std(column)) or 1.0), 1.0)
+        else:
+            apart += here != there
+    rows = [f"({' | '.join(data)})"]
+    for place, distances in zip(of, apart, strict=True):
+        nearest = int(others[np.argmin(distances)]) if len(others) else place
+        for mark, one in zip(marks, (place, nearest), strict=True):
+            rows.append(f"{mark}: " + " | ".join(_quoted(column[one].item()) for column in data.values()))
+    return _listed(rows if apart.size else [])
+
+
+def vocabulary(table: PredicateTable) -> str:
+    """The predicates that tell most, each with its AUC, and how many more there are."""
+    scored = sorted(
+        zip(table.predicates, table.scores, strict=True), key=lambda pair: -abs(pair[1].auc - 0.5)
+    )
+    lines = [f"{predicate.text}  (AUC {score.auc:.3f})" for predicate, score in scored[:_MOST_KNOWN]]
+    rest = len(scored) - len(lines)
+    return _listed([*lines, *([f"and {rest} that tell less"] if rest else [])])
+
+
+def refusals(refused: Sequence[Mapping[str, str]]) -> str:
+    """The latest refusals with their reasons."""
+    return _listed(f"{_quoted(row['text'])}: {row['reason']}" for row in refused[-_MOST_REFUSALS:])
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return "\n".join(lines) or "(none)"
+
+
+def _quoted(value: object, longest: int = _LONGEST) -> str:
+    return json.dumps(_cut(value, longest) if isinstance(value, str) else value, ensure_ascii=False)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

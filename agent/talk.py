@@ -1,52 +1,69 @@
-"""One question about a run, with a language model: what came before, the loop, the person's consent, what is kept.
+"""One question about a run, with a language model: the loop of model and tools, the person's consent, the check.
 
-The loop runs on an event loop of its own, so that stopping cancels a request under way. A question is checkpointed
-beside the run file under a name made of its words and its place in the conversation: asked again after a kill it goes
-on where it was.
+    ask ─┬→ consent → tools → ask …
+         └→ check ─┬→ ask (once: what its facts do not hold is sent back)
+                   └→ end
+
+`consent` prices the calls of a turn before any runs: within the purse they run and are billed, beyond it the graph
+interrupts and the person answers. It is a node of its own, since an interrupted node runs again when the graph goes on.
+`check` marks what still fails; nothing is removed. Each step is checkpointed beside the run file under a name made of
+the question's words and its place in the conversation: asked again after a kill it goes on where it was. The loop runs
+on an event loop of its own, so that stopping cancels a request under way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import re
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
-import numpy as np
-from langchain_core.messages import AIMessage, ToolMessage
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import message_chunk_to_message
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.types import Command
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command, Send, interrupt
 from langsmith import tracing_context
+from pydantic import BaseModel, Field
 
-from agent.assistant import Assistant, replies_in
+import prompts
 from agent.choice import Choice
-from agent.consent import NOT_RUN, PURSE, Exchanges, Listener, Priced
-from agent.model_faults import ModelFault
-from agent.prose import MARK, Cited
-from agent.toolbox import Toolbox, calls_of, cited_of, went_well
+from agent.consent import NOT_RUN, PURSE, Listener, not_run, pays, put
+from agent.model_faults import ModelFault, fault_of
+from agent.prose import MARK, Checked, Cited, check, cited_in, with_marks
+from agent.showing import sheet
+from agent.toolbox import Toolbox, as_read, calls_of, cited_of
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError
 from mecharule_ops.events import LlmMessage, ToolCalled
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.facts.fact import Fact, certificate_ids
 from mecharule_ops.numbers import plural
-from mecharule_ops.pages.screen import screen
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of, opened, short_name
+from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.run_directory import checkpoints_of
+from tools.result import Quoted, ToolResult
 
+PROMPT = "assistant"
+MOST_TURNS = 12
+"""Replies of the model to one question, the repair among them."""
 _EVERY = 0.05
 _FIRST_LINE = 160
-_MOST = 5500
-"""Characters of a sheet: at most 1,500 tokens."""
-_FEW = 8
-"""Values of a column that are listed."""
+_CHECK = "check"
+"""Who says what the program sends back, which is nothing that a person said."""
+_LAST = "Answer now with what you have; no further call will run."
+_REPAIR = (
+    "A program compared your answer with the facts that it cites. These sentences do not hold:\n{faults}\n"
+    "Write the whole answer again: correct them, cite the facts that hold them, or leave them out."
+)
 
 
 class Stopped(MechaRuleError):
@@ -55,49 +72,26 @@ class Stopped(MechaRuleError):
     exit_code = 130
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
-    """What a question took."""
+class State(TypedDict, total=False):
+    """A question on its way to its answer."""
 
-    requests: int
-    input_tokens: int
-    cached_tokens: int
-    """Of the tokens read, those that came from the provider's cache."""
-    output_tokens: int
-    seconds: float
-    ablation_seconds: float
-    """Seconds of ablations, as priced."""
-    dollars: float | None
-
-    @property
-    def words(self) -> str:
-        """In a line."""
-        cost = "" if self.dollars is None else f", ${self.dollars:.4f}"
-        return (
-            f"{plural(self.requests, 'request')}, {self.input_tokens:,} tokens read ({self.cached_tokens:,} of them "
-            f"cached) and {self.output_tokens:,} written in {self.seconds:.1f} s{cost}"
-        )
+    messages: Annotated[list[AnyMessage], add_messages]
+    spent: float
+    """Seconds of ablations so far, as priced."""
+    repaired: bool
+    answer: str
+    """With its marks; empty until the end."""
+    marks: list[str]
+    """Each sentence that is marked, with its fault."""
+    cited: list[str]
+    """Ids of the facts that the answer cites."""
+    looked: list[dict[str, Any]]
+    """What the second looks read and wrote."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a model answered, checked."""
-
-    text: str
-    """With its marks."""
-    marks: tuple[str, ...]
-    facts: tuple[Cited, ...]
-    """Those that it cites."""
-    calls: tuple[tuple[str, Any, bool], ...]
-    """Each tool called, its arguments, and whether it gave a result."""
-    declined: bool
-    """Whether a call did not run for its price."""
-    bill: Bill
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass
 class Talk:
-    """A conversation of one model about the run at `path`."""
+    """A model with the tools of the run at `path`; `look` compares each sentence with its facts by a second request."""
 
     model: Any
     choice: Choice
@@ -107,199 +101,335 @@ class Talk:
     look: bool = False
     decides: bool = False
     """Whether the model may decide registered claims, which is a person's to do in a conversation."""
-    clock: Callable[[], float] = field(default=time.monotonic)
 
-    def ask(self, question: str) -> Answer:
-        """The checked answer. Raises `ModelFault`, and `Stopped` once `should_stop` says so."""
+    def __post_init__(self) -> None:
         with opened(str(self.path)) as run:
-            told = sheet(run, findings_of(run))
-        assistant = Assistant(
-            model=self.model,
-            provider=self.choice.provider,
-            toolbox=Toolbox(str(self.path), self._tell, decides=self.decides),
-            sheet=told,
-            purse=self.purse,
-            most_tokens=self.choice.most_tokens,
-            look=self.look,
-            hear=self.listener.hear,
-        )
-        earlier = self.listener.earlier or ()
-        began, thread = self.clock(), _thread(self.choice.spec, question, earlier)
+            self.sheet = sheet(run, findings_of(run))
+        self.toolbox = Toolbox(str(self.path), self._tell, decides=self.decides)
+        self.earlier = self.listener.earlier or ()
+        self._one_at_a_time = asyncio.Lock()
+
+    def ask(self, question: str) -> ToolResult:
+        """The checked answer, its facts folded below. Raises `ModelFault`, and `Stopped` once `should_stop` says so."""
+        began, file = time.monotonic(), checkpoints_of(self.path)
+        if not os.access(file.parent, os.W_OK):
+            self.listener.tell(
+                f"the question could not be continued after a kill: {file.parent} cannot be written"
+            )
+            file = Path(":memory:")
+        opening = AsyncExitStack()
         try:
-            state = self._to_its_end(assistant, assistant.begin(question, earlier), thread)
+            with tracing_context(enabled=False), asyncio.Runner() as runner:
+                saver = runner.run(opening.enter_async_context(AsyncSqliteSaver.from_conn_string(str(file))))
+                try:
+                    state = self._to_its_end(runner, saver, question)
+                finally:
+                    runner.run(opening.aclose())
+        except sqlite3.Error as error:
+            raise StoreError(f"expected to write checkpoints to {file}, SQLite says: {error}") from error
+        return self._answer(question, state, time.monotonic() - began)
+
+    def _to_its_end(self, runner: asyncio.Runner, saver: AsyncSqliteSaver, question: str) -> State:
+        """The state at the end. A price is put to the person here, where no graph runs and ^C is heard."""
+        told = canonical_json([self.choice.spec, question, [list(each) for each in self.earlier]])
+        graph, thread = self.graph(saver), hashlib.sha256(told.encode()).hexdigest()
+        config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 100}
+        is_going_on = runner.run(graph.aget_state(config)).next
+        step: Any = None if is_going_on else self.begin(question)
+        try:
+            while step is not END:
+                state = runner.run(self._until_stopped(graph.ainvoke(step, config)))
+                priced = state.get("__interrupt__")
+                step = Command(resume=self.listener.consent(priced[0].value)) if priced else END
         except (Exception, KeyboardInterrupt):  # A kill leaves the steps, so that the question goes on there.
-            self._forget(thread)
+            runner.run(saver.adelete_thread(thread))
             raise
-        self._forget(thread)
-        return _answer(state, self.clock() - began, self.choice)
+        runner.run(saver.adelete_thread(thread))
+        return state
+
+    def graph(self, saver: Any) -> Any:
+        """The loop, checkpointed by `saver`."""
+        tools = self.toolbox.tools()
+        graph = StateGraph(State)
+        graph.add_node("ask", self._asking(self.model.bind_tools(tools)))
+        graph.add_node("consent", self._consent)
+        graph.add_node("tools", ToolNode(tools, awrap_tool_call=self._called))
+        graph.add_node("check", self._check)
+        graph.add_edge(START, "ask")
+        graph.add_conditional_edges("ask", _after_asking, ["consent", "check"])
+        graph.add_conditional_edges("consent", _after_consent, ["tools", "ask"])
+        graph.add_edge("tools", "ask")
+        graph.add_conditional_edges("check", lambda state: END if "answer" in state else "ask", ["ask", END])
+        return graph.compile(checkpointer=saver)
+
+    def begin(self, question: str) -> State:
+        """The state of a new question after the questions and answers before it."""
+        system, _ = prompts.load(PROMPT).fill(sheet=self.sheet)
+        # What stays the same from turn to turn is asked to be cached, where a provider needs to be asked.
+        told: list[AnyMessage] = [
+            SystemMessage([{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}])
+        ]
+        for asked, answered in self.earlier:
+            told += [HumanMessage(asked), AIMessage(answered)]
+        return {"messages": [*told, HumanMessage(question)]}
 
     def _tell(self, line: str) -> None:
         if self.listener.should_stop():
             raise Stopped("the question was stopped")
         self.listener.tell(line)
 
-    def _to_its_end(self, assistant: Assistant, begin: Any, thread: str) -> Any:
-        """The state at the end. A price is put to the person here, where no graph runs and ^C is heard."""
-        memory = InMemorySaver()
-        with tracing_context(enabled=False), asyncio.Runner() as runner:
-            while True:
-                state = runner.run(self._until_stopped(self._work(assistant, begin, thread, memory)))
-                asked = [one.value for task in state.tasks for one in task.interrupts]
-                if not asked:
-                    return state.values
-                price = Priced(calls=tuple(asked[0]["calls"]), words=asked[0]["words"])
-                begin = Command(resume=self.listener.consent(price))
-
     async def _until_stopped(self, working: Coroutine[Any, Any, Any]) -> Any:
         work = asyncio.ensure_future(working)
-        while not work.done():
-            await asyncio.wait([work], timeout=_EVERY)
-            if self.listener.should_stop() and not work.done():
+        while not (await asyncio.wait([work], timeout=_EVERY))[0]:
+            if self.listener.should_stop():
                 work.cancel()
                 await asyncio.wait([work], timeout=1.0)
                 raise Stopped("the question was stopped")
         return work.result()
 
-    async def _work(self, assistant: Assistant, begin: Any, thread: str, memory: InMemorySaver) -> Any:
-        """The graph until its end or a price, from where a kill left it; what each node did is told as events."""
-        config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 100}
-        async with AsyncExitStack() as stack:
-            graph = assistant.graph(await self._saver(stack, memory))
-            before = await graph.aget_state(config)
-            messages = before.values.get("messages", ())
-            calls = {call["id"]: call["args"] for one in messages for call in calls_of(one)}
-            going_on = before.next and not isinstance(begin, Command)
-            try:
-                async for step in graph.astream(None if going_on else begin, config, stream_mode="updates"):
-                    for message in (
-                        one
-                        for node in ("ask", "number")
-                        for one in (step.get(node) or {}).get("messages", ())
-                    ):
-                        calls |= {call["id"]: call["args"] for call in calls_of(message)}
-                        self._told(message, calls)
-            except ModelFault as fault:
-                self._told_of_model(str(fault), fault.read, fault.written, ok=False)
-                raise
-            return await graph.aget_state(config)
+    def _replies(self, messages: Sequence[AnyMessage]) -> list[AIMessage]:
+        """The model's replies to this question."""
+        return [one for one in messages if isinstance(one, AIMessage)][len(self.earlier) :]
 
-    async def _saver(self, stack: AsyncExitStack, memory: InMemorySaver) -> AsyncSqliteSaver | InMemorySaver:
-        """The run's checkpointer; beside a run where nothing can be written the one in memory, which is said."""
+    def _asking(self, model: Any) -> Any:
+        async def ask(state: State) -> State:
+            replies = self._replies(state["messages"])
+            used = sum(one.usage_metadata["total_tokens"] for one in replies if one.usage_metadata)
+            is_last = len(replies) >= MOST_TURNS - 1 or used >= self.choice.most_tokens
+            asked = [*as_read(state["messages"]), *([HumanMessage(_LAST)] if is_last else [])]
+            reply = await self._reply(model, asked)
+            return {"messages": [reply.model_copy(update={"tool_calls": []}) if is_last else reply]}
+
+        return ask
+
+    async def _reply(self, model: Any, messages: Sequence[AnyMessage]) -> Any:
+        """A reply as its pieces make it, told as an event. Raises `ModelFault`, told with what it took."""
+        reply: Any = None
+        made = -1
         try:
-            file = str(checkpoints_of(self.path))
-            saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(file))
-            await saver.setup()
-        except sqlite3.Error as error:
-            self.listener.tell(f"the question could not be continued after a kill: {error}")
-            return memory
-        return saver
+            async for chunk in model.astream(messages):
+                # Some servers number no calls: a piece without an id goes on with the call before it.
+                for piece in getattr(chunk, "tool_call_chunks", ()):
+                    made += bool(piece["id"])
+                    piece["index"] = made if piece["index"] is None else piece["index"]
+                reply = chunk if reply is None else reply + chunk
+                self.listener.hear(chunk.text)
+            if reply is None:
+                raise ModelFault(f"{self.choice.provider} gave no reply that reads; ask again")
+        except Exception as error:
+            fault = fault_of(error, self.choice.provider)
+            self._told(str(fault), reply, ok=False)
+            raise fault from None
+        called = ", ".join(call["name"] for call in reply.tool_calls)
+        said = f"calls {called}" if called else f"an answer of {len(reply.text)} characters"
+        self._told(said, reply, ok=bool(called or reply.text.strip()))
+        # Some servers give every reply one id, by which messages would replace each other.
+        return message_chunk_to_message(reply).model_copy(update={"id": None})
 
-    def _forget(self, thread: str) -> None:
-        """Drop the steps of a question that ended, however it did; only one that was killed goes on."""
-        file = checkpoints_of(self.path)
-        with suppress(sqlite3.Error), SqliteSaver.from_conn_string(str(file)) as saver:
-            saver.delete_thread(thread)
-
-    def _told(self, message: Any, calls: Mapping[str, Any]) -> None:
-        if isinstance(message, AIMessage):
-            used = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
-            called = ", ".join(call["name"] for call in message.tool_calls)
-            said = f"calls {called}" if called else f"an answer of {len(str(message.text))} characters"
-            ok = bool(called or str(message.text).strip())
-            self._told_of_model(said, used["input_tokens"], used["output_tokens"], ok=ok)
-        elif isinstance(message, ToolMessage):
-            said = str(message.content).strip().partition("\n")[0][:_FIRST_LINE]
-            asked = canonical_json(calls.get(message.tool_call_id, {}))
-            self.listener.show(
-                ToolCalled(tool=str(message.name), arguments=asked, ok=went_well(message), result=said)
-            )
-
-    def _told_of_model(self, text: str, read: int, written: int, *, ok: bool) -> None:
-        tokens = {"input_tokens": read, "output_tokens": written}
+    def _told(self, text: str, reply: Any, *, ok: bool) -> None:
+        used = (reply and reply.usage_metadata) or {}
+        read, written = used.get("input_tokens", 0), used.get("output_tokens", 0)
         self.listener.show(
-            LlmMessage(model=self.choice.short, purpose="question", text=text, ok=ok, **tokens)
+            LlmMessage(
+                model=self.choice.short,
+                purpose="question",
+                text=text,
+                ok=ok,
+                input_tokens=read,
+                output_tokens=written,
+            )
+        )
+
+    def _consent(self, state: State) -> State:
+        calls, quotes, refused = calls_of(state["messages"][-1]), dict[str, Quoted](), dict[str, str]()
+        for one in calls:
+            try:
+                if (quote := self.toolbox.quote(one["name"], one["args"])) is not None:
+                    quotes[one["id"]] = quote
+            except MechaRuleError as error:
+                refused[one["id"]] = f"error: {error}"
+        spent, seconds = state.get("spent", 0.0), [quote.seconds for quote in quotes.values()]
+        if quotes and not pays(self.purse - spent, seconds):
+            priced = [(one["name"], one["args"]) for one in calls if one["id"] in quotes]
+            answer = interrupt(put(priced, "; ".join(quote.words for quote in quotes.values())))
+            if answer is not True:
+                refused |= {id: not_run(answer, quote.words) for id, quote in quotes.items()}
+                seconds = []
+        told: list[AnyMessage] = [
+            self._seen(one, _refusal(one, refused[one["id"]])) for one in calls if one["id"] in refused
+        ]
+        return {"messages": told, "spent": spent + sum(each or 0.0 for each in seconds)}
+
+    async def _called(
+        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Any:
+        # One after another, so that facts are numbered in the order of the calls and one model is in memory.
+        async with self._one_at_a_time:
+            return self._seen(request.tool_call, await execute(request))
+
+    def _seen(self, call: Any, message: ToolMessage) -> ToolMessage:
+        """The result of a call, told as an event."""
+        said = str(message.content) or next((one["sentence"] for one in message.artifact or ()), "")
+        self.listener.show(
+            ToolCalled(
+                tool=call["name"],
+                arguments=canonical_json(call["args"]),
+                ok=message.status != "error",
+                result=said.partition("\n")[0][:_FIRST_LINE],
+            )
+        )
+        return message
+
+    async def _check(self, state: State) -> State:
+        messages, facts = state["messages"], cited_of(state["messages"])
+        text = str(messages[-1].text).strip()
+        people = [one for one in messages if isinstance(one, HumanMessage) and one.name != _CHECK]
+        asked = "\n".join(str(one.text) for one in people)
+        checked = check(text, facts, asked, _refusals(messages), self.sheet)
+        looked = state.get("looked", [])
+        if self.look:
+            checked, used = await second_look(self.model, checked, facts)
+            looked = [*looked, used] if used else looked
+        faults = [one for one in checked if one.fault]
+        if faults and not state.get("repaired"):
+            told = "\n".join(f"- {one.text}\n  {one.fault}" for one in faults)
+            sent_back = HumanMessage(_REPAIR.format(faults=told), name=_CHECK)
+            return {"repaired": True, "messages": [sent_back], "looked": looked}
+        return {
+            "looked": looked,
+            "answer": with_marks(text, checked),
+            "marks": [f"{one.text} {one.fault}" for one in faults],
+            "cited": list(cited_in(checked)),
+        }
+
+    def _answer(self, question: str, state: State, seconds: float) -> ToolResult:
+        """The words with their marks, the facts that they cite folded below, what it took."""
+        if not state["answer"]:
+            raise ModelFault("the model gave no answer; ask again, or another way")
+        messages, facts, looked = state["messages"], cited_of(state["messages"]), state["looked"]
+        replies, price = self._replies(messages), self.choice.price
+        used: list[Any] = [*(one.usage_metadata for one in replies if one.usage_metadata), *looked]
+        read, written = (sum(one[what] for one in used) for what in ("input_tokens", "output_tokens"))
+        cached = sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used)
+        dollars = None if price is None else price.cost(read, written)
+        requests = len(replies) + len(looked)
+        bill = (
+            f"{plural(requests, 'request')}, {read:,} tokens read ({cached:,} of them cached) and {written:,} written "
+            f"in {seconds:.1f} s{'' if dollars is None else f', ${dollars:.4f}'}"
+        )
+        cited = [facts[id] for id in state["cited"] if id in facts]
+        checked = f"every figure stands in the {plural(len(cited), 'fact')} cited"
+        if marks := state["marks"]:
+            checked = f"{plural(len(marks), 'sentence')} marked {MARK}: not held by the facts cited"
+        elif not cited:
+            checked = "it cites no fact, and states no figure"
+        results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
+        folded = ["Facts:", *(f"  [{one.id}] {one.sentence}" for one in cited)] if cited else []
+        return ToolResult(
+            text="\n".join([state["answer"], "", *folded, f"{checked}. {self.choice.short}: {bill}."]),
+            facts=tuple(Fact(sentence=one.sentence.removesuffix("."), sources=one.sources) for one in cited),
+            exit_code=BudgetSpent.exit_code
+            if any(str(one.content).startswith(NOT_RUN) for one in results.values())
+            else 0,
+            data={
+                "question": question,
+                "answer": state["answer"],
+                "checked": checked,
+                "marks": marks,
+                "tools": [
+                    {
+                        "tool": one["name"],
+                        "arguments": one["args"],
+                        "ok": results[one["id"]].status != "error",
+                    }
+                    for each in replies
+                    for one in calls_of(each)
+                ],
+                "cited": {one.id: one.sentence for one in cited},
+                "certificates": list(certificate_ids(source for one in cited for source in one.sources)),
+                "llm": self.choice.short,
+                "requests": requests,
+                "input_tokens": read,
+                "cached_tokens": cached,
+                "output_tokens": written,
+                "seconds": seconds,
+                "ablation_seconds": state.get("spent", 0.0),
+                "dollars": dollars,
+            },
         )
 
 
-def sheet(run: Run, findings: Findings) -> str:
-    """The sheet of a finished run, the same at every question, so that providers cache it.
+def _after_asking(state: State) -> Literal["consent", "check"]:
+    return "consent" if calls_of(state["messages"][-1]) else "check"
 
-    A data value stands quoted and is cut short.
+
+def _after_consent(state: State) -> list[Send] | str:
+    """The calls of the last turn that are not refused."""
+    messages = state["messages"]
+    refused = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    calls = next(calls_of(one) for one in reversed(messages) if isinstance(one, AIMessage))
+    agreed = [one for one in calls if one["id"] not in refused]
+    return [Send("tools", agreed)] if agreed else "ask"
+
+
+def _refusal(call: Any, why: str) -> ToolMessage:
+    return ToolMessage(content=why, name=call["name"], tool_call_id=call["id"], artifact=[], status="error")
+
+
+def _refusals(messages: Sequence[AnyMessage]) -> tuple[Cited, ...]:
+    """Of calls that did not run what was asked and why not, which have no id; what they quote is not the program's."""
+    calls = {call["id"]: call["args"] for one in messages for call in calls_of(one)}
+    return tuple(
+        Cited(
+            id="",
+            sentence=re.sub(r"'[^']*'", "…", str(one.content)),
+            arguments=canonical_json(calls.get(one.tool_call_id, {})),
+        )
+        for one in messages
+        if isinstance(one, ToolMessage) and not one.artifact
+    )
+
+
+class Verdict(BaseModel):
+    """Whether a sentence follows from its facts."""
+
+    number: int = Field(description="of the sentence")
+    verdict: Literal["follows", "contradicts", "adds"]
+    why: str = Field(default="", description="in a few words, where it does not follow")
+
+
+class Verdicts(BaseModel):
+    """One verdict a sentence."""
+
+    verdicts: list[Verdict]
+
+
+async def second_look(
+    model: Any, checked: Sequence[Checked], facts: Mapping[str, Cited]
+) -> tuple[tuple[Checked, ...], dict[str, Any]]:
+    """Each sentence that cites facts, compared with them by a model in one request, in any language; and what it took.
+
+    One that says the opposite, or more than its facts, is marked so. A request that fails marks nothing and loses
+    nothing: the comparison of figures stands.
     """
-    searched = ", ".join(
-        f"{short_name(one)} ({one.cost.candidates:,} units, {len(one.tau_agonists)} at τ)"
-        for one in findings.searches
+    sentences = {place: one for place, one in enumerate(checked) if one.cites and not one.fault}
+    if not sentences:
+        return tuple(checked), {}
+    asked = "\n\n".join(
+        f"{place}. {one.text}\nFacts:\n" + "\n".join(f"[{id}] {facts[id].sentence}" for id in one.cites)
+        for place, one in sentences.items()
     )
-    head = [
-        screen(findings, ends=False),
-        f"Searched: {searched}. τ {findings.tau:g}, α {findings.alpha:g}, seed {findings.seed}, "
-        f"proposer {findings.proposer}, {len(run.records):,} records.",
-        "Columns for conditions: " + "; ".join(_columns(run)),
-    ]
-    text = "\n".join(head)
-    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
-
-
-def _columns(run: Run) -> list[str]:
-    """Each column with its type and range, or its values where they are few."""
-    told = []
-    for name, values in run.observed.columns.items():
-        kinds = np.unique(values)
-        if kinds.dtype.kind in "iuf" and len(kinds) > _FEW:
-            told.append(f"{name} (number, {kinds[0]} to {kinds[-1]})")
-        elif len(kinds) <= _FEW:
-            told.append(f"{name} ({', '.join(repr(_cut(str(each))) for each in kinds)})")
-        else:
-            told.append(f"{name} (text, such as {_cut(str(kinds[0]))!r})")
-    return told
-
-
-def _cut(text: str, most: int = 24) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _thread(model: str, question: str, earlier: Exchanges) -> str:
-    """The name of a question's checkpoints: the same question after the same talk, put to the same model."""
-    content = canonical_json(
-        {"model": model, "question": question, "earlier": [list(each) for each in earlier]}
-    )
-    return f"question-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-
-
-def _answer(state: Any, seconds: float, choice: Choice) -> Answer:
-    replies, looked = replies_in(state["messages"]), state.get("looked", [])
-    used: list[Any] = [*(one.usage_metadata for one in replies if one.usage_metadata), *looked]
-    read, written = (sum(one[what] for one in used) for what in ("input_tokens", "output_tokens"))
-    facts, price = cited_of(state["messages"]), choice.price
-    if not state["answer"]:
-        raise ModelFault("the model gave no answer; ask again, or another way")
-    results = [one for one in state["messages"] if isinstance(one, ToolMessage)]
-    went = {one.tool_call_id: went_well(one) for one in results}
-    bill = Bill(
-        requests=len(replies) + len(looked),
-        input_tokens=read,
-        cached_tokens=sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used),
-        output_tokens=written,
-        seconds=seconds,
-        ablation_seconds=state.get("spent", 0.0),
-        dollars=None if price is None else price.cost(read, written),
-    )
-    return Answer(
-        text=state["answer"],
-        marks=tuple(state["marks"]),
-        facts=tuple(facts[id] for id in state["cited"] if id in facts),
-        calls=tuple(
-            (one["name"], one["args"], went[one["id"]]) for each in replies for one in calls_of(each)
-        ),
-        declined=any(str(one.content).startswith(NOT_RUN) for one in results),
-        bill=bill,
-    )
-
-
-def checked_words(answer: Answer) -> str:
-    """How the check came out, in a sentence."""
-    if not (answer.marks or answer.facts):
-        return "it cites no fact, and states no figure"
-    if not answer.marks:
-        return f"every figure stands in the {plural(len(answer.facts), 'fact')} cited"
-    return f"{plural(len(answer.marks), 'sentence')} marked {MARK}: not held by the facts cited"
+    system, _ = prompts.load("second_look").fill()
+    looker = model.with_structured_output(Verdicts, include_raw=True)
+    try:
+        reply: Any = await looker.ainvoke([SystemMessage(system), HumanMessage(asked)])
+    except Exception:
+        return tuple(checked), {}
+    faults = {
+        one.number: f"{'says the opposite of' if one.verdict == 'contradicts' else 'says more than'} its facts"
+        + (f": {one.why}" if one.why else "")
+        for one in (reply["parsed"].verdicts if reply["parsed"] else ())
+        if one.verdict != "follows" and one.number in sentences
+    }
+    told = tuple(replace(one, fault=faults.get(place, one.fault)) for place, one in enumerate(checked))
+    return told, dict(reply["raw"].usage_metadata or {})

@@ -8,7 +8,7 @@ module is imported when it is called.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -59,6 +59,7 @@ class Begun:
 
     tool: Tool
     told: Any
+    """Its arguments, checked."""
     run: Run | None
     work: Priced | ToolResult
     price: Quoted | None = None
@@ -106,8 +107,11 @@ def begin(name: str, given: Mapping[str, object], tell: Tell = lambda line: None
     """
     if name not in TOOLS:
         raise UsageError(f"expected a tool of: {', '.join(TOOLS)}; got {name!r}")
-    tool, function = TOOLS[name], name.replace("-", "_")
-    told: Any = typed(name, tool.arguments, given)
+    return _begun(TOOLS[name], typed(name, TOOLS[name].arguments, given), tell)
+
+
+def _begun(tool: Tool, told: Any, tell: Tell) -> Begun:
+    function = tool.name.replace("-", "_")
     work = getattr(import_module(f"tools.{tool.home or function}"), function)
     where: Any = nullcontext()
     if not tool.alone:
@@ -122,24 +126,28 @@ def begin(name: str, given: Mapping[str, object], tell: Tell = lambda line: None
         return begun
 
 
-def call(
-    name: str, given: Mapping[str, object], tell: Tell = lambda line: None, begun: Begun | None = None
-) -> ToolResult:
-    """The result of a tool on untyped arguments, of the call `begun` where that can go on. Raises as `begin`."""
-    alone = name in TOOLS and TOOLS[name].alone
-    if not alone:  # So that listing the runs loads no numerical package.
-        from mecharule_ops.run.opening import is_kept, kept_open, written_to
-    with nullcontext() if alone else kept_open():
-        if begun is None or alone or not is_kept(begun.run):
-            begun = begin(name, given, tell)
-        run, price, tool, told = begun.run, begun.price, begun.tool, begun.told
+def call(name: str, given: Mapping[str, object], tell: Tell = lambda line: None) -> ToolResult:
+    """The result of a tool on untyped arguments. Raises as `begin`."""
+    with _keeping(TOOLS.get(name)):
+        return finish(begin(name, given, tell), tell)
+
+
+def finish(begun: Begun, tell: Tell = lambda line: None, *, agreed: bool = False) -> ToolResult:
+    """The result of a call, begun anew where its run was closed since; `agreed` is a yes to its price."""
+    tool, told = begun.tool, begun.told
+    with _keeping(tool):
+        if begun.run is not None:
+            from mecharule_ops.run.opening import is_kept, written_to
+
+            begun = begun if is_kept(begun.run) else _begun(tool, told, tell)
+        run, price = begun.run, begun.price
         if isinstance(begun.work, ToolResult):
             return begun.work
         assert price is not None
         if getattr(told, "estimate", False):
             return price.stated(*([f"run:{run.id}"] if run else []))
         if price.example_forwards and "yes" in tool.arguments.model_fields:
-            accepted(price, bool(given.get("yes")), tell)
+            accepted(price, agreed or told.yes, tell)
         keeps = price.example_forwards or (tool.keeps and tool.keeps(told))
         with written_to(run) if run and keeps else nullcontext():
             try:
@@ -147,6 +155,14 @@ def call(
             except StopIteration as end:
                 return end.value
     raise AssertionError("a tool yields its price alone")
+
+
+def _keeping(tool: Tool | None) -> AbstractContextManager[None]:
+    if tool is None or tool.alone:  # So that listing the runs loads no numerical package.
+        return nullcontext()
+    from mecharule_ops.run.opening import kept_open
+
+    return kept_open()
 
 
 def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -> _Arguments:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from werkzeug import Response
 from agent import chat_models
 from agent.consent import Listener
 from agent.model_faults import ModelFault
-from agent.talk import Answer, Stopped, Talk
+from agent.talk import Stopped, Talk
 from mecharule_ops.events import Event, LlmMessage
 from tools import registry
 
@@ -33,10 +34,10 @@ def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
-def _ask(server: HTTPServer, wire: str, run: Path, **more: Any) -> Answer:
+def _ask(server: HTTPServer, wire: str, run: Path, **more: Any) -> Any:
     model, choice = model_of(server, wire), choice_of(server, wire)
     talk = Talk(model=model, choice=choice, path=run, listener=Listener(**more))
-    return talk.ask("which units were found?")
+    return SimpleNamespace(**talk.ask("which units were found?").data)
 
 
 def test_thinking_and_parallel_results_go_back_and_the_tools_stay_the_same(
@@ -46,8 +47,8 @@ def test_thinking_and_parallel_results_go_back_and_the_tools_stay_the_same(
     made = WIRES[wire]
     bodies = served(httpserver, wire, made.calls(UNITS, RULES), made.says("Two were found."))
     answer = _ask(httpserver, wire, copied_run)
-    assert answer.text == "Two were found."
-    assert [name for name, _, _ in answer.calls] == ["runs", "slices"]
+    assert answer.answer == "Two were found."
+    assert [one["tool"] for one in answer.tools] == ["runs", "slices"]
     first, second = bodies
     assert first["tools"] == second["tools"]
     sent = json.dumps(second)
@@ -93,7 +94,7 @@ def test_tokens_are_counted_and_words_are_heard(httpserver: HTTPServer, wire: st
     heard: list[str] = []
     answer = _ask(httpserver, wire, copied_run, hear=heard.append)
     assert "".join(heard) == "It is so."
-    assert (answer.bill.requests, answer.bill.input_tokens, answer.bill.output_tokens) == (1, 11, 7)
+    assert (answer.requests, answer.input_tokens, answer.output_tokens) == (1, 11, 7)
 
 
 def _failing(status: int, message: str = "it failed") -> Callable[[str], Response]:
@@ -153,7 +154,7 @@ def test_what_may_work_later_is_asked_again(
 ) -> None:
     monkeypatch.setattr(chat_models, "RETRIES", 2)
     bodies = served(httpserver, wire, _failing(500)(wire), WIRES[wire].says("At last."))
-    assert _ask(httpserver, wire, copied_run).text == "At last."
+    assert _ask(httpserver, wire, copied_run).answer == "At last."
     assert len(bodies) == 2
 
 
@@ -204,4 +205,4 @@ def test_a_call_without_an_index_is_a_call(httpserver: HTTPServer, copied_run: P
             for call in choice["delta"].get("tool_calls", ()):
                 del call["index"]
     served(httpserver, "chat", events, WIRES["chat"].says("Done."))
-    assert _ask(httpserver, "chat", copied_run).text == "Done."
+    assert _ask(httpserver, "chat", copied_run).answer == "Done."

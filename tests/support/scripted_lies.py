@@ -18,6 +18,7 @@ from typing import Any
 from agent.prose import Cited
 from agent.toolbox import Toolbox
 from mecharule_ops.numbers import percent
+from tools.registry import call
 
 CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("show", {"section": "controls"}),
@@ -58,8 +59,8 @@ def facts_of(run: str) -> tuple[dict[str, Cited], Values]:
     """The facts of the calls as a model may cite them, and their values."""
     box, facts, values = Toolbox(run), {}, {}
     for name, given in CALLS:
-        stated = box.result(name, given)[1]
-        for one, fact in zip(stated, box.call(name, given).facts, strict=True):
+        stated, told = box.result(name, given), call(name, {"run": run, **given}).facts
+        for one, fact in zip(stated, told, strict=True):
             id = f"f{len(facts) + 1}"
             facts[id] = Cited(**{**one, "id": id, "sources": ()})
             values[fact.key] = (id, fact.value)

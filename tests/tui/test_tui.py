@@ -20,7 +20,7 @@ from textual.widgets import Input
 from tui_driving import Driver, drive
 from tui_story import HOSTILE, FakeBackend, big_search, ledger_events, story
 
-from agent.consent import Priced
+from agent.consent import put
 from mecharule_ops.events import NodeTested
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import REACHES, Board
@@ -585,7 +585,7 @@ def test_esc_gives_the_model_up_inside_its_request(words: str, tmp_path: Path) -
 
 def test_a_price_is_put_to_the_person_and_a_yes_is_no_question(tmp_path: Path) -> None:
     """Yes runs it, no and Esc do not; afterwards `yes` is a question like any other."""
-    priced = Priced(calls=("ablate units=m1.17",), words="64 ablated completions, ~70 s")
+    priced = put([("ablate", {"units": "m1.17"})], "64 ablated completions, ~70 s")
 
     class Asking(FakeBackend):
         def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:

@@ -43,7 +43,6 @@ from tui.words import (
 )
 
 if TYPE_CHECKING:
-    from agent.consent import Priced
     from tools.registry import ToolResult
 
 FLUSHES_A_SECOND = 8
@@ -184,13 +183,11 @@ class RunScreen(RunView):
 
     # on a working thread ------------------------------------------------------------------------------
 
-    def _agreed(self, price: Priced) -> bool:
+    def _agreed(self, price: str) -> bool:
         """Put a price to the person, who types yes or no; giving the model up is a no."""
         waiting: SimpleQueue[bool] = SimpleQueue()
         self._consent = waiting
-        asked = "\n".join(["This has a price:", *(f"  {one}" for one in price.calls)])
-        entry = Entry(who="note", text=f"{asked}\nIt costs {price.words}. Type yes or no.")
-        self._on_chat(methodcaller("add", entry))
+        self._on_chat(methodcaller("add", Entry(who="note", text=f"{price} Type yes or no.")))
         while self.app.holds(self) and not any(given_up.is_set() for given_up in self._asking):
             with suppress(Empty):
                 return waiting.get(timeout=_LOOK)
