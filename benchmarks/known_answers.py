@@ -27,7 +27,7 @@ from pages import ROOT, made_at, markdown, put_between, put_table
 from safetensors.numpy import load_file
 
 from mecharule_ops.cha.audit import Audit, AuditSettings
-from mecharule_ops.known_answers.calibration import CASES, Calibration, Case, Exactly, calibrate, finished
+from mecharule_ops.known_answers.calibration import CASES, Calibration, Case, Exactly, finished, run_case
 from mecharule_ops.known_answers.known_model import KnownModel
 from mecharule_ops.tasks.programs import PROGRAMS
 from mecharule_ops.types import (
@@ -96,7 +96,7 @@ def run(job: tuple[str, Case]) -> Row:
 
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        return Row(job[0], calibrate(job[1], Path(folder)))
+        return Row(job[0], run_case(job[1], Path(folder)))
 
 
 def among_decoys(decoys: int) -> str:
@@ -106,7 +106,7 @@ def among_decoys(decoys: int) -> str:
     )
     known = KnownModel(case.program)
     with tempfile.TemporaryDirectory() as folder:
-        planted = {_written(known, unit) for unit in calibrate(case, Path(folder), known).planted}
+        planted = {_written(known, unit) for unit in run_case(case, Path(folder), known).planted}
     with tempfile.TemporaryDirectory() as folder:
         make(case.program, Path(folder) / case.program, 2, decoys)
         large = KnownModel(case.program, Path(folder))

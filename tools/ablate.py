@@ -102,7 +102,7 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
 
     of, task, how = About(f"unit.{unit}.flip", f"run:{run.id}", unit), run.task, run.intervention(unit.basis)
     (record,) = behaviour_on(task, run.subject, [example]).records
-    (row,) = made = ablated_rows(run, how, (unit,), [record], ["typed"])
+    (row,) = made = rows_before_and_after(run, how, (unit,), [record], ["typed"])
     if example.id == OWN:
         changed = row.before.text != row.after.text
         value: FactValue = {**example_data(row), "example": None, "flipped": None, "changed": changed}
@@ -153,7 +153,7 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     if not starting:
         raise ClaimNotSupported(f"of {len(tried)} pairs none starts from the outcome that {unit} flips")
     records, how = list(chain.from_iterable(starting)), run.intervention(unit.basis)
-    rows = ablated_rows(run, how, (unit,), records, ["holds", "fails"] * len(starting))
+    rows = rows_before_and_after(run, how, (unit,), records, ["holds", "fails"] * len(starting))
     counts = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
     holds, fails, n = counts[True, False], counts[False, True], len(starting)
     p = mcnemar_p(holds, fails)
@@ -207,7 +207,7 @@ def matched(run: Run, rule: Rule, most: int) -> list[tuple[Example, Example]]:
     return pairs
 
 
-def ablated_rows(
+def rows_before_and_after(
     run: Run, how: Intervention, units: Group, records: Sequence[BehaviourRecord], slices: Sequence[str]
 ) -> tuple[ExampleRow, ...]:
     """Each record before and after the ablation, in the slice named for it."""

@@ -35,7 +35,7 @@ SECTIONS: Mapping[RunSection, Callable[[Run, Findings], Iterator[Stated]]] = {
     "cost": run_evidence.cost,
     "missed": run_evidence.missed,
     "layers": run_evidence.layers,
-    "controls": run_evidence.controls,
+    "controls": run_evidence.control_facts,
     "rules": run_evidence.rules,
     "limits": run_evidence.limits_of_run,
     "next": run_evidence.next_steps,

@@ -357,7 +357,7 @@ def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
 
 
 def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> ToolResult:
-    from mecharule_ops.run.analyse import analyse
+    from mecharule_ops.run.analyse import analyse_run
 
     def emit(event: Event) -> None:
         run.store.append([event])
@@ -377,7 +377,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> T
             notify=lambda text: emit(Notice(text=text)),
             emit=emit,
         )
-    findings = analyse(run, show, clock=time.monotonic, approve=approve, proposer=proposer)
+    findings = analyse_run(run, show, clock=time.monotonic, approve=approve, proposer=proposer)
     return report_of(findings, example_of(run))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.verbs.options import SelftestOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
-from mecharule_ops.known_answers.calibration import CASES, Calibration, Exactly, calibrate
+from mecharule_ops.known_answers.calibration import CASES, Calibration, Exactly, run_case
 from mecharule_ops.known_answers.known_model import KnownModel, changed_files
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.numbers import plural
@@ -32,7 +32,7 @@ def selftest(given: SelftestOptions, tell: Tell, models: Path = KNOWN_DIRECTORY)
     with tempfile.TemporaryDirectory() as folder:
         for place, case in enumerate(cases, 1):
             tell(f"case {place} of {len(cases)}: {case}")
-            rows.append(calibrate(case, Path(folder), KnownModel(case.program, models)))
+            rows.append(run_case(case, Path(folder), KnownModel(case.program, models)))
     faults = [f"{row.case}: {fault}" for row in rows for fault in row.faults]
     faults += [f"{name} is not the package's" for name in changed_files(models)]
     told = _all_is_so(rows) if not faults else "NOT exact. " + "; ".join(faults) + "."

@@ -68,7 +68,7 @@ def inconsistencies(certificate: Certificate) -> tuple[str, ...]:
     return (*_header_faults(certificate), *_row_faults(certificate), *_total_faults(certificate))
 
 
-def compare(
+def compare_rows(
     certificate: Certificate, rerun: Sequence[ExampleRow], *, tie_margin: float = 1e-3
 ) -> Verification:
     """A certificate's rows against those of a second run, matched by unit and example.
@@ -119,7 +119,7 @@ def verify(
         rows = rerun(certificate)
     except ModelUnavailable as error:
         return cannot(str(error))
-    found = compare(certificate, rows)
+    found = compare_rows(certificate, rows)
     if numbers is None or numbers == certificate.numbers:
         return found
     return _unlike(found, f"made in {certificate.numbers}, run again in {numbers}")

@@ -181,7 +181,7 @@ def cost_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     yield stated(f"{_at(search)}.cost", value, "search.cost", s=search, **parts)
 
 
-def clock(findings: Findings) -> Stated:
+def took(findings: Findings) -> Stated:
     """The wall clock and the longest stage."""
     seconds = sum(stage.seconds for stage in findings.stages)
     longest = max(findings.stages, key=lambda stage: stage.seconds, default=None)
@@ -194,7 +194,7 @@ def clock(findings: Findings) -> Stated:
 def cost(run: Run, findings: Findings) -> Iterator[Stated]:
     """What the searches took, and the wall clock."""
     yield from each_search(cost_of)(run, findings)
-    yield clock(findings)
+    yield took(findings)
 
 
 def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
@@ -267,7 +267,7 @@ def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
 layers = each_search(lambda findings, search: chain(layers_of(findings, search), union_of(findings, search)))
 
 
-def controls(run: Run, findings: Findings) -> Iterator[Stated]:
+def control_facts(run: Run, findings: Findings) -> Iterator[Stated]:
     """Each τ-agonist beside random units, its split, replacement and a second one; which claim has least support."""
     found = _named(findings)
     if not found:

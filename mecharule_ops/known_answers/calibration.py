@@ -150,7 +150,7 @@ class Calibration:
         )
 
 
-def calibrate(
+def run_case(
     case: Case, folder: Path, model: KnownModel | None = None, tell: Callable[[str], None] = lambda line: None
 ) -> Calibration:
     """Run a case in a file of this folder and hold it against the oracle, on another `model` where one is given.
@@ -166,7 +166,7 @@ def calibrate(
 @contextmanager
 def finished(case: Case, folder: Path, known: KnownModel) -> Iterator[tuple[Run, Findings]]:
     """The run of a case in a file of this folder, and what it found."""
-    from mecharule_ops.run.analyse import analyse
+    from mecharule_ops.run.analyse import analyse_run
     from mecharule_ops.run.live_run import Run
 
     config = make_config(
@@ -184,7 +184,7 @@ def finished(case: Case, folder: Path, known: KnownModel) -> Iterator[tuple[Run,
     path = folder / f"{name}.mecharule"
     with RunStore.create(path, {"run": name, "settings": config.model_dump(mode="json")}) as store:
         run = Run(store)
-        yield run, analyse(run, lambda event: None, clock=lambda: 0.0)
+        yield run, analyse_run(run, lambda event: None, clock=lambda: 0.0)
 
 
 def held_against(

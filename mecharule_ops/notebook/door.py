@@ -89,7 +89,7 @@ def open_run(run: str | Path = "last") -> FinishedRun:
 
 
 def _finished(store: RunStore, subject: Subject | None, progress: bool | Listener) -> FinishedRun:
-    from mecharule_ops.run.analyse import analyse as stages
+    from mecharule_ops.run.analyse import analyse_run as stages
 
     with store:
         run = Run(store)

@@ -14,13 +14,13 @@ from mecharule_ops.facts.found import in_short, negative, suggestions, whole_lay
 from mecharule_ops.facts.glossary import explained as words_of
 from mecharule_ops.facts.rules import clipped, rule_line, worded
 from mecharule_ops.facts.run_evidence import (
-    clock,
     cost_of,
     limits,
     missed_of,
     ranks_of,
     rule_count,
     rule_test,
+    took,
     union_of,
 )
 from mecharule_ops.facts.run_setting import splitter_of
@@ -59,7 +59,7 @@ def report_sections(findings: Findings, rows: int = ROWS) -> list[Section]:
         *_account_sections(findings),
         *_rule_sections(findings),
         *(search_section(findings, index, rows) for index in range(len(findings.searches))),
-        Section(title="Task and run", blocks=(_setting(findings), _told([clock(findings)])), folded=True),
+        Section(title="Task and run", blocks=(_setting(findings), _told([took(findings)])), folded=True),
         Section(title="Limits", blocks=(Bullets(tuple(sentence(said) for _, _, said in limits(findings))),)),
         *([Section(title="Named choices", blocks=(Bullets(chosen),), folded=True)] if chosen else []),
     ]
@@ -72,7 +72,7 @@ def _told(stated: Iterable[Stated]) -> str:
     return " ".join(sentence(said) for _, _, said in stated)
 
 
-def beginning(findings: Findings) -> tuple[str, ...]:
+def opening(findings: Findings) -> tuple[str, ...]:
     """What was asked of which model, and what the task must say in every report."""
     said = f"{findings.task} on {findings.model}, which is {findings.words.success} on {of_n(findings.task_score)}"
     return (f"Run {findings.run}: {said}.", *findings.notes)
@@ -81,7 +81,7 @@ def beginning(findings: Findings) -> tuple[str, ...]:
 def opening_sections(findings: Findings) -> list[Section]:
     """What is read first: the summary, then the τ-agonists of all searches with their controls and rules."""
     found = [f"{part}. {text}" for part, text in in_short(findings).items()]
-    summary = Section(title="Summary", blocks=(*beginning(findings), *found), opening=(MAP,))
+    summary = Section(title="Summary", blocks=(*opening(findings), *found), opening=(MAP,))
     named = zip(search_names(findings), findings.searches, strict=True)
     if blocks := [block for name, outcome in named for block in _units_of(findings, outcome, name)]:
         return [summary, Section(title="τ-agonists", blocks=(*blocks, SENTENCES["report.units.key"]))]

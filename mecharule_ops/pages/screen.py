@@ -23,7 +23,7 @@ from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import wrapped
-from mecharule_ops.pages.content import beginning
+from mecharule_ops.pages.content import opening
 from mecharule_ops.pages.rows import kept_aside, unit_row
 from mecharule_ops.rules.families import FamilyStatus
 
@@ -40,7 +40,7 @@ _BAR = 10
 def screen(findings: Findings, example: str = "", *, ends: bool = True) -> str:
     """The text; `example` is of the strongest unit, before and after; `ends` with what to ask next."""
     found = [f"{part}. {text}" for part, text in in_short(findings, example).items()]
-    head = [line for text in (*beginning(findings), *found) for line in _wrapped(text)]
+    head = [line for text in (*opening(findings), *found) for line in _wrapped(text)]
     named = list(zip(search_titles(findings), findings.searches, strict=True))[:SEARCHES]
     heads = [_search_head(findings, outcome, name) for name, outcome in named]
     words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))

@@ -22,7 +22,7 @@ from mecharule_ops.rules.ruleshap import check_target, learn_rule
 from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
 
 
-def anchor(
+def hq_rules(
     neuron: Neuron,
     flips: Bool[np.ndarray, " eligible"],
     table: PredicateColumns,

@@ -77,7 +77,7 @@ class PriceDeclined(UsageError):
     """Nobody accepted the price; nothing slow was started."""
 
 
-def analyse(
+def analyse_run(
     run: Run,
     show: Callable[[Event], None],
     *,

@@ -295,7 +295,7 @@ class Run:
         """The controls of the report that ranked it among random units, else those made later; None without any."""
         known = self.findings.unit(unit, regime) if self.finished else None
         if known is None:
-            return self._kept(keys.controls(unit, regime), AgonistControls)
+            return self._kept(keys.controls_of(unit, regime), AgonistControls)
         return known.controls if known.controls and known.controls.basis is not None else None
 
     def _kept(self, name: keys.Artefact[dict[str, Any]], form: type[T]) -> T | None:

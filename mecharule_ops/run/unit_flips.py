@@ -18,7 +18,7 @@ from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.rules.anchoring import anchor
+from mecharule_ops.rules.anchoring import hq_rules
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.run.journal import Journal
@@ -96,7 +96,7 @@ def anchored_rule(
     fires = np.array([run.fires(text)[eligible] for text in predicates], bool)
     matrix = fires.reshape(len(predicates), len(eligible)).T
     in_train = run.train[eligible]
-    rule = anchor(
+    rule = hq_rules(
         neuron,
         flips,
         PredicateColumns(texts=tuple(predicates), matrix=matrix),

@@ -142,7 +142,7 @@ def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     return Artefact(f"{CHAIN}{regime.value}-{unit}")
 
 
-def controls(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+def controls_of(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     """The controls beside one unit, encoded, where they were made after the report."""
     return Artefact(f"{CONTROLS}{regime.value}-{unit}")
 

@@ -20,7 +20,7 @@ from mecharule_ops.certificates.certificate import (
 )
 from mecharule_ops.certificates.verification import (
     VerificationStatus,
-    compare,
+    compare_rows,
     inconsistencies,
     totals_of,
     verify,
@@ -168,14 +168,14 @@ def test_units_ablated_one_by_one_have_totals_each() -> None:
         ("m4.9", 1, 3),
     ]
     assert inconsistencies(control) == ()
-    assert compare(control, rows[::-1]).status is VerificationStatus.MATCH
+    assert compare_rows(control, rows[::-1]).status is VerificationStatus.MATCH
 
 
 def test_an_equal_second_run_matches() -> None:
     """Order and other margins do not matter; the sentence counts the examples."""
     certificate = certificate_of()
     again = [replace(row, after=replace(row.after, margin=9.0)) for row in reversed(certificate.rows)]
-    assert compare(certificate, again).sentence == "match: 8 examples"
+    assert compare_rows(certificate, again).sentence == "match: 8 examples"
     assert verify(certificate, lambda _: again).status is VerificationStatus.MATCH
 
 
@@ -186,7 +186,7 @@ def test_a_changed_token_or_label_differs(side: str) -> None:
     for change in ({"tokens": (9, 9)}, {"label": getattr(certificate.rows[5], side).label is False}):
         rows = list(certificate.rows)
         rows[5] = replace(rows[5], **{side: replace(getattr(rows[5], side), **change)})
-        checked = compare(certificate, rows)
+        checked = compare_rows(certificate, rows)
         assert (checked.status, checked.differing, checked.near_ties) == (
             VerificationStatus.DIFFERS,
             (5,),
@@ -194,7 +194,7 @@ def test_a_changed_token_or_label_differs(side: str) -> None:
         )
         assert checked.sentence == "differs: 1 of 8 examples differ (examples 5)"
     reworded = [replace(row, prompt=row.prompt + " ") for row in certificate.rows]
-    assert compare(certificate, reworded).differing == tuple(range(8))
+    assert compare_rows(certificate, reworded).differing == tuple(range(8))
 
 
 def test_a_near_tie_is_named_apart_from_a_difference() -> None:
@@ -203,13 +203,13 @@ def test_a_near_tie_is_named_apart_from_a_difference() -> None:
     rows = list(certificate.rows)
     for example, margin in ((5, 5e-4), (6, 2e-3)):
         rows[example] = replace(rows[example], after=completion_of((9,), True, margin))
-    checked = compare(certificate, rows)
+    checked = compare_rows(certificate, rows)
     assert (checked.differing, checked.near_ties) == ((6,), (5,))
     assert "1 more differ at a near tie (examples 5)" in checked.sentence
-    assert compare(certificate, rows, tie_margin=1e-2).status is VerificationStatus.MATCH
-    assert compare(certificate, rows, tie_margin=1e-5).differing == (5, 6)
+    assert compare_rows(certificate, rows, tie_margin=1e-2).status is VerificationStatus.MATCH
+    assert compare_rows(certificate, rows, tie_margin=1e-5).differing == (5, 6)
     unmeasured = [replace(row, after=completion_of((9,), True, float("nan"))) for row in certificate.rows]
-    assert compare(certificate, unmeasured).differing == tuple(range(8))
+    assert compare_rows(certificate, unmeasured).differing == tuple(range(8))
 
 
 def test_a_near_tie_at_the_token_before_any_ablation_explains_both_sides() -> None:
@@ -228,10 +228,10 @@ def test_a_near_tie_at_the_token_before_any_ablation_explains_both_sides() -> No
     begun(7, 5e-4, before=certificate.rows[7].before.tokens[0])
     again = [replace(row, after=replace(row.after, margin=2.0)) for row in rows]
     stated = replace(certificate, rows=tuple(_begins_alike(row) for row in certificate.rows))
-    checked = compare(stated, again)
+    checked = compare_rows(stated, again)
     assert (checked.differing, checked.near_ties) == ((5, 6, 7), (4,))
     elsewhere = replace(stated, intervention=replace(stated.intervention, phase="whole"))
-    assert compare(elsewhere, again).differing == (4, 5, 6, 7)
+    assert compare_rows(elsewhere, again).differing == (4, 5, 6, 7)
 
 
 def _begins_alike(row: ExampleRow) -> ExampleRow:
@@ -247,7 +247,7 @@ def test_what_cannot_be_re_run_says_why() -> None:
 
     certificate = certificate_of()
     assert verify(certificate, unreachable).sentence.startswith("cannot verify: expected model smollm2-135m")
-    partial = compare(certificate, certificate.rows[:1])
+    partial = compare_rows(certificate, certificate.rows[:1])
     assert partial.status is VerificationStatus.CANNOT
     assert (
         partial.sentence

@@ -10,7 +10,7 @@ from predicate_columns import table as columns
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in
-from mecharule_ops.rules.anchoring import anchor
+from mecharule_ops.rules.anchoring import hq_rules
 from mecharule_ops.rules.families import UnitRule, dataset_coverage, is_hq, is_hq_full, is_hq_test
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.types import FlipCount, Neuron, RuleScore
@@ -34,7 +34,7 @@ def flips_of(text: str, matrix: np.ndarray) -> np.ndarray:
 
 
 def anchored_to(flips: np.ndarray, matrix: np.ndarray, train: np.ndarray = TRAIN) -> UnitRule:
-    return anchor(UNIT, flips, columns(matrix, PREDICATES), train, TEST, reads_prompt, 0)
+    return hq_rules(UNIT, flips, columns(matrix, PREDICATES), train, TEST, reads_prompt, 0)
 
 
 def test_a_planted_trigger_is_anchored() -> None:
@@ -119,7 +119,7 @@ def test_without_held_out_records_there_is_no_held_out_score() -> None:
     matrix = table()
     flips = flips_of("b >= 100", matrix)
     everything, nothing = np.arange(ELIGIBLE), np.arange(0)
-    found = anchor(UNIT, flips, columns(matrix, PREDICATES), everything, nothing, reads_prompt, 0)
+    found = hq_rules(UNIT, flips, columns(matrix, PREDICATES), everything, nothing, reads_prompt, 0)
     assert found.rule == found.full_rule == Rule.parse("b >= 100")
     assert found.held_out is None
     assert is_hq_full(found)

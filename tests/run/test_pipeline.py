@@ -26,7 +26,7 @@ from mecharule_ops.events import (
 )
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural
-from mecharule_ops.run.analyse import PriceDeclined, analyse
+from mecharule_ops.run.analyse import PriceDeclined, analyse_run
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.tasks.arithmetic import Arithmetic
@@ -199,7 +199,7 @@ def declined(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small run whose price nobody accepted."""
     path = tmp_path_factory.mktemp("declined") / "dec1.mecharule"
     with new_run(path, QUICK) as run, pytest.raises(PriceDeclined, match="--yes") as caught:
-        analyse(run, lambda event: None, clock=lambda: 0.0, approve=lambda price: False)
+        analyse_run(run, lambda event: None, clock=lambda: 0.0, approve=lambda price: False)
     assert caught.value.exit_code == 2
     return path
 
@@ -221,7 +221,7 @@ def test_the_price_is_of_the_pace_after_the_first_ablation(tmp_path: Path) -> No
             return 2.0 * run.cost.example_forwards + (1_000.0 if run.cost.group_evaluations else 0.0)
 
         with pytest.raises(PriceDeclined):
-            analyse(run, told.append, clock=clock, approve=lambda price: False)
+            analyse_run(run, told.append, clock=clock, approve=lambda price: False)
     (price,) = (event for event in told if isinstance(event, Price))
     assert price.seconds == 2.0 * price.example_forwards > 0
 

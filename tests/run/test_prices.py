@@ -13,7 +13,7 @@ from bundled_run import new_run
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.under_test import GroupQuery
 from mecharule_ops.events import Event, Price, StageFinished
-from mecharule_ops.run.analyse import analyse
+from mecharule_ops.run.analyse import analyse_run
 from mecharule_ops.run.outlook import SearchOutlook, outlook
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Regime
 
@@ -47,7 +47,7 @@ def priced(path: Path, settings: dict[str, Any]) -> tuple[SearchOutlook, Price, 
             ):
                 paid = run.cost.group_evaluations, run.cost.example_forwards
 
-        analyse(run, show, clock=lambda: 0.0)
+        analyse_run(run, show, clock=lambda: 0.0)
         return said, prices[0], *paid
 
 

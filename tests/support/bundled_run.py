@@ -77,11 +77,11 @@ def opened(path: Path, *, read_only: bool = False) -> Iterator[Run]:
 
 def finish(run: Run, should_stop: Callable[[], bool] = lambda: False) -> tuple[Findings, Sequence[Event]]:
     """The findings of a run and every event told, under a clock that stands still."""
-    from mecharule_ops.run.analyse import analyse
+    from mecharule_ops.run.analyse import analyse_run
 
     told: list[Event] = []
     run.should_stop = should_stop
-    return analyse(run, told.append, clock=lambda: 0.0), told
+    return analyse_run(run, told.append, clock=lambda: 0.0), told
 
 
 def finished(path: Path, settings: Mapping[str, object]) -> Path:

@@ -94,8 +94,8 @@ def test_what_is_forged_fails(
     forge: Callable[[Findings], Findings],
     said: tuple[str, ...],
 ) -> None:
-    true = stage.analyse
-    monkeypatch.setattr(stage, "analyse", lambda *given, **named: forge(true(*given, **named)))
+    true = stage.analyse_run
+    monkeypatch.setattr(stage, "analyse_run", lambda *given, **named: forge(true(*given, **named)))
     result = _one(case)
     assert result.exit_code == 1
     assert all(each in " ".join(result.text.split()) for each in said)
