@@ -87,7 +87,7 @@ class RunConfig(BaseModel):
     """How slices are split and drawn: `rule-random` bounds rates on all of D⁺ and D⁻; the paper's `rule-spectral`,
     which `parity` takes, covers them by k-center; the others are those of experiment E1."""
     proposer: str = "offline"
-    """`offline`, `mock:FILE`, or a language model such as `anthropic/NAME` or `openai/NAME`."""
+    """`offline`, or a language model such as `anthropic/NAME` or `openai/NAME`."""
     proposals: int = Field(2, ge=0, le=20)
     """Rounds of predicate proposals."""
     refinements: int = Field(40, ge=0, le=1000)

@@ -374,7 +374,6 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> T
             seed=run.config.seed,
             store=run.store,
             meanings={name: words.noun for name, words in run.task.wording.items()},
-            notify=lambda text: emit(Notice(text=text)),
             emit=emit,
         )
     findings = analyse_run(run, show, clock=time.monotonic, approve=approve, proposer=proposer)

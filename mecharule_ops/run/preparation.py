@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool
@@ -18,10 +17,9 @@ from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.engine.soundness import check_soundness
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
-from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule, permuted
@@ -81,23 +79,13 @@ def _behaviour(run: Run, stage: Stage) -> None:
     run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
 
 
-def make_proposer(name: str) -> Proposer:
-    """`offline`, or `mock:FILE`. Raises `UsageError` on anything else."""
-    kind, _, path = name.partition(":")
-    if name == "offline":
-        return OfflineProposer()
-    if kind == "mock" and path:
-        return MockProposer(Path(path))
-    raise UsageError(f"expected a proposer `offline` or `mock:FILE`, got {name!r}")
-
-
 def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
     columns, schema = run.columns, schema_of(run.columns)
     train = chosen_for_train(run, run.records, run.labels, columns)
     run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
-    proposer = proposer or make_proposer(run.config.proposer)
+    proposer = proposer or OfflineProposer()
     rounds = run.config.proposals if _one_sided(run) is None else 0
     refused: tuple[Refusal, ...] = ()
     for turn in range(rounds + 1):

@@ -128,7 +128,7 @@ def test_predicates_that_are_wrong_are_refused_one_by_one_with_reasons(
         "open('x')": "function",
     }
     script = tmp_path / "rounds.json"
-    script.write_text(json.dumps([[*wrong, "a > 150"]]))
+    script.write_text(json.dumps({"replies": [{"json": {"predicates": [*wrong, "a > 150"]}}]}))
     done = commands.main("run", "arithmetic", "-m", "arith-tiny", "--llm", f"mock:{script}", *TINY, "--yes")
     assert done.code == 0, done.err
     newest = max(runs.glob("*.mecharule"), key=lambda path: path.stat().st_mtime)

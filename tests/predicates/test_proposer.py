@@ -1,13 +1,10 @@
 """Proposers: the offline grammar finds planted causes, scripted replies answer by content."""
 
-import json
-
 import numpy as np
 import pytest
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate, schema_of
-from mecharule_ops.predicates.proposer import MockProposer, OfflineProposer, ProposalContext, Proposer
+from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import Refusal, build_table
 
 
@@ -95,40 +92,3 @@ def test_output_columns_are_never_compared_with_the_prompt():
     for text in OfflineProposer(limit=500).propose(_context(columns, labels, prompt=prompt)):
         reads = parse_predicate(text, schema_of(columns)).reads
         assert reads == {"answer"} or reads <= prompt
-
-
-def test_scripted_rounds_answer_by_content(tmp_path):
-    """A call repeated gets the same round; once its texts are known or refused the next one comes."""
-    path = tmp_path / "script.json"
-    path.write_text(json.dumps([["a>b", "a +"], ["carry(a, b)"]]))
-    proposer = MockProposer(path)
-    assert isinstance(proposer, Proposer)
-    assert isinstance(OfflineProposer(), Proposer)
-    columns = _sums()
-    labels = columns["a"] > 100
-    start = _context(columns, labels)
-    assert proposer.propose(start) == proposer.propose(start) == ("a>b", "a +")
-    half = _context(columns, labels, known=["a > b"])
-    assert proposer.propose(half) == ("a>b", "a +")
-    refused = (Refusal(text="a +", reason="does not parse"),)
-    assert proposer.propose(_context(columns, labels, known=["a > b"], refusals=refused)) == ("carry(a, b)",)
-    done = (*refused, Refusal(text="carry(a,b)", reason="weak"))
-    assert proposer.propose(_context(columns, labels, known=["a > b"], refusals=done)) == ()
-
-
-@pytest.mark.parametrize(
-    "content", ["", "{", "{}", '"a"', '["a > b"]', "[[1]]", '[["a"], null]', "[" * 100000]
-)
-def test_a_malformed_script_is_one_clear_line(tmp_path, content):
-    """No JSON, another shape, another type: the error shows the wanted shape and the file."""
-    path = tmp_path / "script.json"
-    path.write_text(content)
-    with pytest.raises(UsageError, match="expected a JSON list of rounds") as error:
-        MockProposer(path)
-    assert "\n" not in str(error.value)
-
-
-def test_a_missing_script_is_a_usage_error(tmp_path):
-    """A file that is not there is named."""
-    with pytest.raises(UsageError, match=r"nothing\.json"):
-        MockProposer(tmp_path / "nothing.json")

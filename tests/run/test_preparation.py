@@ -12,15 +12,13 @@ from bundled_run import QUICK, new_run, opened
 
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.guard import GuardFailed
-from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
-from mecharule_ops.predicates.proposer import OfflineProposer
 from mecharule_ops.run import preparation
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import localise, rank_candidates
 from mecharule_ops.run.predicting import search_plan
-from mecharule_ops.run.preparation import make_proposer, prepare
+from mecharule_ops.run.preparation import prepare
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
@@ -201,14 +199,6 @@ def test_the_table_is_rebuilt_from_its_texts(finished_run: Path) -> None:
         assert stored["proposed"] == len(stored["kept"]) + len(stored["refusals"])
         shares = run.table.matrix[run.train].mean(axis=0)
         assert ((shares > 0) & (shares < 1)).all()
-
-
-def test_proposers_by_name(tmp_path: Path) -> None:
-    """The grammar, a file of answers, and nothing else."""
-    assert isinstance(make_proposer("offline"), OfflineProposer)
-    for wrong in ("mock", "mock:", "gpt", ""):
-        with pytest.raises(UsageError, match="expected a proposer"):
-            make_proposer(wrong)
 
 
 def test_a_run_of_a_model_that_is_not_sound_keeps_no_answer(tmp_path: Path) -> None:
