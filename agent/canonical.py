@@ -43,7 +43,7 @@ _MEANING = re.compile(
     re.I,
 )
 _STRONGEST = re.compile(
-    r"\b(?:the\s+)?(?P<nth>second\s+|third\s+|)strongest\s+(?P<noun>unit|head|neuron|channel)\b(?:\s+found)?",
+    r"\b(?:the\s+)?strongest\s+(?P<noun>unit|head|neuron|channel)\b(?:\s+found)?",
     re.I,
 )
 _PRONOUN = re.compile(r"\b(?:it|this unit|that unit|this head|this neuron)\b", re.I)
@@ -153,7 +153,7 @@ def _read(question: str, names: Names, last: str) -> tuple[str, dict[str, str]]:
         if (found := pattern.search(text)) and (value := reader(found["said"])):
             named[name] = value
             text = f"{text[: found.start()]} {put} {text[found.end() :]}"
-    text = _STRONGEST.sub(lambda found: _ranked(found, names), text)
+    text = _STRONGEST.sub(lambda found: _strongest(found, names), text)
     if not UNIT.search(text) and last:
         text = _PRONOUN.sub(last, text, count=1)
     for name, letter, unit in zip(("unit", "second"), "UV", UNIT.findall(text), strict=False):
@@ -164,15 +164,14 @@ def _read(question: str, names: Names, last: str) -> tuple[str, dict[str, str]]:
     return _plain(text), named
 
 
-def _ranked(found: re.Match[str], names: Names) -> str:
-    """The unit that `the second strongest head` means; the words themselves where there is none."""
+def _strongest(found: re.Match[str], names: Names) -> str:
+    """The unit that `the strongest head` means; the words themselves where there is none."""
     nouns = {unit: Neuron.parse(unit).basis.row.noun for unit in names.units}
     noun = found["noun"].lower()
     # A neuron is used of units in general where none is one.
     is_any = noun == "unit" or (noun == "neuron" and noun not in nouns.values())
-    units = [unit for unit in names.units[: names.shown] if is_any or nouns[unit] == noun]
-    place = ["", "second", "third"].index(found["nth"].strip().lower())
-    return units[place] if place < len(units) else found[0]
+    shown = names.units[: names.shown]
+    return next((unit for unit in shown if is_any or nouns[unit] == noun), found[0])
 
 
 def _plain(text: str) -> str:

@@ -23,7 +23,7 @@ from agent.consent import NO_QUESTION, PURSE, Exchanges, Listener, not_run, pays
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
 from mecharule_ops.facts.answer_text import answer_text
-from mecharule_ops.facts.fact import Fact, FactValue, certificate_ids, fact
+from mecharule_ops.facts.fact import Fact, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
 from mecharule_ops.facts.run_behaviour import PROPERTIES
 from mecharule_ops.plain_text import last_line
@@ -36,12 +36,11 @@ from mecharule_ops.types import Neuron
 from tools._asked import condition_of
 from tools.registry import begin, finish
 from tools.result import ToolResult
+from tools.runs import how_far
 
 NO_LISTENER = Listener()
 FOLLOWED = 6
 """Earlier exchanges that a question can follow on."""
-FEW = 6
-"""Units that a snapshot names."""
 
 
 def ask(
@@ -108,19 +107,12 @@ def ask(
 
 
 def _under_way(run: Run, question: str) -> ToolResult:
-    """How far a run is that has not finished: what it found so far, and how many of its tests are made."""
-    told = run.told
-    units = [unit for (_, unit), found in told.agonists.items() if found.is_tau_agonist]
-    done = told.cost.group_evaluations if told.cost else 0
-    most = told.price.evaluations if told.price else None
-    named = f" ({', '.join(units[:FEW])}{', …' if len(units) > FEW else ''})" if units else ""
-    of = "" if most is None else f" of at most {most:,}"
+    """How far a run is that has not finished."""
     stopped = f"has not finished; `mecharule resume {run.id}` goes on"
-    goes_on = "is at work" if is_held(run.store.path) else stopped
-    said = f"Run {run.id} {goes_on}: {len(units):,} found so far{named}, {done:,}{of} tests"
-    value: FactValue = {"units": units, "tests": done, "tests_at_most": most}
-    facts = (fact(said, f"run:{run.id}", key="run.under_way", value=value),)
-    return ToolResult(text=answer_text(facts), facts=facts, data={"question": question, "answer": said})
+    goes_on = f"is {how_far(run.store.path)}" if is_held(run.store.path) else stopped
+    facts = (fact(f"Run {run.id} {goes_on}", f"run:{run.id}"),)
+    said = answer_text(facts)
+    return ToolResult(text=said, facts=facts, data={"question": question, "answer": said})
 
 
 def offline(

@@ -51,19 +51,17 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
         return ChatAnthropic(model_name=model, api_key=SecretStr(environment["ANTHROPIC_API_KEY"]), **patient)
     from langchain_openai import ChatOpenAI
 
+    address, key = choice.base_url, environment.get("OPENAI_API_KEY", "unused")
     if provider == LOCAL:
         path = gguf_file() if model == GGUF else typed_path(model)
-        address, key = _served(path)
-        return ChatOpenAI(
-            model=path.stem, api_key=SecretStr(key), base_url=address, stream_usage=True, **patient
-        )
+        model, (address, key) = path.stem, _served(path)
     return ChatOpenAI(
         model=model,
-        api_key=SecretStr(environment.get("OPENAI_API_KEY", "unused")),
-        base_url=choice.base_url,
+        api_key=SecretStr(key),
+        base_url=address,
         reasoning_effort=choice.effort,
         # A server of the OpenAI kind knows chat completions; the provider itself keeps thinking between responses.
-        use_responses_api=choice.base_url is None,
+        use_responses_api=address is None,
         stream_usage=True,
         **patient,
     )

@@ -5,16 +5,16 @@ the file that `MECHARULE_CONFIG` names), for example
 
     {"llm": "openai/qwen3", "base_url": "http://localhost:8080/v1", "price": [0.0, 0.0]}
 
-with the price in dollars a million input and output tokens (or `MECHARULE_LLM_PRICE=3,15`). `MECHARULE_LLM_BUDGET` and
-"budget" bound the tokens of a run, a refinement or a question as `--llm-budget` does; `MECHARULE_LLM_EFFORT` and
-"effort" say how much a model that thinks is to think. Keys are read from
-`ANTHROPIC_API_KEY` and `OPENAI_API_KEY` only. A model that was asked for by flag and has no key is an error;
-one that comes from the environment or the config file gives way to none, and says so.
+with the price in dollars a million input and output tokens; "budget" bounds the tokens of a run or a question as
+`--llm-budget` does, "effort" says how much a model that thinks is to think. Keys are read from `ANTHROPIC_API_KEY` and
+`OPENAI_API_KEY` only. A model that was asked for by flag and has no key is an error; one that comes from the
+environment or the config file gives way to none, and says so.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,23 +28,11 @@ from mecharule_ops.errors import UsageError, misfit
 from mecharule_ops.events import OFFLINE
 from mecharule_ops.plain_text import user_folder
 
-PROVIDERS = ("anthropic", "openai")
 LOCAL = "local"
 NONE = "none"
 MOST_TOKENS = 1_000_000
 """Read and written together, where nobody names a budget."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenPrice:
-    """Dollars a million tokens, as the user gives them: prices change too often to be kept here."""
-
-    input: float
-    output: float
-
-    def cost(self, read: int, written: int) -> float:
-        """Dollars."""
-        return (self.input * read + self.output * written) / 1e6
+_SPEC = re.compile(r"(none)|(mock):.+|(local|anthropic|openai)/.+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +43,10 @@ class Choice:
     """`none`, `mock:FILE`, `local/FILE.gguf`, `anthropic/MODEL` or `openai/MODEL`."""
     why: str
     base_url: str | None = None
-    price: TokenPrice | None = None
+    price: tuple[float, float] | None = None
+    """Dollars a million tokens read and written, as the user gives them: prices change too often to be kept here."""
     most_tokens: int = MOST_TOKENS
-    """Read and written together, for one run, refinement or question."""
+    """Read and written together, for one run or question."""
     effort: str | None = None
     """How much a model that thinks is to think; None leaves it to the model."""
 
@@ -77,6 +66,10 @@ class Choice:
         """Who answers, in a few words."""
         return OFFLINE if self.spec == NONE else self.short
 
+    def dollars(self, read: int, written: int) -> float | None:
+        """What so many tokens cost; None where no price is known."""
+        return None if self.price is None else (self.price[0] * read + self.price[1] * written) / 1e6
+
     def __str__(self) -> str:
         return f"LLM: {self.who}: {self.why}"
 
@@ -90,14 +83,6 @@ class _Config(BaseModel):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
-_TOLD = {
-    "price": "dollars a million tokens such as 3,15",
-    "budget": "a number of tokens from 1 on",
-    "effort": "an effort of none, minimal, low, medium, high, xhigh or max",
-}
-"""What a variable `MECHARULE_LLM_…` may say in place of the config file."""
-
-
 def choose(
     flag: str | None = None, environment: Mapping[str, str] = os.environ, budget: int | None = None
 ) -> Choice:
@@ -106,71 +91,46 @@ def choose(
     Raises `ModelFault` when the flag names a provider whose key is not set.
     """
     path = user_folder("MECHARULE_CONFIG", lambda name: f"{user_config_dir(name)}/config.json", environment)
-    config = _config(path, environment)
+    config = _config(path)
+    idle = next((name for name in ("ANTHROPIC", "OPENAI") if environment.get(f"{name}_API_KEY")), "")
+    nothing = f"{idle}_API_KEY is set but no model is named; use --llm {idle.lower()}/MODEL or MECHARULE_LLM"
     sources = [
         (flag, "chosen by --llm"),
         (environment.get("MECHARULE_LLM"), "chosen by MECHARULE_LLM"),
         (config.llm, f"chosen by {path.name}"),
+        (NONE, nothing if idle else "no model is named by --llm, MECHARULE_LLM or the config file"),
     ]
-    spec, why = next(((name, why) for name, why in sources if name), (NONE, _nothing_chosen(environment)))
-    provider = provider_of(spec)
-    is_openai = provider == "openai"
-    url = environment.get(f"{provider.upper()}_BASE_URL") or (config.base_url if is_openai else None)
+    spec, why = next((name, why) for name, why in sources if name)
+    provider = provider_of(spec).upper()
+    url = environment.get(f"{provider}_BASE_URL") or (config.base_url if provider == "OPENAI" else None)
     # A server at a base URL of the OpenAI kind may need no key.
-    has_key = environment.get(f"{provider.upper()}_API_KEY") or (is_openai and url)
-    if provider in PROVIDERS and not has_key:
-        missing = f"{provider.upper()}_API_KEY is not set"
+    has_key = environment.get(f"{provider}_API_KEY") or (provider == "OPENAI" and url)
+    if provider in ("ANTHROPIC", "OPENAI") and not has_key:
+        missing = f"{provider}_API_KEY is not set"
         if spec == flag:
             raise ModelFault(f"{missing}; set it, or use --llm none")
         return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
+    most = budget or config.budget or MOST_TOKENS
     return Choice(
-        spec=spec,
-        why=why,
-        base_url=url,
-        price=None if config.price is None else TokenPrice(input=config.price[0], output=config.price[1]),
-        most_tokens=budget or config.budget or MOST_TOKENS,
-        effort=config.effort,
+        spec=spec, why=why, base_url=url, price=config.price, most_tokens=most, effort=config.effort
     )
 
 
 def provider_of(spec: str) -> str:
     """`none`, `mock`, `local`, `anthropic` or `openai`. Raises `UsageError` on another name."""
-    if spec == NONE:
-        return NONE
-    kind, colon, file = spec.partition(":")
-    if kind == "mock" and colon and file:
-        return kind
-    provider, _, model = spec.partition("/")
-    if provider in (*PROVIDERS, LOCAL) and model:
-        return provider
-    raise UsageError(
-        f"expected none, mock:FILE, local/FILE.gguf, anthropic/MODEL or openai/MODEL, got {spec!r}"
-    )
+    if (found := _SPEC.fullmatch(spec)) is None:
+        raise UsageError(
+            f"expected none, mock:FILE, local/FILE.gguf, anthropic/MODEL or openai/MODEL, got {spec!r}"
+        )
+    return found[found.lastindex or 0]
 
 
-def _nothing_chosen(environment: Mapping[str, str]) -> str:
-    keys = [f"{name.upper()}_API_KEY" for name in PROVIDERS if environment.get(f"{name.upper()}_API_KEY")]
-    if keys:
-        provider = keys[0].removesuffix("_API_KEY").lower()
-        return f"{keys[0]} is set but no model is named; use --llm {provider}/MODEL or MECHARULE_LLM"
-    return "no model is named by --llm, MECHARULE_LLM or the config file"
-
-
-def _config(path: Path, environment: Mapping[str, str]) -> _Config:
-    """What the file says, and in its place what the environment does. Raises `UsageError`."""
+def _config(path: Path) -> _Config:
+    """What the file says. Raises `UsageError`."""
     wanted = "expected llm, base_url, price, budget and effort (keys come from the environment only)"
     try:
-        config = _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
+        return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
     except ValidationError as error:
         raise UsageError(f"{wanted} in {path}, got {misfit(error, 'the file')}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{wanted} in {path}, got {error}") from error
-    for name, what in _TOLD.items():
-        variable = f"MECHARULE_LLM_{name.upper()}"
-        if told := environment.get(variable):
-            value = told.split(",") if name == "price" else told
-            try:
-                config = _Config.model_validate({**config.model_dump(), name: value})
-            except ValidationError:
-                raise UsageError(f"expected {what} in {variable}, got {told!r}") from None
-    return config

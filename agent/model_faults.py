@@ -18,9 +18,6 @@ _STREAM_STATUS = {"rate_limit_error": 429, "authentication_error": 401, "permiss
 class ModelFault(ModelUnavailable):
     """The model cannot be used, or not now: a wrong key or name, a rate limit, no connection, no usable reply."""
 
-    read = written = 0
-    """Tokens of a reply that broke off."""
-
 
 def scrub(text: str, environment: Mapping[str, str] = os.environ) -> str:
     """One line of at most 200 characters with every key of the environment, and whatever looks like one, cut out."""

@@ -111,8 +111,7 @@ class ModelProposer:
                 state = app.invoke(None if app.get_state(config).next else begin, config, durability="sync")
         except sqlite3.Error as error:
             raise StoreError(f"expected to write checkpoints to {file}, SQLite says: {error}") from error
-        price = self.choice.price
-        dollars = price and price.cost(state["input_tokens"], state["output_tokens"])
+        dollars = self.choice.dollars(state["input_tokens"], state["output_tokens"])
         prompt = {PROMPT: prompts.load(PROMPT).record()}
         kept = {**state, "model": self.choice.short, "prompts": prompt, "dollars": dollars}
         self.store.put(PROPOSALS, kept)

@@ -228,17 +228,9 @@ class Talk:
 
     def _told(self, text: str, reply: Any, *, ok: bool) -> None:
         used = (reply and reply.usage_metadata) or {}
-        read, written = used.get("input_tokens", 0), used.get("output_tokens", 0)
-        self.listener.show(
-            LlmMessage(
-                model=self.choice.short,
-                purpose="question",
-                text=text,
-                ok=ok,
-                input_tokens=read,
-                output_tokens=written,
-            )
-        )
+        tokens = {name: used.get(name, 0) for name in ("input_tokens", "output_tokens")}
+        told = LlmMessage(model=self.choice.short, purpose="question", text=text, ok=ok, **tokens)
+        self.listener.show(told)
 
     def _consent(self, state: State) -> State:
         calls, quotes, refused = calls_of(state["messages"][-1]), dict[str, Quoted](), dict[str, str]()
@@ -270,14 +262,9 @@ class Talk:
     def _seen(self, call: Any, message: ToolMessage) -> ToolMessage:
         """The result of a call, told as an event."""
         said = str(message.content) or next((one["sentence"] for one in message.artifact or ()), "")
-        self.listener.show(
-            ToolCalled(
-                tool=call["name"],
-                arguments=canonical_json(call["args"]),
-                ok=message.status != "error",
-                result=said.partition("\n")[0][:_FIRST_LINE],
-            )
-        )
+        first, ok = said.partition("\n")[0][:_FIRST_LINE], message.status != "error"
+        arguments = canonical_json(call["args"])
+        self.listener.show(ToolCalled(tool=call["name"], arguments=arguments, ok=ok, result=first))
         return message
 
     async def _check(self, state: State) -> State:
@@ -307,55 +294,50 @@ class Talk:
         if not state["answer"]:
             raise ModelFault("the model gave no answer; ask again, or another way")
         messages, facts, looked = state["messages"], cited_of(state["messages"]), state["looked"]
-        replies, price = self._replies(messages), self.choice.price
+        replies = self._replies(messages)
+        results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
+        calls = [one for each in replies for one in calls_of(each)]
+        cited = [facts[id] for id in state["cited"] if id in facts]
         used: list[Any] = [*(one.usage_metadata for one in replies if one.usage_metadata), *looked]
         read, written = (sum(one[what] for one in used) for what in ("input_tokens", "output_tokens"))
         cached = sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used)
-        dollars = None if price is None else price.cost(read, written)
-        requests = len(replies) + len(looked)
+        requests, dollars = len(replies) + len(looked), self.choice.dollars(read, written)
         bill = (
             f"{plural(requests, 'request')}, {read:,} tokens read ({cached:,} of them cached) and {written:,} written "
             f"in {seconds:.1f} s{'' if dollars is None else f', ${dollars:.4f}'}"
         )
-        cited = [facts[id] for id in state["cited"] if id in facts]
         checked = f"every figure stands in the {plural(len(cited), 'fact')} cited"
         if marks := state["marks"]:
             checked = f"{plural(len(marks), 'sentence')} marked {MARK}: not held by the facts cited"
         elif not cited:
             checked = "it cites no fact, and states no figure"
-        results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
+        data: dict[str, Any] = {
+            "question": question,
+            "answer": state["answer"],
+            "checked": checked,
+            "marks": marks,
+            "tools": [
+                {"tool": one["name"], "arguments": one["args"], "ok": results[one["id"]].status != "error"}
+                for one in calls
+            ],
+            "cited": {one.id: one.sentence for one in cited},
+            "certificates": list(certificate_ids(source for one in cited for source in one.sources)),
+            "llm": self.choice.short,
+            "requests": requests,
+            "input_tokens": read,
+            "cached_tokens": cached,
+            "output_tokens": written,
+            "seconds": seconds,
+            "ablation_seconds": state.get("spent", 0.0),
+            "dollars": dollars,
+        }
         folded = ["Facts:", *(f"  [{one.id}] {one.sentence}" for one in cited)] if cited else []
+        is_declined = any(str(one.content).startswith(NOT_RUN) for one in results.values())
         return ToolResult(
             text="\n".join([state["answer"], "", *folded, f"{checked}. {self.choice.short}: {bill}."]),
             facts=tuple(Fact(sentence=one.sentence.removesuffix("."), sources=one.sources) for one in cited),
-            exit_code=BudgetSpent.exit_code
-            if any(str(one.content).startswith(NOT_RUN) for one in results.values())
-            else 0,
-            data={
-                "question": question,
-                "answer": state["answer"],
-                "checked": checked,
-                "marks": marks,
-                "tools": [
-                    {
-                        "tool": one["name"],
-                        "arguments": one["args"],
-                        "ok": results[one["id"]].status != "error",
-                    }
-                    for each in replies
-                    for one in calls_of(each)
-                ],
-                "cited": {one.id: one.sentence for one in cited},
-                "certificates": list(certificate_ids(source for one in cited for source in one.sources)),
-                "llm": self.choice.short,
-                "requests": requests,
-                "input_tokens": read,
-                "cached_tokens": cached,
-                "output_tokens": written,
-                "seconds": seconds,
-                "ablation_seconds": state.get("spent", 0.0),
-                "dollars": dollars,
-            },
+            exit_code=BudgetSpent.exit_code if is_declined else 0,
+            data=data,
         )
 
 
@@ -390,6 +372,9 @@ def _refusals(messages: Sequence[AnyMessage]) -> tuple[Cited, ...]:
     )
 
 
+_FAULTS = {"contradicts": "the opposite of", "adds": "more than"}
+
+
 class Verdict(BaseModel):
     """Whether a sentence follows from its facts."""
 
@@ -415,21 +400,19 @@ async def second_look(
     sentences = {place: one for place, one in enumerate(checked) if one.cites and not one.fault}
     if not sentences:
         return tuple(checked), {}
-    asked = "\n\n".join(
-        f"{place}. {one.text}\nFacts:\n" + "\n".join(f"[{id}] {facts[id].sentence}" for id in one.cites)
-        for place, one in sentences.items()
-    )
+    asked = []
+    for place, one in sentences.items():
+        asked += [f"{place}. {one.text}", "Facts:", *(f"[{id}] {facts[id].sentence}" for id in one.cites), ""]
     system, _ = prompts.load("second_look").fill()
     looker = model.with_structured_output(Verdicts, include_raw=True)
     try:
-        reply: Any = await looker.ainvoke([SystemMessage(system), HumanMessage(asked)])
+        reply: Any = await looker.ainvoke([SystemMessage(system), HumanMessage("\n".join(asked))])
     except Exception:
         return tuple(checked), {}
-    faults = {
-        one.number: f"{'says the opposite of' if one.verdict == 'contradicts' else 'says more than'} its facts"
-        + (f": {one.why}" if one.why else "")
-        for one in (reply["parsed"].verdicts if reply["parsed"] else ())
-        if one.verdict != "follows" and one.number in sentences
-    }
+    faults = {}
+    for verdict in reply["parsed"].verdicts if reply["parsed"] else ():
+        if verdict.verdict in _FAULTS and verdict.number in sentences:
+            why = f": {verdict.why}" if verdict.why else ""
+            faults[verdict.number] = f"says {_FAULTS[verdict.verdict]} its facts{why}"
     told = tuple(replace(one, fault=faults.get(place, one.fault)) for place, one in enumerate(checked))
     return told, dict(reply["raw"].usage_metadata or {})

@@ -55,11 +55,11 @@ def runs(given: RunsArguments, tell: Tell) -> ToolResult:
 
 def _row(run: RunSummary) -> tuple[str, ...]:
     when = "" if run.when is None else datetime.fromtimestamp(run.when, UTC).strftime("%Y-%m-%d %H:%M")
-    status = _how_far(run.path) if run.status == RUNNING else run.status
+    status = how_far(run.path) if run.status == RUNNING else run.status
     return (run.id, when, run.task, run.model, status)
 
 
-def _how_far(path: Path) -> str:
+def how_far(path: Path) -> str:
     """`running: guided search mlp_out 1→0, 186 of at most 317 tests, 6 localized so far`."""
     with RunLog.read(path) as log:
         stage, price = log.latest(StageStarted), log.latest(Price)

@@ -83,7 +83,6 @@ def test_what_a_question_names_stands_in_its_suggestions(question: str, offered:
     ("question", "name", "given"),
     [
         ("Why does the strongest head flip?", "why", {"neuron": "a2.h3"}),
-        ("why does the second strongest unit flip", "why", {"neuron": "a2.h3"}),
         ("how sure is it?", "sure", {"neuron": "m1.14", "full": True}),
         ("does it flip more where op == '-'?", "where", {"units": "m1.14", "where": "op == '-'"}),
         ("does m1.14 flip more when b > a?", "where", {"units": "m1.14", "where": "b > a"}),
@@ -109,7 +108,7 @@ OTHERS = (
     "what is the p value of m1.14?",
     "which units flip only subtractions?",
     "what did the search miss in layer 3?",
-    "why does the fifth strongest head flip?",
+    "why does the second strongest head flip?",
     "how accurate is the model on Tuesdays?",
     "why do m1.14 and a2.h3 and m1.15 flip?",
     "hello",

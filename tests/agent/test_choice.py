@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from agent.chat_models import chat_model
-from agent.choice import TokenPrice, choose, provider_of
+from agent.choice import choose, provider_of
 from agent.model_faults import ModelFault, scrub
 from agent.scripted import FAULTS, ScriptedModel
 from mecharule_ops.errors import UsageError
@@ -37,27 +37,19 @@ def _script(folder: Path, *replies: dict[str, Any]) -> ScriptedModel:
 
 
 def test_flag_beats_environment_beats_config_beats_none(tmp_path: Path) -> None:
-    """Each source wins over those after it, and the sentence names the one that won."""
+    """Each source wins over those after it and is named; a key alone is no order to send data out, and not shown."""
     key = {"ANTHROPIC_API_KEY": CANARY, "OPENAI_API_KEY": CANARY}
     environment = _environment(tmp_path, {"llm": "openai/c"}, MECHARULE_LLM="anthropic/b", **key)
-    flag = choose("mock:a.json", environment)
-    assert (flag.spec, flag.why) == ("mock:a.json", "chosen by --llm")
-    named = choose(None, environment)
-    assert (named.spec, named.why) == ("anthropic/b", "chosen by MECHARULE_LLM")
-    del environment["MECHARULE_LLM"]
-    configured = choose(None, environment)
-    assert (configured.spec, configured.why) == ("openai/c", "chosen by config.json")
+    assert str(choose("mock:a.json", environment)) == "LLM: mock:a.json: chosen by --llm"
     assert choose("none", environment).spec == "none"
+    assert str(choose(None, environment)) == "LLM: anthropic/b: chosen by MECHARULE_LLM"
+    del environment["MECHARULE_LLM"]
+    assert str(choose(None, environment)) == "LLM: openai/c: chosen by config.json"
     nothing = choose(None, {"MECHARULE_CONFIG": str(tmp_path / "absent.json")})
     assert str(nothing) == "LLM: none (offline): no model is named by --llm, MECHARULE_LLM or the config file"
-
-
-def test_a_key_alone_chooses_nothing_but_is_mentioned(tmp_path: Path) -> None:
-    """Having a key is no order to send data out; the sentence says how to."""
-    choice = choose(None, _environment(tmp_path, ANTHROPIC_API_KEY=CANARY))
-    assert choice.spec == "none"
-    assert "ANTHROPIC_API_KEY is set but no model is named; use --llm anthropic/MODEL" in choice.why
-    assert CANARY not in str(choice)
+    alone = str(choose(None, {"MECHARULE_CONFIG": str(tmp_path / "absent.json"), **key}))
+    assert "ANTHROPIC_API_KEY is set but no model is named; use --llm anthropic/MODEL" in alone
+    assert CANARY not in alone
 
 
 def test_a_missing_key_is_an_error_by_flag_and_a_fallback_otherwise(tmp_path: Path) -> None:
@@ -66,10 +58,8 @@ def test_a_missing_key_is_an_error_by_flag_and_a_fallback_otherwise(tmp_path: Pa
         choose("anthropic/a", _environment(tmp_path))
     assert caught.value.exit_code == 3
     fallen = choose(None, _environment(tmp_path, MECHARULE_LLM="openai/b"))
-    assert (fallen.spec, fallen.why) == (
-        "none",
-        "openai/b chosen by MECHARULE_LLM, but OPENAI_API_KEY is not set",
-    )
+    assert fallen.spec == "none"
+    assert fallen.why == "openai/b chosen by MECHARULE_LLM, but OPENAI_API_KEY is not set"
 
 
 def test_a_local_server_needs_no_key(tmp_path: Path) -> None:
@@ -90,7 +80,7 @@ def test_a_name_of_no_model_is_a_usage_error(spec: str) -> None:
         provider_of(spec)
 
 
-@pytest.mark.parametrize("config", ["{", "[]", {"api_key": CANARY}, {"llm": 3}, {"price": [1]}, "\x00"])
+@pytest.mark.parametrize("config", ["{", {"api_key": CANARY}, {"price": [1]}, {"price": [-1, 2]}, "\x00"])
 def test_a_config_file_that_does_not_read_is_one_line_without_its_content(
     tmp_path: Path, config: Any
 ) -> None:
@@ -103,13 +93,9 @@ def test_a_config_file_that_does_not_read_is_one_line_without_its_content(
 
 def test_a_price_makes_a_cost(tmp_path: Path) -> None:
     """3 and 15 dollars a million: 1,000 and 200 tokens cost 0.6 cents. Without a price the cost is unknown."""
-    assert TokenPrice(input=3, output=15).cost(1000, 200) == pytest.approx(0.006)
-    choice = choose("mock:a", _environment(tmp_path, MECHARULE_LLM_PRICE="3,15"))
-    assert choice.price == TokenPrice(input=3, output=15)
-    assert choose("mock:a", _environment(tmp_path)).price is None
-    for wrong in ("3", "a,b", "-1,2", "1,2,3"):
-        with pytest.raises(UsageError, match="MECHARULE_LLM_PRICE"):
-            choose("mock:a", _environment(tmp_path, MECHARULE_LLM_PRICE=wrong))
+    choice = choose("mock:a", _environment(tmp_path, {"price": [3, 15]}))
+    assert choice.dollars(1000, 200) == pytest.approx(0.006)
+    assert choose("mock:a", {"MECHARULE_CONFIG": str(tmp_path / "absent.json")}).dollars(1000, 200) is None
 
 
 def test_keys_are_cut_out_of_any_text() -> None:
