@@ -65,7 +65,7 @@ def _values(column: np.ndarray) -> str:
     return f"one of {' '.join(_quoted(value, _SHORT) for value in values.tolist())}"
 
 
-def pairs(
+def rows_in_pairs(
     data: Columns,
     of: Sequence[int],
     among: Bool[np.ndarray, " record"],

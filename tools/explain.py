@@ -50,7 +50,7 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
         if chain is None or not _holds(chain, held or ()):
             from mecharule_ops.run import chains
 
-            plan = chains.plan(run, findings_of(run), unit, regime, held=held)
+            plan = chains.chain_plan(run, findings_of(run), unit, regime, held=held)
             price += plan.example_forwards
     if CONTROLS in parts and run.controls(unit, regime) is None:
         from mecharule_ops.run.controlling import OF_LAYER, control_records

@@ -16,7 +16,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import OPEN, REACHES, Board, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
-from tui.words import JUDGED, arrow, bar, counted, look_of, noun_of, percent, percent_at_least
+from tui.words import JUDGED, arrow, bar, counted, look_of, noun_of, short_percent, short_percent_at_least
 
 FOUND_HELP = (
     "What was found so far. Green and ranked are the units that were shown: their share of answers kept aside that "
@@ -56,17 +56,19 @@ def found_text(state: RunState, board: Board, place: Place | None, width: int, h
     for judged in shown:
         text.append(f"{JUDGED['shown'].glyph} {plain(judged.neuron):<8}", "bold green")
         text.append(bar(judged.flips / judged.n, room, "·"), "green")
-        rate = f" {percent(judged.flips / judged.n)}," if width >= WIDE else ""
-        text.append(f"{rate} at least {percent_at_least(judged.lower)}\n")
+        rate = f" {short_percent(judged.flips / judged.n)}," if width >= WIDE else ""
+        text.append(f"{rate} at least {short_percent_at_least(judged.lower)}\n")
     if shown:
-        text.append(f"{' ' * 10}{'┄' * max(0, int(tau * room) - 1)}┊ {percent(tau)} is looked for\n", "dim")
+        text.append(
+            f"{' ' * 10}{'┄' * max(0, int(tau * room) - 1)}┊ {short_percent(tau)} is looked for\n", "dim"
+        )
     layers = board.places.get(place, {}).values()
     reach, still_open = (sum(layer.fates.count(fate) for layer in layers) for fate in (REACHES, OPEN))
     judged_here = [one for (regime, name), one in state.judged.items() if Place(regime, name[0]) == place]
     undecided, noun = max(0, reach - len(judged_here)), noun_of(place.letter)
     if undecided:
         text.append(
-            f"{counted(undecided, noun)} reach{'es' if undecided == 1 else ''} {percent(tau)} of one half; "
+            f"{counted(undecided, noun)} reach{'es' if undecided == 1 else ''} {short_percent(tau)} of one half; "
         )
         text.append("answers kept aside decide which are shown\n")
     for certainty, look in JUDGED.items():
@@ -74,7 +76,7 @@ def found_text(state: RunState, board: Board, place: Place | None, width: int, h
         if many and certainty != "shown":
             text.append(f"{look.glyph} {many} more {look.word}\n")
     if not (shown or undecided or judged_here):
-        text.append(f"no {noun} reaches {percent(tau)} so far\n")
+        text.append(f"no {noun} reaches {short_percent(tau)} so far\n")
     if still_open:
         text.append(f"{still_open:,} not ruled out\n", "dim")
     return text.append_text(flip_text(state, width))
@@ -118,7 +120,7 @@ def card(state: RunState, view: SearchView, node: NodeView, width: int, told: An
     room = max(6, min(BAR, width - 40))
     if judged is not None:
         text.append(bar(judged.flips / judged.n, room, "·"), look.style)
-        least = percent_at_least(judged.lower)
+        least = short_percent_at_least(judged.lower)
         text.append(f" {judged.flips} of {judged.n} answers kept aside, at least {least}\n")
     halves = (node.associated_flips, node.associated_n), (node.unrelated_flips, node.unrelated_n)
     for half, (flips, n) in zip("AB", halves, strict=True):
@@ -138,7 +140,7 @@ def card(state: RunState, view: SearchView, node: NodeView, width: int, told: An
 def _decided(view: SearchView, node: NodeView) -> str:
     """Which numbers decided a node's verdict."""
     tau = view.thresholds.tau
-    bound, least = f"at most {percent(node.ucb or 0.0, tau)} of a half", percent(tau)
+    bound, least = f"at most {short_percent(node.ucb or 0.0, tau)} of a half", short_percent(tau)
     if node.verdict == "split":
         return f"{bound}, which reaches {least}: it may hold a unit that does, and was opened"
     if node.verdict == "kept":

@@ -22,7 +22,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tui.text_panes import drawn, hold
-from tui.words import SPINNER, arrow, bar, counted, look_of, noun_of, percent
+from tui.words import SPINNER, arrow, bar, counted, look_of, noun_of, short_percent
 
 TREE_HELP = (
     "The search as one tree: its steps, the layers in them, groups and units. A bar is the share of answers that "
@@ -111,13 +111,13 @@ def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, 
         text.append(f" layer {view.layer} ")
         whole = state.whole.get((place.regime, f"{place.letter}{view.layer}"))
         if whole is not None and width >= 70:
-            text.append(f"{bar(whole, 10).rstrip()} {percent(whole)} as a whole ", "dim")
+            text.append(f"{bar(whole, 10).rstrip()} {short_percent(whole)} as a whole ", "dim")
     else:
         text.append(f" {key.step or 'groups'} ", "bold")
         text.append(f"{_STEPS.get(key.step, '')} ", "dim")
     tally = board.tallies[place, key]
     said = [f"{tally.tested:,} tested"]
-    said += [f"{tally.reach} reach {percent(state.thresholds.tau)}"] if tally.reach else []
+    said += [f"{tally.reach} reach {short_percent(state.thresholds.tau)}"] if tally.reach else []
     said += [f"{tally.waiting} asked"] if tally.waiting else []
     return text.append(f"· {' · '.join(said)}", "dim")
 
@@ -144,12 +144,12 @@ def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, 
         return text.append(f" {spin} on {counted(node.tried, 'answer')}", "bold")
     if width >= 60:
         text.append(f" {bar(node.strength or 0.0, 10)}".rstrip())
-    text.append(f" {percent(node.strength or 0.0, tau)}")
+    text.append(f" {short_percent(node.strength or 0.0, tau)}")
     text.append(f" {look.word}", look.style)
     if judged is not None and width >= 70:
         text.append(f", {judged.flips} of {judged.n} kept aside", "dim")
     elif node.ucb is not None and node.ucb < 1 and width >= 70:
-        text.append(f", at most {percent(node.ucb, tau)} of a half", "dim")
+        text.append(f", at most {short_percent(node.ucb, tau)} of a half", "dim")
     return text
 
 

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Layer, Place
 from mecharule_ops.state.run_state import RunState
 from tui.text_panes import drawn
-from tui.words import JUDGED, noun_of, percent
+from tui.words import JUDGED, noun_of, short_percent
 
 MAP_HELP = (
     "The model: layers across, heads or strips of a layer's units down (or the other way where there are few "
@@ -226,7 +226,7 @@ class MapPane(Widget, can_focus=True):
         return glyph, f"{style} reverse" if blinks else style
 
     def _legend(self) -> Text:
-        tau = percent(self.state.thresholds.tau)
+        tau = short_percent(self.state.thresholds.tau)
         signs = f" shown  █▓▒ reaches {tau}  ◦ not ruled out  ∙ ruled out  ░ now"
         if self.size.width <= len(signs):
             signs = f" shown █▓▒ {tau} ◦ open ∙ ruled out ░ now"

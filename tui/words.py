@@ -60,14 +60,14 @@ def look_of(node: NodeView, thresholds: Thresholds, judged: UnitJudged | None) -
 SPINNER = "⠋⠙⠴⠦"
 
 
-def percent(value: float, beside: float | None = None) -> str:
+def short_percent(value: float, beside: float | None = None) -> str:
     """`44 %`, as everywhere; with as many digits as tell it from a rate `beside`."""
     from mecharule_ops.numbers import percent as said
 
     return said(value, beside)
 
 
-def percent_at_least(value: float) -> str:
+def short_percent_at_least(value: float) -> str:
     """The same rounded down."""
     from mecharule_ops.numbers import percent_at_least as said
 

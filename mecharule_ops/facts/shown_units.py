@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import fewer_words
-from mecharule_ops.findings.evidence import Certainty, needed
+from mecharule_ops.findings.evidence import Certainty, units_for
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import percent, percent_at_least, percent_at_most, plural
 from mecharule_ops.types import Neuron, Share
@@ -92,7 +92,7 @@ def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:
         "found": len(held_out.found),
         "random_units": len(held_out.random),
         "random_rate_at_most": held_out.rate_of_random(findings.alpha),
-        "random_units_needed": needed(held_out.units, findings.alpha),
+        "random_units_needed": units_for(held_out.units, findings.alpha),
     }
 
 
@@ -109,7 +109,7 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
     if search.basis_units is not None and search.basis_units <= 19:
         every = plural(search.basis_units, noun)
         return f"with {every} in all nothing can be shown, which takes 20: the counts stand alone"
-    drawn, least = plural(len(held_out.random), f"random {noun}"), needed(held_out.units, findings.alpha)
+    drawn, least = plural(len(held_out.random), f"random {noun}"), units_for(held_out.units, findings.alpha)
     return f"with {drawn} nothing can be shown, which takes {least} or more: {measures(findings)}"
 
 

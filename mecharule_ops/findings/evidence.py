@@ -105,10 +105,10 @@ class HeldOut:
     def tells(self, alpha: float) -> bool:
         """Whether anything could be shown: enough random units, which a basis of fewer than 20 units does not have."""
         may, drawn = int(self.units * alpha), len(self.random)
-        return self.records > 0 and may > 0 and drawn >= needed(self.units, alpha)
+        return self.records > 0 and may > 0 and drawn >= units_for(self.units, alpha)
 
 
-def needed(units: int, alpha: float, found: int = 0, spare: int = 1) -> int:
+def units_for(units: int, alpha: float, found: int = 0, spare: int = 1) -> int:
     """Random units of a basis that miss all that reach q with those found at less than α, or a part of it to spare."""
     return math.floor(units * (1 - (alpha / spare) ** (1 / max(1, int(units * alpha) - found)))) + 1
 
@@ -119,9 +119,9 @@ def to_draw(controls: int, most: int, records: int, units: int, found: int, alph
     And enough to tell all that are found from the others, were they all strong, with α to spare. What was found follows
     from the records that chose, never from held-out ones.
     """
-    if controls < needed(units, alpha) or not records:
+    if controls < units_for(units, alpha) or not records:
         return controls
-    beside = needed(units, alpha, found - 1, spare=5) if found <= int(units * alpha) else 0
+    beside = units_for(units, alpha, found - 1, spare=5) if found <= int(units * alpha) else 0
     return max(controls * most // records, beside)
 
 

@@ -234,13 +234,13 @@ class FinishedRun:
         """How a unit's flips come about, link by link; `make` measures and certifies it, as `account` does."""
         from mecharule_ops.facts.answer_text import lines
         from mecharule_ops.facts.chain_facts import chain_facts
-        from mecharule_ops.run.chains import kept_chain, plan
+        from mecharule_ops.run.chains import chain_plan, kept_chain
 
         with self._opened(write=make) as run:
             neuron, chosen = self._named(run, unit, regime)
             known = run.chain(neuron, chosen)
             if known is None:
-                asked = plan(run, self.findings, neuron, chosen)
+                asked = chain_plan(run, self.findings, neuron, chosen)
                 _check_wish(make, "chain", neuron, asked.example_forwards)
                 known = kept_chain(run, asked, partial(keep, run))
         return ReportPart(

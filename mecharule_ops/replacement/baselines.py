@@ -26,7 +26,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.intervention import Units
 from mecharule_ops.passes.spans import Span, span_of
-from mecharule_ops.replacement.statistics import Observed, first_slot_means, nearest_observed, observe
+from mecharule_ops.replacement.statistics import Observed, first_slot_means, nearest_observed, observe_values
 from mecharule_ops.subsets import some_records
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron
 
@@ -138,7 +138,7 @@ def replacement_table(
             f"expected completions with positions in the {intervention.phase} phase, got none in {len(chosen)} "
             "records; choose the last-prompt or whole phase"
         )
-    observed = observe(subject, spans, intervention.basis)
+    observed = observe_values(subject, spans, intervention.basis)
     baseline = intervention.baseline
     if baseline is Baseline.SLOT0:
         values = tuple(mean[None] for mean in first_slot_means(subject, prompts, intervention.basis))
@@ -154,7 +154,7 @@ def replacement_table(
         values=values,
         offsets=observed.offsets,
         records=tuple(record.example.id for record in chosen),
-        others=observe(subject, held_back, intervention.basis) if held_back else observed,
+        others=observe_values(subject, held_back, intervention.basis) if held_back else observed,
     )
 
 

@@ -43,7 +43,7 @@ class Observed:
     layers: tuple[UnitStatistics, ...]
 
 
-def observe(subject: Subject, spans: Sequence[Span], basis: Basis) -> Observed:
+def observe_values(subject: Subject, spans: Sequence[Span], basis: Basis) -> Observed:
     """Statistics of `basis` over the spans' positions. Cost: one forward over every prompt and completion."""
     offsets = sorted({offset for span in spans for offset in _offsets(span)})
     place = {offset: index for index, offset in enumerate(offsets)}
@@ -99,7 +99,7 @@ def first_slot_means(
 ) -> tuple[Float[Tensor, " channel *head_dim"], ...]:
     """Mean over prompts of every unit at the first prompt token, by layer; that token depends on nothing else."""
     firsts = [Span(prefix=(), fed=(prompt[0],), offset=0) for prompt in prompts]
-    observed = observe(subject, firsts, basis)
+    observed = observe_values(subject, firsts, basis)
     return tuple(layer.mean[0] for layer in observed.layers)
 
 

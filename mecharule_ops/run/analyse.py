@@ -43,8 +43,8 @@ from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.certify import certify_each, versions
+from mecharule_ops.run.chains import chain_plan as chain_plan
 from mecharule_ops.run.chains import kept_chain
-from mecharule_ops.run.chains import plan as chain_plan
 from mecharule_ops.run.controlling import controls, decided_over, held_out_flips, same_layers
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run

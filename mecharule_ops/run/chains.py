@@ -72,7 +72,7 @@ class ChainPlan:
         return round(completions * (1 + 2 * self.strength)) + 3 * len(self.placed)
 
 
-def plan(
+def chain_plan(
     run: Run,
     findings: Findings,
     unit: Neuron,

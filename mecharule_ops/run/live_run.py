@@ -243,7 +243,7 @@ class Run:
 
     def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
         """What first order predicted of each layer's candidates; empty where it was not asked."""
-        kept = self.store.find(keys.prediction(basis, regime))
+        kept = self.store.find(keys.predicted_rates(basis, regime))
         if kept is None:
             return ()
         associated, unrelated, excess = kept.astype(float)

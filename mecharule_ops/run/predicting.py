@@ -30,7 +30,7 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
     What it says of every unit is put into the run. Cost: that of `PredictionPrice`, told before it is spent.
     """
     config, basis, regime = run.config, candidates.basis, slices.regime
-    price, name = first_order_price(run, slices, candidates.total), keys.prediction(basis, regime)
+    price, name = first_order_price(run, slices, candidates.total), keys.predicted_rates(basis, regime)
     if price.competitors:
         where = f"first order {basis.value} {regime.arrow}"
         with journal.stage(where, len(slices.positions), "examples") as stage:

@@ -30,7 +30,7 @@ class PackedArtefact(NamedTuple):
     body: bytes
 
 
-def pack(value: object) -> PackedArtefact:
+def pack_artefact(value: object) -> PackedArtefact:
     """The stored form. Raises `UsageError` on anything but a JSON value, an array or a mapping of arrays."""
     if isinstance(value, np.ndarray):
         form, body = "array", _npz({_SINGLE: value})

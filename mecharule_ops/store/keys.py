@@ -147,7 +147,7 @@ def controls_of(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
     return Artefact(f"{CONTROLS}{regime.value}-{unit}")
 
 
-def prediction(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
+def predicted_rates(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     """`[3, layer, channel]`, float32: predicted rates on D⁺ and D⁻, and the mean excess."""
     return Artefact(f"prediction-{basis.value}-{regime.value}")
 

@@ -22,7 +22,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
 from mecharule_ops.events import Event
-from mecharule_ops.store.artefacts import PackedArtefact, pack, unpack
+from mecharule_ops.store.artefacts import PackedArtefact, pack_artefact, unpack
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, OutcomeTable, StoredAnswers
 from mecharule_ops.store.run_file import RunLock, check_magic, connect_existing, connect_new, store_errors
@@ -136,7 +136,7 @@ class RunStore(RunLog):
 
     def put(self, name: Artefact[T], value: T) -> str:
         """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
-        packed = pack(value)
+        packed = pack_artefact(value)
         with self._transaction():
             self._connection.execute("INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?)", (name, *packed))
         return packed.sha256

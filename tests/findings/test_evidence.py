@@ -16,8 +16,8 @@ from mecharule_ops.findings.evidence import (
     HeldOut,
     HeldOutFlips,
     evidence_of,
-    needed,
     to_draw,
+    units_for,
 )
 from mecharule_ops.types import Neuron
 
@@ -75,7 +75,7 @@ def naive_rate(made: HeldOut, again: int) -> float | None:
                 if stats.binom.cdf(known, among, more) * few > ALPHA:
                     able = rate
         least = min(least, able + 1 / STEPS)
-    return max(least, 1 / made.records) if len(made.random) >= needed(made.units, ALPHA) else None
+    return max(least, 1 / made.records) if len(made.random) >= units_for(made.units, ALPHA) else None
 
 
 def test_the_rate_of_random_units_is_what_plain_loops_give(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_the_rate_of_random_units_is_what_plain_loops_give(monkeypatch: pytest.M
 @pytest.mark.parametrize(("units", "least"), [(20, 20), (24, 23), (270, 56), (512, 58), (46_080, 60)])
 def test_how_many_random_units_it_takes_follows_from_the_size_of_the_basis(units: int, least: int) -> None:
     made = [HeldOut(records=64, found=(), random=(0,) * drawn, units=units) for drawn in (least - 1, least)]
-    assert needed(units, ALPHA) == least
+    assert units_for(units, ALPHA) == least
     assert [each.tells(ALPHA) for each in made] == [False, True]
 
 

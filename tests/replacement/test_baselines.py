@@ -12,7 +12,7 @@ from toy_behaviour import Toy, at_sites, first_offset, forward, toy
 from mecharule_ops.errors import UsageError
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.replacement.statistics import Observed, UnitStatistics, observe
+from mecharule_ops.replacement.statistics import Observed, UnitStatistics, observe_values
 from mecharule_ops.replacement.table_files import arrays_of, table_from
 from mecharule_ops.subsets import some_records
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
@@ -152,7 +152,7 @@ def test_the_guard_sees_values_of_another_distribution() -> None:
     prompts = bench.subject.encode([record.example.prompt for record in made])
     pairs = zip(prompts, made, strict=True)
     spans = [span_of(prompt, record.tokens, Phase.DECODE) for prompt, record in pairs]
-    assert outside(replace(wrong, others=observe(bench.subject, spans, Basis.ATTN_HEAD))) == 0.0
+    assert outside(replace(wrong, others=observe_values(bench.subject, spans, Basis.ATTN_HEAD))) == 0.0
     others = replacement_table(bench.subject, shortest[20:], intervention).others
     assert outside(replace(wrong, others=others)) > 0.004
     assert outside(bench.table(intervention)) == 0.0

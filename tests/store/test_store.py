@@ -17,7 +17,7 @@ from events_told import run_started
 from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event, NodeAsked, Notice, RunFinished, SearchStarted
-from mecharule_ops.store.artefacts import pack, unpack
+from mecharule_ops.store.artefacts import pack_artefact, unpack
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
@@ -141,25 +141,25 @@ def test_settings_and_artefacts_survive_reopening(store: RunStore) -> None:
 
 def test_equal_artefacts_have_equal_hashes_and_a_changed_one_is_refused() -> None:
     """The hash is of the content: type, shape and values; a byte that changed is found."""
-    packed = pack(np.arange(4))
-    assert packed.sha256 == pack(np.arange(4)).sha256
+    packed = pack_artefact(np.arange(4))
+    assert packed.sha256 == pack_artefact(np.arange(4)).sha256
     others = [
         np.arange(4).reshape(2, 2),
         np.arange(4, dtype=np.int32),
         np.arange(1, 5),
         {"array": np.arange(5)},
     ]
-    assert packed.sha256 not in {pack(other).sha256 for other in others}
+    assert packed.sha256 not in {pack_artefact(other).sha256 for other in others}
     for place in range(len(packed.body)):
         body = bytearray(packed.body)
         body[place] ^= 1
         with pytest.raises(StoreError, match="damaged"):
             unpack(packed._replace(body=bytes(body)))
     with pytest.raises(StoreError, match="damaged"):
-        unpack(pack([2])._replace(sha256=pack([1]).sha256))
+        unpack(pack_artefact([2])._replace(sha256=pack_artefact([1]).sha256))
     for refused in (np.array([object()]), {1, 2}, math.nan):
         with pytest.raises(UsageError):
-            pack(refused)
+            pack_artefact(refused)
 
 
 def test_outcomes_match_a_dictionary_under_random_partial_answers(store: RunStore) -> None:
