@@ -112,7 +112,7 @@ class ModelProposer:
         except sqlite3.Error as error:
             raise StoreError(f"expected to write checkpoints to {file}, SQLite says: {error}") from error
         dollars = self.choice.dollars(state["input_tokens"], state["output_tokens"])
-        prompt = {PROMPT: prompts.load(PROMPT).record()}
+        prompt = {PROMPT: prompts.load(PROMPT).sha256}
         kept = {**state, "model": self.choice.short, "prompts": prompt, "dollars": dollars}
         self.store.put(PROPOSALS, kept)
         counts = f"{len(state['accepted'])} predicates accepted, {len(state['refused'])} refused"

@@ -162,7 +162,7 @@ def test_what_only_a_person_may_do_cannot_be_called(asking: Asking) -> None:
         first, second = (str(unit.neuron) for unit in findings_of(run).units()[:2])
     assert box.result("compare", {"first": first, "second": second}), "two units are no files"
     refused = asking(
-        _calls(("why", {"neuron": "UNIT", "run": path})), {"last": ["error:"], "text": "Refused."}
+        _calls(("why", {"neuron": "UNIT", "run": path})), {"when": ["error:"], "text": "Refused."}
     )
     assert (refused.answer, [one["ok"] for one in refused.tools]) == ("Refused.", [False])
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from agent.chat_models import chat_model
 from agent.choice import choose, provider_of
 from agent.model_faults import ModelFault, scrub
-from agent.scripted import FAULTS, ScriptedModel
+from agent.scripted import ScriptedModel
 from mecharule_ops.errors import UsageError
 
 CANARY = "sk-canary-0123456789abcdef"
@@ -120,7 +120,7 @@ def test_the_scripted_model_answers_by_content(tmp_path: Path) -> None:
     """The first reply whose texts fit; asked again it says the same; what was found replaces its name."""
     model = _script(
         tmp_path,
-        {"last": ["why"], "unless": ["c:"], "calls": [{"name": "why", "arguments": {"unit": "m4.1"}}]},
+        {"when": ["why"], "unless": ["c:"], "calls": [{"name": "why", "arguments": {"unit": "m4.1"}}]},
         {"when": ["why"], "find": "c:(?P<id>[0-9a-f]+)", "text": "It flips [c:$id], at $5."},
         {"when": ["words"], "json": {"words": ["a", "b"]}},
     )
@@ -136,11 +136,9 @@ def test_the_scripted_model_answers_by_content(tmp_path: Path) -> None:
         model.invoke(_human("other"))
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_the_scripted_model_can_fail_in_every_way(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ModelFault) as caught:
-        _script(tmp_path, {"fault": name}).invoke(_human("x"))
-    assert str(caught.value) == FAULTS[name]
+def test_the_scripted_model_can_fail(tmp_path: Path) -> None:
+    with pytest.raises(ModelFault, match="mock timed out"):
+        _script(tmp_path, {"fault": "mock timed out"}).invoke(_human("x"))
 
 
 @pytest.mark.parametrize(

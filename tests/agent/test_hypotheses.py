@@ -89,7 +89,7 @@ def test_the_whole_job_with_a_scripted_model(copied_run: Path, tmp_path: Path) -
 
 def test_a_model_that_fails_decides_nothing_and_is_a_fault(copied_run: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.json"
-    script.write_text(json.dumps({"replies": [{"fault": "key"}]}))
+    script.write_text(json.dumps({"replies": [{"fault": "mock refused the key"}]}))
     with pytest.raises(ModelUnavailable, match="refused the key"):
         investigated(str(copied_run), "when does it flip?", llm=f"mock:{script}")
     assert not _entries(copied_run)

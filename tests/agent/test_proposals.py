@@ -89,7 +89,7 @@ def test_compound_predicates_are_spelt_canonically_and_an_unreadable_one_is_refu
 
 def test_the_grammar_proposes_beside_it_and_a_fault_loses_nothing(tmp_path: Path, store: RunStore) -> None:
     offline = OfflineProposer().propose(_context())
-    proposer = _proposer(tmp_path, store, {"fault": "key"})
+    proposer = _proposer(tmp_path, store, {"fault": "mock refused the key"})
     assert proposer.propose(_context()) == offline
     assert "refused the key" in store.get(PROPOSALS)["ended"]
 
