@@ -132,11 +132,8 @@ class LineDisplay:
 
     def line(self) -> str:
         """`search attn_head 1→0 120/270 · 1,204 ablations · 0:41 · ~0:55 left`."""
-        parts, cost, left = (
-            [self.stage + (f" {self.done:,}/{self.total:,}" if self.total else "")],
-            self._cost,
-            self.left,
-        )
+        parts = [self.stage + (f" {self.done:,}/{self.total:,}" if self.total else "")]
+        cost, left = self._cost, self.left
         if cost.group_evaluations or cost.reused:
             parts.append(f"{cost.group_evaluations:,} ablations ({cost.reused:,} reused)")
         parts.append(clock(self._clock() - self._run_began))

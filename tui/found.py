@@ -67,10 +67,9 @@ def found_text(state: RunState, board: Board, place: Place | None, width: int, h
     judged_here = [one for (regime, name), one in state.judged.items() if Place(regime, name[0]) == place]
     undecided, noun = max(0, reach - len(judged_here)), noun_of(place.letter)
     if undecided:
-        text.append(
-            f"{counted(undecided, noun)} reach{'es' if undecided == 1 else ''} {short_percent(tau)} of one half; "
-        )
-        text.append("answers kept aside decide which are shown\n")
+        reaches = f"{counted(undecided, noun)} reach{'es' if undecided == 1 else ''}"
+        reaches += f" {short_percent(tau)} of one half"
+        text.append(f"{reaches}; answers kept aside decide which are shown\n")
     for certainty, look in JUDGED.items():
         many = sum(one.certainty == certainty for one in judged_here)
         if many and certainty != "shown":
@@ -91,11 +90,8 @@ def flip_text(state: RunState, width: int) -> Text:
     where = seen.neuron.split(".")[0]
     name = plain(seen.neuron) if judged and judged.rank else f"one {noun_of(where[0])} of layer {where[1:]}"
     when = "" if state.finished else ", just now"
-    text = (
-        Text()
-        .append(f"─ a flip{when} ".ljust(width, "─") + "\n", "dim")
-        .append(f"without {name} ({arrow(seen.regime)}):\n")
-    )
+    text = Text().append(f"─ a flip{when} ".ljust(width, "─") + "\n", "dim")
+    text.append(f"without {name} ({arrow(seen.regime)}):\n")
     for answer in seen.answers:
         before, after = plain(answer.before.strip()), plain(answer.after.strip())
         text.append(f" {plain(answer.prompt)} {before}")
@@ -112,9 +108,8 @@ def card(state: RunState, view: SearchView, node: NodeView, width: int, told: An
     look, letter = look_of(node, view.thresholds, judged), node.units[:1]
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {node.node}'}  {arrow(view.regime)}", "bold")
-    text.append(
-        f"  {counted(node.size, noun_of(letter) if letter else 'unit')} of layer {view.layer}\n", "dim"
-    )
+    units = counted(node.size, noun_of(letter) if letter else "unit")
+    text.append(f"  {units} of layer {view.layer}\n", "dim")
     if node.verdict is None:
         return text.append(f"under test: asked on {counted(node.tried, 'answer')} so far")
     room = max(6, min(BAR, width - 40))
@@ -125,9 +120,8 @@ def card(state: RunState, view: SearchView, node: NodeView, width: int, told: An
     halves = (node.associated_flips, node.associated_n), (node.unrelated_flips, node.unrelated_n)
     for half, (flips, n) in zip("AB", halves, strict=True):
         if n:
-            text.append(bar(flips / n, room, "·")).append(
-                f" {flips} of {n} of half {half} of the answers\n", "dim"
-            )
+            text.append(bar(flips / n, room, "·"))
+            text.append(f" {flips} of {n} of half {half} of the answers\n", "dim")
     if told:
         return text.append("\n").append_text(_answer(told))
     if node.size > 1 or judged is None:

@@ -13,22 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mecharule_ops import events
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.events import (
-    AgonistFound,
-    CertificateWritten,
-    Event,
-    LlmMessage,
-    Notice,
-    Price,
-    QuestionAnswered,
-    RuleAnchored,
-    RunStarted,
-    SearchFinished,
-    StageStarted,
-    ToolCalled,
-    UnitJudged,
-)
+from mecharule_ops.events import Event, Price
 from mecharule_ops.state.run_state import RunState
 from tui.display import narrate
 from tui.words import Activity
@@ -51,13 +38,8 @@ class Entry:
 
 
 _ON_OTHER_PANES = (
-    RunStarted,
-    SearchFinished,
-    AgonistFound,
-    UnitJudged,
-    RuleAnchored,
-    CertificateWritten,
-    QuestionAnswered,
+    *(events.RunStarted, events.SearchFinished, events.AgonistFound, events.UnitJudged),
+    *(events.RuleAnchored, events.CertificateWritten, events.QuestionAnswered),
 )
 """Events that the chat need not tell; questions that were asked before stand in the run file."""
 
@@ -137,7 +119,7 @@ class Session:
             # What was told stays, and has no circles: else the collector goes through all of it again and again.
             gc.collect()
             gc.freeze()
-        if isinstance(event, StageStarted):
+        if isinstance(event, events.StageStarted):
             self.stage_began = self.clock()
             self.tests_before = self.state.cost.group_evaluations if self.state.cost else 0
         turn = narrated(event)
@@ -159,11 +141,8 @@ class Session:
 
     def work(self, job: Callable[[Session], Any], *, reading: bool = False) -> None:
         """Carry out a job to its end, a stop or an error that can be named; `reading` repeats a stored run."""
-        self.activity, self.began, self.ended = (
-            Activity.READING if reading else Activity.WORKING,
-            self.clock(),
-            None,
-        )
+        self.activity = Activity.READING if reading else Activity.WORKING
+        self.began, self.ended = self.clock(), None
         try:
             job(self)
             self.activity = Activity.READ if reading else Activity.ENDED
@@ -176,9 +155,9 @@ class Session:
             self.ended = self.clock()
             gc.unfreeze()
 
-    def replay(self, events: Iterable[Event]) -> None:
+    def replay(self, told: Iterable[Event]) -> None:
         """Fold stored events in."""
-        for event in events:
+        for event in told:
             self.show(event)
 
     # Called on the screen's thread --------------------------------------------------------------------
@@ -206,7 +185,7 @@ class Session:
 def narrated(event: Event) -> Entry | None:
     """The turn in which the work itself says something; None for events that the other panes show."""
     sentence = None if isinstance(event, _ON_OTHER_PANES) else narrate(event)
-    who = {LlmMessage: "agent", ToolCalled: "tool"}.get(type(event), "note")
-    if isinstance(event, Notice) and event.level == "warning":
+    who = {events.LlmMessage: "agent", events.ToolCalled: "tool"}.get(type(event), "note")
+    if isinstance(event, events.Notice) and event.level == "warning":
         who = "warn"
     return Entry(who=who, text=sentence) if sentence else None

@@ -29,7 +29,7 @@ from tui.backend import Backend
 from tui.commands import COMMANDS, Palette, bindings_of, commands_of, key_said
 from tui.screens.common import CommandScreen, HelpPopup
 from tui.screens.home_screen import HomeScreen
-from tui.working_app import Outbox, WorkingApp
+from tui.working_app import WorkingApp
 
 _SIGNS = {
     **dict(zip("→←▸▾▴▼▲•●◐○◌✓✗×·…–—τεαδ≥≤∪−❯Ê", "><>vvv^**%o.+x*.~--tead><U->E", strict=True)),
@@ -66,8 +66,8 @@ class MechaRuleApp(WorkingApp):
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("home", only=("help", "interrupt", "quit"))
 
-    def __init__(self, backend: Backend | None = None, *, outbox: Outbox | None = None) -> None:
-        super().__init__(backend or Backend(), outbox)
+    def __init__(self, backend: Backend | None = None, *, exports: Path | None = None) -> None:
+        super().__init__(backend or Backend(), exports)
         if os.environ.get("MECHARULE_ASCII"):
             self._filters.append(AsciiFilter())
 
@@ -155,7 +155,7 @@ def run_app(backend: Backend | None = None) -> int:
     app = MechaRuleApp(backend)
     with screen_kept() as log:
         app.run()
-    for path in app.outbox.written if app.outbox else ():
+    for path in app.written:
         sys.stderr.write(f"written: {path}\n")
     if log.stat().st_size:
         sys.stderr.write(f"output of libraries: {log}\n")

@@ -3,12 +3,13 @@
 A run has one tree for each kind of unit and direction: the steps of the guided search, or Algorithm 1's layers, then
 groups and units. What is at work, opened or found has lines; the rest is folded away and counted. Only the lines on
 the screen are formatted. The cursor stays on the same branch while the tree grows; until it is moved it follows the
-node that was asked or decided last, and the way to it stands in the first line.
+node that was asked or decided last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partialmethod
 from typing import NamedTuple
 
 from rich.text import Text
@@ -67,21 +68,20 @@ def rows_of(
         under = board.under(place, parent)
         if parent is None:
             under.sort(key=lambda key: [*_STEPS, key.step].index(key.step))
-        if parent is None and under and not under[0].step:
-            under = [key for each in under for key in (board.under(place, each) if not each.step else [each])]
-        shown, quiet = list[Key](), list[Key]()
-        for key in under:
-            is_quiet = key not in on_way and _is_quiet(board, place, key)
-            (quiet if is_quiet else shown).append(key)
-        behind = [Row(parent, folded=tuple(quiet))] if quiet else []
-        if quiet and (parent, True) in toggled:
-            behind, shown = [], under
-        lines = [*map(Row, shown[:MOST]), *behind]
-        for number, row in enumerate(lines):
-            last = number == len(lines) - 1
-            rows.append(row._replace(guides=guides + ("└─" if last else "├─")))
-            if not row.folded and ((row.key in on_way) != ((row.key, False) in toggled)):
-                add(row.key, guides + ("  " if last else "│ "))
+            if under and not under[0].step:  # The layers of Algorithm 1.
+                under = [*board.under(place, under[0]), *under[1:]]
+        quiet = dict.fromkeys(key for key in under if key not in on_way and _is_quiet(board, place, key))
+        if quiet and (parent, True) not in toggled:
+            folded = [(parent, tuple(quiet))]
+            under = [key for key in under if key not in quiet]
+        else:
+            folded = []
+        lines: list[tuple[Key | None, tuple[Key, ...]]] = [*((key, ()) for key in under[:MOST]), *folded]
+        for number, (key, behind) in enumerate(lines, 1):
+            last = number == len(lines)
+            rows.append(Row(key, guides + ("└─" if last else "├─"), behind))
+            if not behind and ((key in on_way) != ((key, False) in toggled)):
+                add(key, guides + ("  " if last else "│ "))
 
     add(None, "")
     return rows
@@ -117,7 +117,8 @@ def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, 
         text.append(f"{_STEPS.get(key.step, '')} ", "dim")
     tally = board.tallies[place, key]
     said = [f"{tally.tested:,} tested"]
-    said += [f"{tally.reach} reach {short_percent(state.thresholds.tau)}"] if tally.reach else []
+    if tally.reach:
+        said.append(f"{tally.reach} reach{'es' * (tally.reach == 1)} {short_percent(state.thresholds.tau)}")
     said += [f"{tally.waiting} asked"] if tally.waiting else []
     return text.append(f"· {' · '.join(said)}", "dim")
 
@@ -185,6 +186,7 @@ class TreePane(ScrollView, can_focus=True):
         self.following = True
         self._focus: list[Key] = []
         self._toggled: set[tuple[Key | None, bool]] = set()
+        self._is_stale = True
 
     @property
     def _row(self) -> Row | None:
@@ -202,11 +204,16 @@ class TreePane(ScrollView, can_focus=True):
         """Draw a snapshot; while nobody has moved the cursor it stands on the node asked last, or on the best one."""
         if place != self.place:
             self.cursor, self.following, self._focus = 0, True, []
+        is_new = self._is_stale or state is not self.state or place != self.place
         self.state, self.board, self.place, self.tick = state, board, place, tick
         at = (best.search, best.node) if best else state.latest
         if self.following and at and place == board.place_of(at[0]):
-            self._focus = board.path(board.key_of(*at))
-        self._rebuild()
+            before, self._focus = self._focus, board.path(board.key_of(*at))
+            is_new = is_new or before != self._focus
+        if is_new:
+            self._rebuild()
+        else:
+            self.refresh()
 
     def _rebuild(self, key: Key | None = None) -> None:
         """Make the lines anew; the cursor stands on the key's afterwards, else where it stood."""
@@ -214,6 +221,7 @@ class TreePane(ScrollView, can_focus=True):
         if key or (self.following and self._focus):
             wanted = key or self._focus[-1], False
         self.rows = rows_of(self.board, self.place, self._toggled, self._focus) if self.place else []
+        self._is_stale = False
         hold(self, len(self.rows))
         found = next((index for index, row in enumerate(self.rows) if row.name == wanted), self.cursor)
         self._point(found)
@@ -237,10 +245,10 @@ class TreePane(ScrollView, can_focus=True):
         self.post_message(self.Picked())
 
     def follow(self) -> None:
-        """Follow the search again."""
+        """Follow the search again, from the next drawing on."""
         self.following = True
         self._toggled.clear()
-        self._rebuild()
+        self._is_stale = True
 
     def toggle(self) -> None:
         """Open or close the line under the cursor."""
@@ -266,21 +274,10 @@ class TreePane(ScrollView, can_focus=True):
         assert self.place is not None
         return row_text(self.state, self.board, self.place, self.rows[index], self.size.width, self.tick)
 
-    def _way(self) -> Text:
-        """The way to the cursor, where its beginning has scrolled off the first line."""
-        assert self.place is not None
-        names = [f"{noun_of(self.place.letter)}s"]
-        for key in self.board.path(self.key) if self.key else ():
-            layer = f"layer {self.board.view(key.search).layer}" if key.search and key.node < 0 else key.step
-            names.append(plain(self.board.node(key).units) if key.node >= 0 else layer)
-        return Text(" ▸ ".join(filter(None, names)), "dim italic", no_wrap=True)
-
     def render_line(self, y: int) -> Strip:
         index = y + self.scroll_offset.y
         if index >= len(self.rows):
             return drawn(self, Text())
-        if y == 0 < self.scroll_offset.y and index != self.cursor:
-            return drawn(self, self._way())
         text = self._text(index)
         if index != self.cursor:
             return drawn(self, text)
@@ -294,11 +291,8 @@ class TreePane(ScrollView, can_focus=True):
     def on_click(self, event: Click) -> None:
         self._place(event.y + self.scroll_offset.y)
 
-    def key_down(self) -> None:
-        self.move(1)
-
-    def key_up(self) -> None:
-        self.move(-1)
+    key_down = partialmethod(move, 1)
+    key_up = partialmethod(move, -1)
 
     def key_pagedown(self) -> None:
         self.move(self.size.height)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partialmethod
 
 from rich.text import Text
-from textual.events import Click
+from textual.events import Click, Resize
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mecharule_ops.bases import Basis
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Layer, Place
 from mecharule_ops.state.run_state import RunState
 from tui.text_panes import drawn
@@ -65,11 +67,8 @@ class Grid:
             rows = _cut(units, min(max(1, height // max(1, layers)), -(-units // room)))
             columns = _cut(len(rows[0]), room)
             cells = tuple(
-                tuple(
-                    Cell(range(layer, layer + 1), r.start + c.start, min(r.start + c.stop, r.stop))
-                    for c in columns
-                )
-                for layer in range(layers)
+                tuple(Cell(at, r.start + c.start, min(r.start + c.stop, r.stop)) for c in columns)
+                for at in _cut(layers, layers)
                 for r in rows
             )
         return cls(cells, max(1, min(3, room // max(1, len(columns)))), across)
@@ -81,7 +80,7 @@ def _cut(many: int, most: int) -> list[range]:
 
 
 class MapPane(Widget, can_focus=True):
-    """The map, with a cursor that is moved by the arrows."""
+    """The map, with a cursor that is moved by the arrows; its lines are made once a snapshot."""
 
     about = MAP_HELP
 
@@ -90,19 +89,23 @@ class MapPane(Widget, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.state = RunState()
+        self.state, self._tick = RunState(), 0
         self.units: Mapping[int, Layer] = {}
         self.place: Place | None = None
         self.at = (0, 0)
         """Row and column of the cursor."""
-        self._tick = 0
         self._layers: list[int] = []
         self._shown: set[tuple[int, int]] = set()
         self._now: tuple[int, frozenset[int]] = (-1, frozenset())
         """Layer and units of the node asked last."""
+        self._lines: dict[int, Text] = {}
+        self._found: list[tuple[int, int]] | None = None
+        """Rows and columns of the cells with one unit, or with one that reaches τ; None until they are asked for."""
 
     def show(self, state: RunState, board: Board, place: Place | None, tick: int = 0) -> None:
-        """Draw a snapshot."""
+        """Draw a snapshot, where it is another."""
+        if state is self.state and (place, tick) == (self.place, self._tick):
+            return
         from mecharule_ops.types import Neuron
 
         self.state, self.place, self._tick = state, place, tick
@@ -119,6 +122,10 @@ class MapPane(Widget, can_focus=True):
             key = board.key_of(*state.latest)
             if board.node(key).verdict is None:
                 self._now = board.view(key.search).layer, frozenset(board.units_of(key))
+        self.on_resize()
+
+    def on_resize(self, event: Resize | None = None) -> None:
+        self._lines, self._found = {}, None
         self.refresh()
 
     @property
@@ -131,17 +138,22 @@ class MapPane(Widget, can_focus=True):
     @property
     def unit(self) -> str | None:
         """The only unit of the cell under the cursor, or the strongest there that reaches τ."""
-        (row, column), cells = self.at, self.grid.cells
-        cell = cells[row][column] if row < len(cells) and column < len(cells[row]) else None
-        if cell is None or self.place is None or not self._has_unit(cell):
-            return None
-        from mecharule_ops.bases import Basis
         from mecharule_ops.types import Neuron
 
+        if self.place is None or self.at not in self._with_units:
+            return None
+        cell = self.grid.cells[self.at[0]][self.at[1]]
         strengths = ((self.units[layer].strengths, layer) for layer in self._layers_of(cell))
         units = [(of[unit], layer, unit) for of, layer in strengths for unit in range(cell.begin, cell.end)]
         basis = next(each for each in Basis if each.letter == self.place.letter)
         return str(Neuron(basis, *max(units)[1:]))
+
+    @property
+    def _with_units(self) -> list[tuple[int, int]]:
+        if self._found is None:
+            rows = enumerate(self.grid.cells if self._layers else ())
+            self._found = [(r, c) for r, row in rows for c, cell in enumerate(row) if self._has_unit(cell)]
+        return self._found
 
     def _has_unit(self, cell: Cell) -> bool:
         return len(cell.layers) == cell.end - cell.begin == 1 or self._strength(cell) > 0
@@ -152,12 +164,17 @@ class MapPane(Widget, can_focus=True):
         return max(map(max, filter(None, slices)), default=0)
 
     def _layers_of(self, cell: Cell) -> list[int]:
-        return [self._layers[at] for at in cell.layers]
+        return self._layers[cell.layers.start : cell.layers.stop]
 
     def render_line(self, y: int) -> Strip:
         if not self.units:
             return drawn(self, Text("cells fill with the search" if y == 0 else "", "dim"))
-        return drawn(self, self._line(self.grid, y))
+        line = self._lines.get(y) or self._lines.setdefault(y, self._line(self.grid, y))
+        if y - 1 == self.at[0] and self.has_focus:
+            begin = NAMES + self.at[1] * self.grid.step
+            line = line.copy()
+            line.stylize("reverse", begin, begin + 1)
+        return drawn(self, line)
 
     def _line(self, grid: Grid, y: int) -> Text:
         text, last = Text(no_wrap=True), len(grid.cells)
@@ -166,10 +183,9 @@ class MapPane(Widget, can_focus=True):
         if y <= last:
             row = grid.cells[y - 1]
             text.append(f"{self._row_name(grid, row[0]):<{NAMES - 1}.{NAMES - 1}} ", "dim")
-            for column, cell in enumerate(row):
+            for cell in row:
                 glyph, style = self._glyph(cell)
-                at = "reverse" if (y - 1, column) == self.at and self.has_focus else ""
-                text.append(glyph, f"{style} {at}").append(" " * (grid.step - 1))
+                text.append(f"{glyph:<{grid.step}}", style)
             return text if grid.across_layers or row[0].begin else text.append(self._whole(row[0]))
         if y == last + 1 and grid.across_layers:
             text.append(f"{'all':<{NAMES}}", "dim")
@@ -188,9 +204,8 @@ class MapPane(Widget, can_focus=True):
 
     def _axis(self, grid: Grid) -> Text:
         """Numbers of layers, or of units, every few cells."""
-        text = (
-            f"{'layer' if grid.across_layers else noun_of(self.place.letter) if self.place else '':<{NAMES}}"
-        )
+        noun = noun_of(self.place.letter) if self.place else ""
+        text = f"{'layer' if grid.across_layers else noun:<{NAMES}}"
         for column, cell in enumerate(grid.cells[0]):
             number = str(self._layers[cell.layers[0]] if grid.across_layers else cell.begin)
             if len(text) <= NAMES + column * grid.step and column % 5 == 0:
@@ -206,23 +221,24 @@ class MapPane(Widget, can_focus=True):
 
     def _glyph(self, cell: Cell) -> tuple[str, str]:
         """The sign of a cell and its style."""
-        layers, (now, at_work), counts = self._layers_of(cell), self._now, [0] * 4
-        units = range(cell.begin, cell.end)
-        for layer in map(self.units.__getitem__, layers):
-            for fate in (TO_COME, RULED_OUT, OPEN, REACHES):
-                counts[fate] += layer.fates.count(fate, cell.begin, cell.end)
-        if counts[REACHES]:
+        layers, (now, at_work), begin, end = self._layers_of(cell), self._now, cell.begin, cell.end
+        count = {
+            fate: sum(self.units[layer].fates.count(fate, begin, end) for layer in layers)
+            for fate in (TO_COME, RULED_OUT, OPEN, REACHES)
+        }
+        style = ""
+        if count[REACHES]:
             strength = self._strength(cell)
-            glyph, style = next(sign for least, sign in _SHADES if strength >= least), ""
-            if any(layer in layers and unit in units for layer, unit in self._shown):
+            glyph = next(sign for least, sign in _SHADES if strength >= least)
+            if any(layer in layers and begin <= unit < end for layer, unit in self._shown):
                 glyph, style = JUDGED["shown"].glyph, JUDGED["shown"].style
-        elif any(self.units[layer].at_work.find(1, cell.begin, cell.end) >= 0 for layer in layers):
-            glyph, style = "░", ""
-        elif counts[OPEN]:
-            glyph, style = "◦", ""
+        elif any(self.units[layer].at_work.find(1, begin, end) >= 0 for layer in layers):
+            glyph = "░"
+        elif count[OPEN]:
+            glyph = "◦"
         else:
-            glyph, style = "∙" if counts[RULED_OUT] > counts[TO_COME] else "·", "dim"
-        blinks = now in layers and self._tick % 2 == 0 and not at_work.isdisjoint(units)
+            glyph, style = "∙" if count[RULED_OUT] > count[TO_COME] else "·", "dim"
+        blinks = now in layers and self._tick % 2 == 0 and not at_work.isdisjoint(range(begin, end))
         return glyph, f"{style} reverse" if blinks else style
 
     def _legend(self) -> Text:
@@ -234,13 +250,12 @@ class MapPane(Widget, can_focus=True):
 
     def _step(self, rows: int, columns: int) -> None:
         """Go to the unit that is nearest on that side; to the next cell while no unit reaches τ yet."""
-        cells, (row, column) = self.grid.cells, self.at
+        row, column = self.at
         goal = row + rows, column + columns
         units = [
             (abs(r - goal[0]) + abs(c - goal[1]), r, c)
-            for r, line in enumerate(cells)
-            for c, cell in enumerate(line)
-            if ((r - row) * rows > 0 or (c - column) * columns > 0) and self._has_unit(cell)
+            for r, c in self._with_units
+            if (r - row) * rows > 0 or (c - column) * columns > 0
         ]
         if units:
             goal = min(units)[1:]
@@ -251,9 +266,9 @@ class MapPane(Widget, can_focus=True):
     def _go(self, row: int, column: int) -> None:
         cells = self.grid.cells
         if cells:
-            row = min(max(row, 0), len(cells) - 1)
+            before, row = self.at[0], min(max(row, 0), len(cells) - 1)
             self.at = row, min(max(column, 0), len(cells[row]) - 1)
-            self.refresh()
+            self.refresh(*(Region(0, 1 + at, self.size.width, 1) for at in {before, row}))
             self.post_message(self.Picked())
 
     def move(self, lines: int) -> None:

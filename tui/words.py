@@ -205,13 +205,6 @@ def progress(state: RunState, elapsed: float) -> str:
     return " · ".join(parts + ([plain(told.summary)] if told else []))
 
 
-def share_done(state: RunState) -> float | None:
-    """How far the search is, of the most that it may test; None outside it."""
-    if state.cost is None or state.price is None or not state.price.evaluations:
-        return None
-    return min(1.0, state.cost.group_evaluations / state.price.evaluations)
-
-
 def activity_word(activity: Activity, state: RunState) -> str:
     """The word in the header; a stored run may have ended before its end."""
     if activity in (Activity.ENDED, Activity.READ):

@@ -26,28 +26,15 @@ TWICE_SECONDS = 3.0
 _Found = TypeVar("_Found")
 
 
-class Outbox:
-    """Writes what a person asked for into one folder and remembers what it wrote."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.written: list[Path] = []
-
-    def write(self, name: str, text: str) -> Path:
-        """The path of a file after writing it, in place of an older one. Raises `StoreError`."""
-        path = write_file(self.folder / re.sub(r"[^\w.-]+", "-", name), text)
-        if path not in self.written:
-            self.written.append(path)
-        return path
-
-
 class WorkingApp(App[Any]):
     """An app that works, says things and writes files."""
 
-    def __init__(self, backend: Backend, outbox: Outbox | None) -> None:
+    def __init__(self, backend: Backend, exports: Path | None) -> None:
         super().__init__()
         self.backend = backend
-        self.outbox = outbox
+        self.exports = exports
+        """The folder of what is written; None for that beside the runs."""
+        self.written: list[Path] = []
         self.told: list[str] = []
         """Everything said in passing."""
         self._warned = ("", 0.0)
@@ -140,13 +127,14 @@ class WorkingApp(App[Any]):
 
     def save(self, name: str, text: str) -> Path | None:
         """Write a file and say where; None when that failed, which is said too."""
-        if self.outbox is None:
-            self.outbox = Outbox(self.backend.folder().parent / "exports")
+        folder = self.exports or self.backend.folder().parent / "exports"
         try:
-            path = self.outbox.write(name, text)
+            path = write_file(folder / re.sub(r"[^\w.-]+", "-", name), text)
         except MechaRuleError as error:
             self.tell(str(error))
             return None
+        if path not in self.written:
+            self.written.append(path)
         self.tell(f"written to {path}")
         return path
 

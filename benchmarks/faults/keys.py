@@ -18,7 +18,6 @@ from tui_story import FakeBackend, big_search
 from mecharule_ops.events import StageProgress, StageStarted
 from tui.session import Session
 from tui.terminal_app import MechaRuleApp
-from tui.working_app import Outbox
 
 from .durable import Case
 
@@ -57,8 +56,8 @@ class Endless(FakeBackend):
 class Counted(MechaRuleApp):
     """The app, which counts the keys that reach it."""
 
-    def __init__(self, backend: FakeBackend, outbox: Outbox) -> None:
-        super().__init__(backend, outbox=outbox)
+    def __init__(self, backend: FakeBackend, exports: Path) -> None:
+        super().__init__(backend, exports=exports)
         self.sent = 0
         self.awaited: dict[int, Key] = {}
         """Keys that were pressed and have not come; a key comes once more when no widget has taken it."""
@@ -85,7 +84,7 @@ def keys(folder: Path, chance: random.Random, count: int, app: type[Counted] = C
     """Keys until there were so many, a case each; an app that they ended is begun again."""
     left = count
     while left > 0:
-        some = app(Endless(folder, big_search(2000)), Outbox(folder / "out"))
+        some = app(Endless(folder, big_search(2000)), folder / "out")
         problems = list[str]()
         try:
             asyncio.run(_pressed(some, chance, left))

@@ -17,8 +17,6 @@ from mecharule_ops.events import (
     NodeAsked,
     NodeTested,
     Notice,
-    Price,
-    RunFinished,
     SearchFinished,
     SearchStarted,
     StageFinished,
@@ -215,35 +213,6 @@ def test_a_replay_from_the_store_equals_the_live_run(tmp_path: Path) -> None:
     with RunStore.create(tmp_path / "r.mecharule", {}) as store:
         store.append(stream)
         assert _fold([event for _, _, event in store.events()]) == _fold(stream)
-
-
-def test_a_small_search_by_hand() -> None:
-    """100 units: 40 pruned, 60 split, of them 1 kept and 19 dropped."""
-    state = _fold(
-        [
-            run_started(),
-            Price(evaluations=10, example_forwards=1280, seconds=6.0),
-            _started("s"),
-            _asked("s", 0, 40),
-            _asked("s", 1, 60),
-            _tested("s", 0, None, "pruned", 40),
-            _tested("s", 1, None, "split", 60, flips=32),
-            _asked("s", 2, 1),
-            _asked("s", 3, 40),
-            _tested("s", 2, 1, "kept", 1),
-            _tested("s", 4, 1, "dropped", 19),
-        ]
-    )
-    view = state.searches["s"]
-    assert state.tested == 4
-    assert view.children() == (0, 1)
-    assert view.children(1) == (2, 4)
-    assert view.nodes[3].verdict is None
-    assert view.nodes[3].strength is None
-    assert view.nodes[1].strength == 0.5
-    assert state.status == "running"
-    ended = state.apply(RunFinished(run="0c1f", status="complete"))
-    assert (ended.status, ended.finished) == ("complete", True)
 
 
 def test_the_stage_at_work_is_shown_until_it_ends() -> None:

@@ -13,7 +13,6 @@ from textual.widgets import Input
 from tui.backend import Backend
 from tui.screens.run_screen import RunScreen
 from tui.terminal_app import MechaRuleApp
-from tui.working_app import Outbox
 
 PATIENCE = 20.0
 Script = Callable[["Driver"], Awaitable[None]]
@@ -62,14 +61,19 @@ class Driver:
         return self.app.screen
 
 
-def drive(backend: Backend, script: Script, size: tuple[int, int] = (120, 40)) -> MechaRuleApp:
-    """Run a script of key presses against the app, from its first screen."""
-    app = MechaRuleApp(backend, outbox=Outbox(backend.folder() / "out"))
+def drive(
+    backend: Backend, script: Script, size: tuple[int, int] = (120, 40), *, demo: bool = False
+) -> MechaRuleApp:
+    """Run a script of key presses against the app, from its first screen or from the end of the demo."""
+    app = MechaRuleApp(backend, exports=backend.folder() / "out")
 
     async def go() -> None:
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
             await driver.sees("MechaRule" if size[0] >= 40 else "MechaRu")
+            if demo:
+                await driver.press("d", "y")
+                await driver.sees("DONE")
             await script(driver)
 
     asyncio.run(go())

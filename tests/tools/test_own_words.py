@@ -98,16 +98,3 @@ def test_right_and_wrong_records_are_told_where_a_condition_holds(path: str) -> 
         call("show", {**where, "section": "cost"})
     with pytest.raises(UsageError):
         call("show", {"run": path, "section": "accuracy", "where": "extent =="})
-
-
-@pytest.mark.parametrize("records", ["train", "held-out"])
-def test_flips_are_counted_by_each_value(path: str, records: str) -> None:
-    """As the counts of each value's own predicate say."""
-    with opened(path) as run:
-        unit = str(run.findings.searches[0].agonists[0].neuron)
-    given = {"run": path, "units": unit, "records": records, "yes": True}
-    by = call("tabulate", {**given, "by": "extent"}).as_json
-    for value in SIZES:
-        where = f"extent == '{value}'"
-        alone = call("tabulate", {**given, "where": where}).as_json
-        assert by[f"unit.{unit}.{records}.extent = {value}"] == alone[f"unit.{unit}.{records}.{where}"]

@@ -110,12 +110,6 @@ def test_why_not_names_the_pruned_group_and_tests_exactly_on_demand(tool: Tool, 
     assert tool("verify", what=tested.certificate).exit_code == 0
 
 
-def test_why_not_of_an_agonist_says_what_it_lacks(tool: Tool, strongest: str) -> None:
-    """A τ-agonist either lacks a good rule or is one after all."""
-    reason = tool("why-not", run="last", neuron=strongest).data[f"unit.{strongest}.why_not.reason"]
-    assert reason in ("no rule", "weak rule", "it is one")
-
-
 def test_flip_certifies_one_prompt(tool: Tool, strongest: str) -> None:
     """The answer's before and after are those of a certificate that re-runs."""
     result = tool("flip", run="last", neuron=strongest, prompt="120 - 7 =")
@@ -326,23 +320,6 @@ def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[NodeTested]
     assert tool("show", table="tree", limit=1000).data["rows_in_all"] == len(nodes)
     layer = tool("show", table="tree", layer=1, limit=1000).data["rows"]
     assert {row["search"] for row in layer} == {"guided:1:m1"}
-
-
-def test_runs_show_compare_missed_and_models_speak_of_the_run(tool: Tool, tmp_path: Path) -> None:
-    """Tools that only read."""
-    assert tool("runs").data["rows"][0]["run"] == "b00d"
-    assert "Run b00d" in tool("show").text
-    page = tmp_path / "report.html"
-    tool("show", html=str(page))
-    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    found = tool("compare", run="b00d", first="last").data
-    shared = [value for key, value in found.items() if key.startswith("runs.shared.")]
-    assert shared
-    assert all(row["shared"] == row["union"] for row in shared)
-    assert tool("show", section="missed").data["search.mlp_out.1.missed"]["untested"] == 0
-    assert {"arith-tiny", "smollm2-135m"} <= {row["model"] for row in tool("models").data["rows"]}
-    with pytest.raises(UsageError, match="models list"):
-        tool("models", action="fetch")
 
 
 def test_doctor_proves_the_hook_and_never_prints_a_key(commands: Commands) -> None:

@@ -20,7 +20,6 @@ from mecharule_ops.events import (
     NodeAsked,
     Notice,
     Price,
-    QuestionAnswered,
     RuleAnchored,
     RunFinished,
     SearchFinished,
@@ -230,14 +229,6 @@ def test_what_agents_do_is_one_line_in_every_display_and_one_turn_of_the_chat(ev
     assert narrate(event) == turn.text == AGENTS[event]  # type: ignore[index]
 
 
-def test_an_answered_question_is_a_line_and_no_second_turn() -> None:
-    answered = QuestionAnswered(
-        question="why?", answer="It flips.", llm="mock:s", checked="every number checked", certificates=()
-    )
-    assert narrate(answered) == "answered 'why?' (mock:s): every number checked"
-    assert narrated(answered) is None
-
-
 def test_the_state_holds_the_ledger() -> None:
     """A hypothesis is open until it is decided; told again by a resumed run, it keeps its verdict; none is invented."""
     opened = RunState().apply(REGISTERED)
@@ -245,22 +236,6 @@ def test_the_state_holds_the_ledger() -> None:
     assert [state.hypotheses["0a1b2c3d"].state for state in (opened, closed)] == ["open", "refuted"]
     with pytest.raises(AssertionError, match="never registered"):
         RunState().apply(DECIDED)
-
-
-def test_time_left_is_known_once_something_is_done() -> None:
-    """A quarter done in 10 s leaves 30 s; nothing is known at zero, without a total, or in a new stage."""
-    clock = Clock()
-    progress = LineDisplay(io.StringIO(), "none", clock)
-    progress.show(StageStarted(stage="s", total=40))
-    assert progress.left is None
-    clock.now += 10
-    progress.show(StageProgress(stage="s", done=10, total=40))
-    assert progress.left == 30.0
-    progress.show(StageProgress(stage="s", done=10))
-    assert progress.left is None
-    progress.show(StageStarted(stage="t", total=5))
-    assert progress.left is None
-    assert progress.line() == "t 0/5 · 0:10"
 
 
 def test_clock() -> None:

@@ -152,6 +152,9 @@ def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
 
     async def script(user: Driver) -> None:
         await user.sees("0c1f", "interrupted", "9e2b", "12 units localized")
+        for key, row in (("j", 1), ("k", 0), ("G", 1), ("g", 0)):
+            await user.press(key)
+            assert user.app.screen.query_one(TextTable).cursor_row == row, key
         await user.press("c")
         assert user.app.told[-1] == "mark two runs with Space first"
         await user.press("space", "down", "space")
@@ -266,8 +269,7 @@ def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_pat
     """A folded line opens in place; `/` goes to a folded unit; a name that was never tested is said."""
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE", "17 units ruled out, 1 group among them")
+        await user.sees("17 units ruled out, 1 group among them")
         tree = user.run.query_one(TreePane)
         assert "m0.19" not in user.text
         await user.press("slash")
@@ -280,22 +282,11 @@ def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_pat
         await user.press("slash")
         await user.type("m9.1")
         assert "no tested group is named 'm9.1'" in user.app.told[-1]
+        for said in ("1 192 channels, 0→1", "1 192 channels, 1→0"):
+            await user.press("right_square_bracket")
+            await user.sees(said)
 
-    drive(FakeBackend(tmp_path), script)
-
-
-def test_directions_are_turned_by_brackets(tmp_path: Path) -> None:
-    """`]` goes on through every kind of unit and direction and around; `f` follows again."""
-
-    async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE", "1 192 channels, 1→0")
-        await user.press("right_square_bracket")
-        await user.sees("1 192 channels, 0→1")
-        await user.press("right_square_bracket")
-        await user.sees("1 192 channels, 1→0")
-
-    drive(FakeBackend(tmp_path), script)
+    drive(FakeBackend(tmp_path), script, demo=True)
 
 
 def test_what_a_tool_says_is_read_copied_and_saved(tmp_path: Path) -> None:
@@ -303,8 +294,6 @@ def test_what_a_tool_says_is_read_copied_and_saved(tmp_path: Path) -> None:
     backend = FakeBackend(tmp_path)
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("4")
         await user.sees("show --table rules --limit 10000 of run 0c1f")
         assert isinstance(user.app.screen, ReadingScreen)
@@ -325,7 +314,7 @@ def test_what_a_tool_says_is_read_copied_and_saved(tmp_path: Path) -> None:
         await user.press("escape")
         assert isinstance(user.app.screen, RunScreen)
 
-    app = drive(backend, script)
+    app = drive(backend, script, demo=True)
     out = tmp_path / "out"
     assert f"claim  {plain(HOSTILE)}" in (out / "copied-reading.txt").read_text()
     rows = list(csv.reader((out / "0c1f-claims.csv").open()))
@@ -363,8 +352,6 @@ def test_replay_scrubs_forwards_and_back(tmp_path: Path) -> None:
     """At every position the screen shows the fold of that many events."""
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("r")
         screen = user.app.screen
         assert isinstance(screen, ReplayScreen)
@@ -387,15 +374,13 @@ def test_replay_scrubs_forwards_and_back(tmp_path: Path) -> None:
         await user.press("left", "escape")
         assert isinstance(user.app.screen, RunScreen)
 
-    drive(FakeBackend(tmp_path), script)
+    drive(FakeBackend(tmp_path), script, demo=True)
 
 
 def test_replay_plays_from_the_beginning_by_verdicts(tmp_path: Path) -> None:
     """Space plays and pauses, `x` makes it faster; a turn goes on to the next verdicts, and the end stops it."""
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("r")
         screen = user.app.screen
         assert isinstance(screen, ReplayScreen)
@@ -415,7 +400,7 @@ def test_replay_plays_from_the_beginning_by_verdicts(tmp_path: Path) -> None:
         await user.until(lambda: not screen.playing, "the end")
         assert screen.position == len(story())
 
-    drive(FakeBackend(tmp_path), script)
+    drive(FakeBackend(tmp_path), script, demo=True)
 
 
 def test_a_prompt_of_ones_own_is_tried_with_the_unit_on_and_off(tmp_path: Path) -> None:
@@ -423,8 +408,6 @@ def test_a_prompt_of_ones_own_is_tried_with_the_unit_on_and_off(tmp_path: Path) 
     backend = FakeBackend(tmp_path)
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("t")
         await user.sees("A prompt to try with m0.17 on and off")
         await user.type("The capital of 'Norway' is")
@@ -436,7 +419,7 @@ def test_a_prompt_of_ones_own_is_tried_with_the_unit_on_and_off(tmp_path: Path) 
         await user.sees("result of flip m1.17 --prompt '1 + 1 =' --yes")
         await user.press("escape", "t", "escape")
 
-    drive(backend, script)
+    drive(backend, script, demo=True)
     prompts = [shlex.split(line) for line, run in backend.called if run == "0c1f"]
     assert prompts == [
         ["flip", "m0.17", "--prompt", "The capital of 'Norway' is", "--yes"],
@@ -444,25 +427,10 @@ def test_a_prompt_of_ones_own_is_tried_with_the_unit_on_and_off(tmp_path: Path) 
     ]
 
 
-def test_tables_move_by_letters(tmp_path: Path) -> None:
-    """j, k, g and G on the list of runs, as in the tree."""
-
-    async def script(user: Driver) -> None:
-        await user.sees("9e2b")
-        table = user.app.screen.query_one(TextTable)
-        for key, row in (("j", 1), ("k", 0), ("G", 1), ("g", 0)):
-            await user.press(key)
-            assert table.cursor_row == row, key
-
-    drive(FakeBackend(tmp_path), script)
-
-
 def test_help_explains_the_focused_widget_and_lists_the_keys(tmp_path: Path) -> None:
     """F1 differs by focus, works while text is typed, and Esc closes it before anything else."""
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("f1")
         await user.sees("The search as one tree", "go to the tree of the search")
         await user.press("escape", "f2", "f1")
@@ -471,15 +439,13 @@ def test_help_explains_the_focused_widget_and_lists_the_keys(tmp_path: Path) -> 
         await user.press("escape")
         assert isinstance(user.app.screen, RunScreen)
 
-    drive(FakeBackend(tmp_path), script)
+    drive(FakeBackend(tmp_path), script, demo=True)
 
 
 def test_the_palette_carries_out_commands(tmp_path: Path) -> None:
     """^P, a few letters and Enter do what the key does."""
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("ctrl+p")
         await user.press(*"ledger")
         await user.sees("read the ledger")
@@ -499,7 +465,7 @@ def test_the_palette_carries_out_commands(tmp_path: Path) -> None:
             await user.press("pageup")
         assert user.app.is_running
 
-    drive(FakeBackend(tmp_path), script)
+    drive(FakeBackend(tmp_path), script, demo=True)
 
 
 def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_path: Path) -> None:
@@ -507,8 +473,6 @@ def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_p
     backend = FakeBackend(tmp_path)
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("f2")
         await user.type("/pane-map")
         await user.until(lambda: user.run.here == "map", "the map")
@@ -525,7 +489,7 @@ def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_p
         whos = [entry.who for entry in user.run.query_one(ChatPane).entries() if entry.who != "note"]
         assert whos == ["you", "you", "error", "you", "tool"]
 
-    drive(backend, script)
+    drive(backend, script, demo=True)
     assert backend.called == [("nonsense 1", "0c1f"), ("why m1.17", "0c1f")]
 
 
@@ -541,8 +505,6 @@ def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) ->
             return ToolResult(data=data, text="It breaks 28/64 [c:7f3a].")
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("f2")
         await user.type("why m1.17?")
         await user.sees("▸ why(neuron=m1.17) ✓ ok", "agent It breaks 28/64 [c:7f3a].")
@@ -550,7 +512,7 @@ def test_an_answer_shows_the_tool_it_called_and_what_it_cites(tmp_path: Path) ->
         await user.press("ctrl+o")
         await user.sees("▾ why(neuron=m1.17)", "certificates: c:7f3a")
 
-    drive(Routed(tmp_path), script)
+    drive(Routed(tmp_path), script, demo=True)
 
 
 @pytest.mark.parametrize("words", ["It may ", ""], ids=["in its words", "before its first"])
@@ -569,8 +531,6 @@ def test_esc_gives_the_model_up_inside_its_request(words: str, tmp_path: Path) -
             return ToolResult(data={"answer": said}, text=said)
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("f2")
         await user.type("why m1.17?")
         streamed = ("It may … ", "Esc ends the model") if words else ("28/64", "the model's answer follows")
@@ -580,7 +540,7 @@ def test_esc_gives_the_model_up_inside_its_request(words: str, tmp_path: Path) -
         assert "It may" not in user.text
         assert not user.run.give_up()
 
-    drive(Slow(tmp_path), script)
+    drive(Slow(tmp_path), script, demo=True)
 
 
 def test_a_price_is_put_to_the_person_and_a_yes_is_no_question(tmp_path: Path) -> None:
@@ -597,8 +557,6 @@ def test_a_price_is_put_to_the_person_and_a_yes_is_no_question(tmp_path: Path) -
     backend = Asking(tmp_path)
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("f2")
         for question, answer, said in (("q1", "yes", "True"), ("q2", "no", "False"), ("q3", "", "False")):
             await user.type(question)
@@ -609,7 +567,7 @@ def test_a_price_is_put_to_the_person_and_a_yes_is_no_question(tmp_path: Path) -
         await user.until(lambda: backend.asked == ["q1", "q2", "q3", "yes"], "a question")
         await user.press("escape")
 
-    drive(backend, script)
+    drive(backend, script, demo=True)
 
 
 def test_work_that_ends_after_its_screen_was_closed_ends_nothing_else(tmp_path: Path) -> None:
@@ -624,8 +582,6 @@ def test_work_that_ends_after_its_screen_was_closed_ends_nothing_else(tmp_path: 
             return ToolResult(text="late")
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("f2")
         await user.type("why m1.17?")
         await user.press("escape", "escape", "escape")
@@ -635,7 +591,7 @@ def test_work_that_ends_after_its_screen_was_closed_ends_nothing_else(tmp_path: 
         await user.pilot.pause(0.2)
         await user.sees("interrupted")
 
-    drive(Late(tmp_path), script)
+    drive(Late(tmp_path), script, demo=True)
 
 
 def test_an_answer_longer_than_the_chat_is_read_from_its_question(tmp_path: Path) -> None:
@@ -648,8 +604,6 @@ def test_an_answer_longer_than_the_chat_is_read_from_its_question(tmp_path: Path
             )
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE")
         await user.press("f2")
         await user.type("why m1.17?")
         await user.sees("you why m1.17?", "agent the point")
@@ -659,7 +613,7 @@ def test_an_answer_longer_than_the_chat_is_read_from_its_question(tmp_path: Path
         await user.press("pageup", "pageup", "pageup", "pageup", "pageup")
         await user.until(lambda: "the end" not in user.text, "the log to go back")
 
-    drive(Long(tmp_path), script, (80, 24))
+    drive(Long(tmp_path), script, (80, 24), demo=True)
 
 
 def test_the_report_is_written_and_its_path_said(tmp_path: Path) -> None:
@@ -703,15 +657,14 @@ def test_ascii_and_no_colour_carry_the_same_words(tmp_path: Path, monkeypatch) -
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def script(user: Driver) -> None:
-        await user.press("d", "y")
-        await user.sees("DONE", "shown", "not ruled out", "opened", "ruled out")
+        await user.sees("shown", "not ruled out", "opened", "ruled out")
         for pane in ("1", "2", "3", "f1"):
             assert user.text.isascii(), [char for char in user.text if not char.isascii()]
             await user.press(pane)
             await user.pilot.pause(0.1)
         assert user.text.isascii()
 
-    drive(FakeBackend(tmp_path), script)
+    drive(FakeBackend(tmp_path), script, demo=True)
 
 
 def test_all_work_ends_with_the_app(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from operator import methodcaller
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from rich.text import Text
 from textual.css.query import NoMatches
 
 from mecharule_ops.errors import MechaRuleError
@@ -32,12 +31,10 @@ from tui.words import (
     SPINNER,
     Activity,
     activity_word,
-    bar,
     clock,
     counted,
     headline,
     progress,
-    share_done,
     status_line,
     time_left,
 )
@@ -109,14 +106,11 @@ class RunScreen(RunView):
         self.query_one("#headline", Line).say(headline(state, word, time_left(session.left), width))
         how = status_line(state, session.activity, session.failure)
         spin = f"{SPINNER[self.tick % len(SPINNER)]} " if session.busy else ""
-        line, share = Text(no_wrap=True), share_done(state) if session.busy else None
-        if share is not None and width >= 100:
-            line.append(f" {bar(share, 24, '·')}", "bold")
         parts = [f"{spin}{how}" if how else "", progress(state, session.elapsed)]
         ended = not session.busy and session.activity is not Activity.FAILED
         if ended and self.together:
             parts.reverse()
-        self.query_one("#progress", Line).say(line.append(f" {' · '.join(filter(None, parts))}"))
+        self.query_one("#progress", Line).say(f" {' · '.join(filter(None, parts))}")
         self.query_one("#status", Line).say(fitted(self._keys(), width))
 
     def _keys(self) -> list[str]:

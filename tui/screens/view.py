@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING
 
@@ -35,18 +34,6 @@ FULL = (76, 20)
 """Columns and rows from which all panes stand together."""
 ALL = "--limit 10000"
 """Rows of a table that is read."""
-
-
-def stand_together(width: int, height: int) -> bool:
-    """Map beside what was found, the tree below, the log at the foot; on a smaller terminal one pane at a time."""
-    return width >= FULL[0] and height >= FULL[1]
-
-
-def panes_shown(together: bool, chosen: Sequence[str]) -> frozenset[str]:
-    """The panes on show; `chosen` are those asked for, the latest last, and hold every pane."""
-    if not together:
-        return frozenset({chosen[-1]})
-    return frozenset(PANES) - {"tree"} if chosen[-1] == "chat" else frozenset(PANES)
 
 
 class RunView(CommandScreen):
@@ -89,12 +76,17 @@ class RunView(CommandScreen):
 
     @property
     def together(self) -> bool:
-        return stand_together(*self.app.size)
+        """Whether map and what was found stand above the tree and the log; on a smaller terminal one pane does."""
+        width, height = self.app.size
+        return width >= FULL[0] and height >= FULL[1]
 
     @property
     def shown(self) -> frozenset[str]:
         """The panes on show."""
-        return panes_shown(self.together and not self.maximised, self.chosen)
+        last, every = self.chosen[-1], frozenset(PANES)
+        if self.maximised or not self.together:
+            return frozenset({last})
+        return every - {"tree"} if last == "chat" else every
 
     @property
     def map_rows(self) -> int:
@@ -126,8 +118,7 @@ class RunView(CommandScreen):
 
     def choose(self, pane: str) -> None:
         """Bring a pane to the front and work in it."""
-        self.chosen = [*(other for other in self.chosen if other != pane), pane]
-        self.place_panes()
+        self._bring(pane)
         # Not `focus()`, which takes effect later: a key pressed at once would go to the old pane.
         self.set_focus(self.query_one("#ask" if pane == "chat" else f"#{pane}"))
         self.call_after_refresh(self.draw)
@@ -141,8 +132,11 @@ class RunView(CommandScreen):
         # Not `event.widget`: a key pressed since may have moved the focus on.
         pane = self.pane_of(self.focused)
         if pane is not None and pane != self.chosen[-1]:
-            self.chosen = [*(other for other in self.chosen if other != pane), pane]
-            self.place_panes()
+            self._bring(pane)
+
+    def _bring(self, pane: str) -> None:
+        self.chosen = [*(other for other in self.chosen if other != pane), pane]
+        self.place_panes()
 
     def pane_of(self, widget: Widget | None) -> str | None:
         """The pane that a widget is in."""
