@@ -211,9 +211,8 @@ def rows_before_and_after(
     run: Run, how: Intervention, units: Group, records: Sequence[BehaviourRecord], slices: Sequence[str]
 ) -> tuple[ExampleRow, ...]:
     """Each record before and after the ablation, in the slice named for it."""
-    placed = [(name, place) for place, name in enumerate(slices)]
     after = run.completer(how, records=records).completions([units], range(len(records)))
-    return rows_from(after, 0, run.subject.decode, records, placed)
+    return rows_from(after, 0, run.subject.decode, records, slices)
 
 
 def unobserved(example: Example, task: Task) -> BehaviourRecord:

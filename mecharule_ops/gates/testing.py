@@ -32,7 +32,7 @@ from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.boosting import parameters
-from mecharule_ops.run.certify import certified, completion_of, example_row
+from mecharule_ops.run.certify import certified, rows_from
 from mecharule_ops.run.controlling import same_layers
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import keep
@@ -63,9 +63,8 @@ def opened_test(
         positions = found.test[here].tolist()
         done = found.engine.completions([(unit,)], positions)
         labels[here], acted[here] = found.asked.regime.flipped(done.labels[0]), True
-        for column, record in enumerate(found.at(positions)):
-            completion = completion_of(done, 0, column, found.run.subject.decode)
-            rows.append(example_row(record, completion, "test", unit=str(unit)))
+        decode, records = found.run.subject.decode, found.at(positions)
+        rows += rows_from(done, 0, decode, records, ["test"] * len(records), unit=str(unit))
     return labels, acted, rows
 
 

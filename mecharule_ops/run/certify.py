@@ -72,7 +72,7 @@ def certify_each(
         portion = groups[first : first + PORTION]
         intervention = run.intervention(portion[0][0].basis)
         intervention = replace(intervention, baseline=baseline or intervention.baseline)
-        made = ablation_rows(run, intervention, portion, slices or run.slices(regime).named)
+        made = ablation_rows(run, intervention, portion, placed_in(slices or run.slices(regime).named))
         for units, rows in zip(portion, made, strict=True):
             flips = [f"{total.flips}/{total.n} {total.slice}" for total in totals_of(rows, run.config.alpha)]
             claim = (
@@ -80,6 +80,11 @@ def certify_each(
             )
             rule = certified_rule(rules.get(units))
             yield certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
+
+
+def placed_in(slices: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
+    """(slice, position) of every example of some slices."""
+    return [(name, position) for name, positions in slices.items() for position in positions]
 
 
 def certified(
@@ -126,20 +131,25 @@ def identity(name: str, subject: Subject) -> ModelIdentity:
 
 
 def ablation_rows(
-    run: Run, intervention: Intervention, groups: Sequence[Group], slices: Mapping[str, Sequence[int]]
+    run: Run,
+    intervention: Intervention,
+    groups: Sequence[Group],
+    placed: Sequence[tuple[str, int]],
+    held: Sequence[Group] = (),
 ) -> list[tuple[ExampleRow, ...]]:
-    """Of each group what each example's completion was, from the run's records, and what it became.
+    """Of each group what the completion of each placed example was, from the run's records, and what it became.
 
-    Its outcomes are stored like any other, so that nothing asks the model about them again.
+    Without units that are `held`, a group each, its outcomes are stored like any other, so that nothing asks the model
+    about them again.
     """
-    placed = [(name, position) for name, positions in slices.items() for position in positions]
     positions = [position for _, position in placed]
-    after = run.completer(intervention).completions(groups, positions)
-    if run.store.writable:
+    after = run.completer(intervention).completions(groups, positions, held)
+    if run.store.writable and not held:
         for group, labels, margins in zip(groups, after.labels, after.margins, strict=True):
             run.engine(intervention).keep(group, positions, labels, margins)
-    records = run.observed.records
-    return [rows_from(after, place, run.subject.decode, records, placed) for place in range(len(groups))]
+    records = [run.observed.records[position] for position in positions]
+    parts = [name for name, _ in placed]
+    return [rows_from(after, place, run.subject.decode, records, parts) for place in range(len(groups))]
 
 
 def rows_from(
@@ -147,12 +157,25 @@ def rows_from(
     group: int,
     decode: Callable[[Sequence[int]], str],
     records: Sequence[BehaviourRecord],
-    placed: Sequence[tuple[str, int]],
+    parts: Sequence[str],
+    unit: str | None = None,
 ) -> tuple[ExampleRow, ...]:
-    """The rows of one of the groups whose completions were computed for the placed records."""
+    """The rows of one of the groups whose completions were computed for records, each of a slice.
+
+    `unit` names the group where not all units of the certificate acted.
+    """
     return tuple(
-        example_row(records[position], completion_of(after, group, column, decode), name)
-        for column, (name, position) in enumerate(placed)
+        ExampleRow(
+            example=record.example.id,
+            prompt=record.example.prompt,
+            slice=part,
+            unit=unit,
+            before=Completion(
+                tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
+            ),
+            after=completion_of(after, group, column, decode),
+        )
+        for column, (record, part) in enumerate(zip(records, parts, strict=True))
     )
 
 
@@ -160,26 +183,9 @@ def completion_of(
     found: Completions, group: int, column: int, decode: Callable[[Sequence[int]], str]
 ) -> Completion:
     """One of the completions that an engine made, as a certificate holds it."""
-    tokens = found.tokens[group][column]
+    tokens, label = found.tokens[group][column], bool(found.labels[group, column])
     return Completion(
-        tokens=tokens,
-        text=decode(tokens),
-        label=bool(found.labels[group, column]),
-        margin=float(found.margins[group, column]),
-    )
-
-
-def example_row(record: BehaviourRecord, after: Completion, part: str, unit: str | None = None) -> ExampleRow:
-    """The row of a record of the slice `part` and what it became; `unit` where not all of a certificate's acted."""
-    return ExampleRow(
-        example=record.example.id,
-        prompt=record.example.prompt,
-        slice=part,
-        unit=unit,
-        before=Completion(
-            tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
-        ),
-        after=after,
+        tokens=tokens, text=decode(tokens), label=label, margin=float(found.margins[group, column])
     )
 
 
@@ -206,15 +212,10 @@ def certify_mediation(
 
     Cost: `len(holds)` + 1 completions an example, and the clean values of what is held.
     """
-    intervention, subject = run.intervention(unit.basis), run.subject
-    held = [held_units(subject, (unit,), hold) for hold in holds]
-    engine = run.completer(intervention)
-    after = engine.completions([(unit,)] * (len(held) + 1), [place for _, place in placed], [(), *held])
-    rows = tuple(
-        replace(row, held=name)
-        for index, name in enumerate((None, *map(str, holds)))
-        for row in rows_from(after, index, subject.decode, run.records, placed)
-    )
+    intervention, names = run.intervention(unit.basis), (None, *map(str, holds))
+    held = [(), *(held_units(run.subject, (unit,), hold) for hold in holds)]
+    made = ablation_rows(run, intervention, [(unit,)] * len(held), placed, held)
+    rows = tuple(replace(row, held=name) for name, some in zip(names, made, strict=True) for row in some)
     found = mediation_in(rows, run.config.alpha)
     parts = [f"{through.gone.count} with {through.held}" for through in found.through]
     claim = f"ablating {unit} flips {found.flips.flips}/{found.flips.n} examples ({regime.arrow})"
@@ -232,11 +233,11 @@ def certify_pairs(
     """
     intervention = run.intervention(unit.basis)
     groups = [(unit,), *((other,) for other in others), *((unit, other) for other in others)]
-    after = run.completer(intervention).completions(groups, [place for _, place in placed])
+    made = ablation_rows(run, intervention, groups, placed)
     rows = tuple(
         replace(row, unit="+".join(map(str, group)))
-        for index, group in enumerate(groups)
-        for row in rows_from(after, index, run.subject.decode, run.records, placed)
+        for group, some in zip(groups, made, strict=True)
+        for row in some
     )
     found = pairs_in(rows, str(unit), run.config.alpha)
     parts = [f"{pair.other} {pair.together} ({pair.either} by either alone)" for pair in found]

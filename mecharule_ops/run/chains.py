@@ -37,7 +37,7 @@ from mecharule_ops.mechanism.links import (
     breaks,
 )
 from mecharule_ops.mechanism.mediation import first_change
-from mecharule_ops.run.certify import certify_mediation, certify_pairs
+from mecharule_ops.run.certify import certify_mediation, certify_pairs, placed_in
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import sizes_of
 from mecharule_ops.store import keys
@@ -108,7 +108,7 @@ def chain_plan(
         regime=regime,
         holds=tuple(dict.fromkeys(holds)),
         partners=partners,
-        placed=tuple((name, place) for name, places in run.slices(regime).named.items() for place in places),
+        placed=tuple(placed_in(run.slices(regime).named)),
         notes=tuple(notes),
         strength=findings.strength(unit, regime),
     )

@@ -141,8 +141,8 @@ def test_both_engines_write_the_same_rows(run: Run) -> None:
     certificate = _alone(run)[0]
     intervention, units = run.intervention(Basis.MLP_OUT), (Neuron.parse(certificate.units[0]),)
     place = {record.example.id: position for position, record in enumerate(run.records)}
-    slices = {"asked": [place[row.example] for row in certificate.rows[:20]]}
-    (again,) = ablation_rows(run, intervention, [units], slices)
+    placed = [("asked", place[row.example]) for row in certificate.rows[:20]]
+    (again,) = ablation_rows(run, intervention, [units], placed)
     assert [row.after.tokens for row in again] == [row.after.tokens for row in certificate.rows[:20]]
 
 
