@@ -35,8 +35,7 @@ from mecharule_ops.loading.model_names import BUNDLED
 from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import rank_candidates
-from mecharule_ops.run.predicting import search_plan
+from mecharule_ops.run.localise import rank_candidates, search_plan
 from mecharule_ops.run.preparation import prepare
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory

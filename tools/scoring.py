@@ -27,9 +27,9 @@ from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.ruleshap import learn_rule
+from mecharule_ops.run.controlling import anchored_rule, refined_texts
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing, keep_column
-from mecharule_ops.run.unit_flips import anchored_rule, refined_texts
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import OwnColumn
 from tools._asked import Asked, condition_of, unit_and_regime

@@ -44,10 +44,10 @@ from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rule
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.rules.matthews import best_cut
+from mecharule_ops.run.controlling import refined_texts
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.preparation import chosen_for_train
-from mecharule_ops.run.unit_flips import refined_texts
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
 from mecharule_ops.subsets import some_places, unseen

@@ -43,9 +43,16 @@ from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.certify import certify_each, versions
-from mecharule_ops.run.chains import chain_plan as chain_plan
-from mecharule_ops.run.chains import kept_chain
-from mecharule_ops.run.controlling import controls, decided_over, held_out_flips, same_layers
+from mecharule_ops.run.chains import chain_plan, kept_chain
+from mecharule_ops.run.controlling import (
+    anchor_rules,
+    controls,
+    coverage,
+    decided_over,
+    held_out_flips,
+    same_layers,
+    tell_rule,
+)
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import (
@@ -54,13 +61,12 @@ from mecharule_ops.run.localise import (
     localise,
     localised,
     rank_candidates,
+    search_plan,
     whole_layers,
 )
 from mecharule_ops.run.opening import keep
 from mecharule_ops.run.planning import SearchPlan, price
-from mecharule_ops.run.predicting import search_plan
 from mecharule_ops.run.preparation import prepare
-from mecharule_ops.run.unit_flips import anchor_rules, coverage, tell_rule
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.tasks.table_check import FEW, too_few, too_small

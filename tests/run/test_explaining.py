@@ -13,8 +13,10 @@ from bundled_run import opened
 from mecharule_ops.events import Event
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.controlling import (
+    anchor_rules,
     control_records,
     controls,
+    coverage,
     held_out_flips,
     same_layers,
     second_baseline,
@@ -24,7 +26,6 @@ from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise, rank_candidates
 from mecharule_ops.run.planning import SearchPlan
-from mecharule_ops.run.unit_flips import anchor_rules, coverage
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 REGIME = Regime.BASELINE_POSITIVE

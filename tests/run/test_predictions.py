@@ -35,8 +35,8 @@ from mecharule_ops.run.accounting import (
     prediction_hypothesis,
 )
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.localise import tokens_in_reach
 from mecharule_ops.run.planning import PredictionPrice
-from mecharule_ops.run.predicting import tokens_in_reach
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
 

@@ -16,8 +16,7 @@ from mecharule_ops.events import Event
 from mecharule_ops.run import preparation
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import localise, rank_candidates
-from mecharule_ops.run.predicting import search_plan
+from mecharule_ops.run.localise import localise, rank_candidates, search_plan
 from mecharule_ops.run.preparation import prepare
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
