@@ -56,19 +56,16 @@ def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
 
     They are measured anew: where that gives the run's own to a rounding, as another processor does, the run's own are
     used, else the new ones, which no certificate names. On another kind of device, or in another type, they are not
-    measured; neither are they where the run's file does not say on which records.
+    measured.
     """
     subject = run.subject if subject is None else subject
-    made = run.placed
-    alike = made is None or (made["dtype"], made["device"].split(":")[0]) == (
-        subject.dtype_name,
-        subject.device.type,
-    )
+    made, here = run.placed, (subject.dtype_name, subject.device.type)
+    alike = made is None or (made["dtype"], made["device"].split(":")[0]) == here
 
     @cache
     def confirmed(intervention: Intervention) -> ReplacementTable:
         held = run.replacement(intervention)
-        if not (alike and held.records):
+        if not alike:
             return held
         measured = run.measured_replacement(intervention, subject)
         return held if measured.agrees_with(held) else measured

@@ -8,8 +8,6 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from findings_fixture import ALPHA, EPSILON, TAU, estimate
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from mecharule_ops.cha.audit import AuditResult, StratumResult
@@ -97,22 +95,6 @@ def test_the_permutation_p_counts_every_permutation() -> None:
             )
             wanted = np.mean([other >= seen - 1e-9 for other in apart])
             assert permutation_p(split) == pytest.approx(wanted)
-
-
-counts = st.integers(0, 80).flatmap(
-    lambda n: st.integers(0, n).map(lambda flips: FlipCount(flips=flips, n=n))
-)
-estimates = st.builds(lambda plus, minus: FlipEstimate(associated=plus, unrelated=minus), counts, counts)
-
-
-@settings(max_examples=60)
-@given(estimates)
-def test_with_sides_of_one_size_the_permutation_p_is_fishers(split: FlipEstimate) -> None:
-    """Two routes to one p: there the most unlikely tables are those that lie furthest apart."""
-    n = min(split.associated.n, split.unrelated.n)
-    plus, minus = (min(part.flips, n) for part in (split.associated, split.unrelated))
-    wanted = stats.fisher_exact([[plus, n - plus], [minus, n - minus]]).pvalue if n else 1.0
-    assert permutation_p(estimate(plus, minus, n)) == pytest.approx(wanted, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,16 @@ import copy
 import dataclasses
 import json
 
-import numpy as np
 import pytest
-from findings_fixture import ALPHA, FINDINGS, NEGATIVE, POSITIVE, TAU, estimate, node
+from findings_fixture import ALPHA, FINDINGS, POSITIVE, TAU, estimate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.counts import Dominance, SearchCost, TreeNode, UnitStrength, WholeLayer
-from mecharule_ops.findings.measures import jaccard, recall_rows, union_coverage
+from mecharule_ops.findings.counts import SearchCost, UnitStrength, WholeLayer
+from mecharule_ops.findings.measures import recall_rows
 from mecharule_ops.findings.records import from_json, to_json
-from mecharule_ops.types import Basis, ChaNode, FlipCount, FlipEstimate, Neuron, Share, Verdict
-
-UNIT = Neuron(Basis.MLP_OUT, 0, 0)
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 
 def units(*strengths: int) -> list[UnitStrength]:
@@ -35,11 +32,6 @@ def test_cost_shares_are_those_worked_by_hand() -> None:
     assert cost.share_of_n == 10 / 8
     assert cost.share_of_2n_minus_1 == 10 / 15
     assert cost.share_of_exhaustive_forwards == 60 / 96
-
-
-def test_cost_without_candidates_is_not_a_number() -> None:
-    cost = SearchCost(queries=0, example_forwards=0, candidates=0, slice_examples=0)
-    assert np.isnan([cost.share_of_n, cost.share_of_2n_minus_1, cost.share_of_exhaustive_forwards]).all()
 
 
 def test_json_round_trip_gives_equal_findings_and_equal_bytes() -> None:
@@ -104,33 +96,6 @@ def test_enums_and_units_are_read_by_exact_value() -> None:
             to_json(spoilt(FINDINGS, "searches", (search,)))
 
 
-def test_tree_node_counts_the_channels_it_drops() -> None:
-    full = ChaNode(
-        node=3,
-        parent=1,
-        layer=2,
-        depth=4,
-        channels=(5, 8, 9),
-        estimate=estimate(1, 0),
-        ucb=0.1,
-        verdict=Verdict.PRUNED,
-    )
-    assert TreeNode.of(full).size == 3
-    assert TreeNode.of(full).parent == 1
-
-
-def test_dominance_above_one_marks_a_group_weaker_than_its_member() -> None:
-    group = Dominance(layer=0, size=4, group_strength=0.2, best_singleton=0.3, best_small=0.4)
-    assert group.ratio == pytest.approx(1.5)
-    assert dataclasses.replace(group, group_strength=0.0).ratio == float("inf")
-
-
-def test_missed_units_are_the_exhaustive_agonists_not_localized() -> None:
-    """a23.h3 flips 14/64 (22 %) alone and the search did not keep it; a14.h2 is below τ."""
-    assert [str(unit.neuron) for unit in POSITIVE.missed(TAU)] == ["a23.h3"]
-    assert NEGATIVE.missed(TAU) == ()
-
-
 def test_recall_by_hand_puts_each_unit_in_its_bin() -> None:
     """Strengths 1.0, .5, 19/64 = .297, 13/64 = .203, 9/64 = .141; the search found the first and third."""
     exhaustive = units(64, 32, 19, 13, 9)
@@ -163,25 +128,6 @@ def test_recall_bins_add_up_to_the_row_over_all(flips: list[int], found: set[int
     assert whole.n == naive
 
 
-def test_union_counts_a_record_once_however_many_units_flip_it() -> None:
-    flips = np.array([[True, False, True, False], [True, True, False, False]])
-    assert union_coverage(flips) == Share(count=3, n=4)
-    assert union_coverage(flips).count != flips.sum()
-
-
-def test_jaccard_of_two_sets_and_of_nothing() -> None:
-    first, second = {UNIT, Neuron(Basis.MLP_OUT, 0, 1)}, {UNIT, Neuron(Basis.MLP_OUT, 0, 2)}
-    assert jaccard(first, second) == Share(count=1, n=3)
-    assert np.isnan(jaccard(set(), set()).rate)
-
-
-def test_tree_fixture_is_a_tree() -> None:
-    """The children of an opened group of the fixture share out its units."""
-    assert node(0, None, 0, 9, Verdict.SPLIT, 53).size == sum(
-        each.size for each in POSITIVE.tree if each.parent == 0
-    )
-
-
 def test_a_layer_is_named_by_what_it_flips_at_least_not_by_the_better_half() -> None:
     """A table of 26 right answers in halves of 3 and 15: layer 23 flips 2 of 3 and 3 of 15, layer 20 0 and 8."""
     whole = tuple(
@@ -196,3 +142,24 @@ def test_a_layer_is_named_by_what_it_flips_at_least_not_by_the_better_half() -> 
     found = dataclasses.replace(FINDINGS.searches[0], whole_layers=whole).strongest_layer
     assert found is not None
     assert found.layer == 20
+
+
+def test_a_claim_without_controls_or_below_its_bound_comes_first() -> None:
+    """Taking the held-out flips of a search away moves its units up; each weak point is named."""
+    claims = FINDINGS.by_support()
+    points = [len(claim.weak_points) for claim in claims]
+    assert points == sorted(points, reverse=True)
+    assert all(claim.is_tau_agonist for claim in claims)
+    best = claims[-1]
+    searches = tuple(dataclasses.replace(one, held_out=None) for one in FINDINGS.searches)
+    bare = {claim.neuron: claim for claim in dataclasses.replace(FINDINGS, searches=searches).by_support()}
+    assert "no random unit was ablated beside it" in bare[best.neuron].weak_points
+    assert "no random unit was ablated beside it" not in claims[-1].weak_points
+
+
+def test_the_strongest_is_the_first_of_the_shown() -> None:
+    """In each direction; none where nothing is shown."""
+    for regime in (None, *Regime):
+        shown = [unit for unit in FINDINGS.shown() if regime in (None, unit.search.regime)]
+        assert FINDINGS.strongest(regime) == next(iter(shown), None)
+    assert FINDINGS.strongest() is not None

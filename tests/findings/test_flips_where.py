@@ -10,10 +10,9 @@ from findings_fixture import of_family
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mecharule_ops.codec import decode, encode
 from mecharule_ops.facts.flips_where import counted_when, not_shown_words, when_words, where_words
 from mecharule_ops.facts.rules import rule_words
-from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import FamilyStatus
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere
@@ -80,18 +79,3 @@ def test_mostly_is_said_of_most(held: tuple[int, int], other: tuple[int, int], b
         holds=FlipCount(flips=held[0], n=held[1]), elsewhere=FlipCount(flips=other[0], n=other[1])
     )
     assert when_words(replace(SHOWN, where=where)).startswith(begins)
-
-
-def test_what_is_not_there_is_not_said() -> None:
-    """Without words, and of a rule that is not shown, nothing; without words the syntax stands alone."""
-    for rule in (BARE, replace(SHOWN, chance=CHANCE), None):
-        assert when_words(rule) == counted_when(rule) == ""
-    assert rule_words(BARE, "b00d").startswith("carry_at(a, b, 0) – input rule")
-
-
-def test_an_anchored_rule_has_its_words_and_counts() -> None:
-    """The paper's rule likewise; what it stored is read back equal."""
-    made = of_family("b >= 50", 0.6, 122, 92, family=Family.ANCHORED, where=WHERE)
-    rule = with_words(made, Arithmetic())
-    assert decode(UnitRule, encode(rule)) == rule
-    assert when_words(rule) == "Mostly when b is 50 or more: 84 of 98, against 8 of 24"

@@ -9,7 +9,7 @@ import pytest
 from findings_fixture import ALPHA, TAU
 from scipy import stats
 
-from mecharule_ops.confidence import lower_bound, searched_alpha
+from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.facts.flips import stronger_slice
 from mecharule_ops.types import FlipCount, FlipEstimate
 
@@ -54,9 +54,3 @@ def test_a_unit_that_stands_far_above_the_others_is_told_apart_from_tau(n: int) 
         said = stronger_slice(estimate, TAU, UNITS)
         found += place == 17 and estimate.lcb(searched_alpha(ALPHA, UNITS)) >= TAU and "not told" not in said
     assert found >= 180
-
-
-def test_the_level_is_shared_by_both_slices_of_all_units() -> None:
-    """α/2 over 2 · 256 bounds; of a unit named beforehand over two."""
-    estimate = FlipEstimate(associated=FlipCount(flips=29, n=48), unrelated=FlipCount(flips=0, n=48))
-    assert estimate.lcb(searched_alpha(ALPHA, UNITS)) == lower_bound(29, 48, ALPHA / 2 / (2 * UNITS))

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.cha.partition import Order, RootSplit, roots
 from mecharule_ops.events import Event, StageStarted
 from mecharule_ops.facts.run_evidence import ordered_by
 from mecharule_ops.run.accounting import PORTION, VISIBLE, held_out_gain
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates
-from mecharule_ops.types import Basis, LayerCandidates, Regime
+from mecharule_ops.types import Basis, Regime
 
 REGIME = Regime.BASELINE_POSITIVE
 
@@ -58,26 +57,6 @@ def test_what_ordered_a_search_is_said_only_where_it_did(
         )
         monkeypatch.setattr(run, "predictions", lambda basis, regime: ())
         assert said() == "units were taken in the order of channels"
-
-
-def test_units_without_scores_are_grouped_in_the_order_of_channels() -> None:
-    """As their search does that falls back; a score orders them, whatever its place."""
-    asked, none = (
-        LayerCandidates(layer=0, channels=np.arange(4), scores=scores)
-        for scores in (np.array([0.1, -3.0, 2.0, 0.0]), None)
-    )
-    first, unscored = (
-        roots(
-            each,
-            order=Order.ATTRIBUTION,
-            root_split=RootSplit.SIGN,
-            largest=None,
-            rng=np.random.default_rng(0),
-        )
-        for each in (asked, none)
-    )
-    assert first[0].channels == (2, 0, 3, 1)
-    assert (unscored[0].channels, unscored[0].cut) == ((0, 1, 2, 3), 0)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,10 @@ from mecharule_ops import confidence
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import make_config
-from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.found import suggestions
 from mecharule_ops.facts.searches import (
     audit_sentence,
     guaranteed_words,
-    missed_words,
     recall_words,
     searched_words,
 )
@@ -132,11 +130,6 @@ def test_the_number_of_draws(settings: dict[str, object], drawn: list[int]) -> N
     assert [audit_tests(config, pruned) for pruned in (0, 3, 7, 80, 100_000)] == drawn
 
 
-def test_an_audit_of_none_is_refused_where_it_is_left_what_was_not_asked() -> None:
-    with pytest.raises(UsageError, match=r"audit: .* since rest=audited leaves it what was not asked"):
-        make_config(model="arith-tiny", rest="audited", audit=0)
-
-
 def test_a_bound_over_units_that_were_never_asked_says_so() -> None:
     """All candidates count in the correction; how many of them the search left, and the audit drew, stands beside."""
     assert searched_words(NEGATIVE) == f"{NEGATIVE.cost.candidates:,} units searched"
@@ -175,14 +168,6 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
 def test_a_recall_stands_with_its_exact_lower_bound(found: int, n: int, said: str) -> None:
     """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794."""
     assert recall_words(Share(count=found, n=n)) == said
-
-
-def test_a_recall_of_a_search_that_tested_every_unit_has_no_bound() -> None:
-    assert POSITIVE.exhaustive is not None
-    found = replace(POSITIVE, exhaustive=replace(POSITIVE.exhaustive, units=POSITIVE.exhaustive.units[:3]))
-    every = replace(found, singletons_tested=POSITIVE.cost.candidates)
-    assert missed_words(FINDINGS, found).startswith("found 3/3 (at least 36 %) of those")
-    assert missed_words(FINDINGS, every).startswith("found 3/3, all units tested")
 
 
 def test_a_guarantee_is_rounded_down() -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.certificates.certificate import Certificate, CertifiedScore, ExampleRow
+from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, totals_of, verify
-from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.run.certify import ablation_rows, certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import Bench, bench_of_run, rerun
@@ -70,25 +69,6 @@ def test_a_certificate_names_what_it_needs_to_be_repeated(run: Run) -> None:
     assert "torch" in certificate.versions
 
 
-def test_its_rule_is_the_held_out_score(run: Run) -> None:
-    """A certificate carries the anchored HQ-T rule with its one held-out score, or none."""
-    for certificate in _alone(run):
-        unit = run.findings.unit(Neuron.parse(certificate.units[0]), Regime(certificate.regime))
-        assert unit is not None
-        rule = unit.rule
-        if rule is None or rule.rule is None or rule.held_out is None:
-            assert certificate.rule is None
-        else:
-            assert certificate.rule == CertifiedScore(
-                text=str(rule.rule),
-                scope="held-out",
-                mcc=rule.held_out.mcc,
-                coverage=rule.held_out.coverage,
-                n=rule.held_out.n,
-                positives=rule.held_out.positives,
-            )
-
-
 def test_running_again_on_the_reference_path_matches(run: Run, bench: Bench) -> None:
     """Fresh completions, with and without the ablation, token by token and never speculated, agree row by row."""
     for certificate in run.store.certificates():
@@ -113,16 +93,6 @@ def test_an_invented_completion_is_caught_by_running_again(run: Run, bench: Benc
     assert verification.differing == (row.example,)
 
 
-def test_without_the_model_it_cannot_be_verified(run: Run) -> None:
-    """A missing model is no verdict on the claim."""
-
-    def unavailable(certificate: Certificate) -> tuple[ExampleRow, ...]:
-        raise ModelUnavailable("expected the model x, it is not here")
-
-    verification = verify(_alone(run)[0], unavailable)
-    assert verification.status is VerificationStatus.CANNOT
-
-
 def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
     """A group on both slices: one row an example, flips of do(A), both hooks named."""
     units = (Neuron.parse("m0.1"), Neuron.parse("m1.2"))
@@ -144,19 +114,6 @@ def test_both_engines_write_the_same_rows(run: Run) -> None:
     placed = [("asked", place[row.example]) for row in certificate.rows[:20]]
     (again,) = ablation_rows(run, intervention, [units], placed)
     assert [row.after.tokens for row in again] == [row.after.tokens for row in certificate.rows[:20]]
-
-
-def test_values_that_name_no_records_are_taken_from_the_run_file(run: Run, copied_run: Path) -> None:
-    """A run of before the draw was measured on other records: its certificates carry the hash of what it holds."""
-    how = run.intervention(Basis.MLP_OUT)
-    with opened(copied_run) as other:
-        arrays = dict(other.store.get(keys.replacement(how)))
-        named = arrays.pop("records")
-        other.store.put(keys.replacement(how), arrays)
-        held = other.replacement(how)
-        assert held.hash != run.replacement(how).hash
-        assert bench_of_run(other, run.subject).table(how, held.hash).hash == held.hash
-    assert named.tolist() == list(bench_of_run(run).table(how, "").records)
 
 
 @pytest.mark.parametrize(("moved", "confirmed"), [(1e-6, True), (0.1, False)])

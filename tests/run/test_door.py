@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from bundled_run import opened
 
-from mecharule_ops.errors import AblationStopped, StoreError
+from mecharule_ops.errors import AblationStopped
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, Neuron, Regime
 
 ROOT = Path(__file__).parents[2]
@@ -85,20 +84,3 @@ def test_an_ablation_on_the_slices_is_run_once(copied_run: Path, monkeypatch: py
     assert [row.flipped for row in certificate.rows] == flips.tolist()
     counts = " and ".join(f"{total.flips}/{total.n} {total.slice}" for total in certificate.totals)
     assert certificate.claim == f"ablating m1.5+m1.9 flips {counts} examples (1→0)"
-
-
-def test_what_a_run_does_not_hold_says_which_stage_makes_it(copied_run: Path) -> None:
-    """The other basis was never scored."""
-    with (
-        opened(copied_run, read_only=True) as run,
-        pytest.raises(StoreError, match="attribution-attn_head-1"),
-    ):
-        run.candidates(Basis.ATTN_HEAD, Regime.BASELINE_POSITIVE)
-
-
-def test_a_fork_takes_over_what_was_observed_and_nothing_of_the_search() -> None:
-    """By name."""
-    kept = (keys.RECORDS, keys.RECORDS.summary, keys.TRAIN, keys.VOCABULARY.summary, keys.pace(Basis.MLP_OUT))
-    left = (keys.SPLITTER, keys.FINDINGS, keys.attribution(Basis.MLP_OUT, Regime.BASELINE_POSITIVE))
-    assert all(map(keys.is_observed, kept))
-    assert not any(map(keys.is_observed, (*left, keys.SPLITTER.summary)))

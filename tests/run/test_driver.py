@@ -10,7 +10,6 @@ import pytest
 from search_oracles import UnionOfFlips, drive, planted_union
 from table_engine import TableEngine, new_store, stored
 
-from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.confidence import Testing as Looks
@@ -160,16 +159,6 @@ def test_the_budget_is_never_passed_and_is_said(tmp_path: Path, budget: int) -> 
     assert len(tested) == sum(len(one.search.tree.nodes) for one in named) <= budget
 
 
-def test_a_budget_that_suffices_changes_nothing(tmp_path: Path) -> None:
-    """A search that needs fewer groups than the budget is complete."""
-    named, free = searches(1), searches(1)
-    with new_store(tmp_path / "a") as store, new_store(tmp_path / "b") as other:
-        list(driver_of(stored(store, table_of(planted(7))), budget=10_000).run(named))
-        list(driver_of(stored(other, table_of(planted(7)))).run(free))
-    assert named[0].search.tree == free[0].search.tree
-    assert named[0].search.status is SearchStatus.COMPLETE
-
-
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_a_stop_is_obeyed_before_the_next_batch(tmp_path: Path, after: int) -> None:
     """After the n-th batch nothing more is asked; the searches say that they were stopped."""
@@ -203,32 +192,3 @@ def test_a_stopped_search_goes_on_from_the_store(tmp_path: Path) -> None:
     assert 0 < seen < len(engine.asked)
     assert max(engine.asked.values()) == 1
     assert [one.search.tree for one in again] == [one.search.tree for one in whole]
-
-
-def test_exhaustive_search_reuses_the_singletons_of_cha(tmp_path: Path) -> None:
-    """Brute force after CHA asks each unit once, and pays only for what CHA did not test."""
-    engine, named = table_of(planted(9)), searches(1)
-    with new_store(tmp_path / "a") as store:
-        wrapped = stored(store, engine)
-        list(driver_of(wrapped).run(named))
-        brute = exhaustive_search(layer(0), settings=SETTINGS, regime=Regime.BASELINE_POSITIVE)
-        list(driver_of(wrapped).run([NamedSearch(id="exhaustive:1:m0", search=brute, layer=0)]))
-    assert brute.tree.queries == UNITS
-    assert brute.tree.example_forwards == UNITS * 2 * N
-    assert max(engine.asked.values()) == 1
-    assert wrapped.cost.example_forwards < named[0].search.tree.example_forwards + UNITS * 2 * N
-
-
-def test_a_layer_without_candidates_ends_with_its_sentence(tmp_path: Path) -> None:
-    """An empty layer asks nothing and says so."""
-    empty = LayerCandidates(layer=0, channels=np.arange(0), scores=np.zeros(0))
-    search = ChaSearch(empty, settings=SETTINGS, regime=Regime.BASELINE_POSITIVE)
-    engine = table_of(planted(1))
-    with new_store(tmp_path / "a") as store:
-        events = list(
-            driver_of(stored(store, engine)).run([NamedSearch(id="cha:1:m0", search=search, layer=0)])
-        )
-    assert [event.status for event in events if isinstance(event, SearchFinished)] == [
-        "there were no candidates to search"
-    ]
-    assert not engine.calls

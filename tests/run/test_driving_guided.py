@@ -12,10 +12,9 @@ from table_engine import TableEngine, new_store, stored
 
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ChaSettings
-from mecharule_ops.config import make_config
 from mecharule_ops.events import Event, Notice, PredictionsDropped, SearchStarted
 from mecharule_ops.run.driver import NamedSearch, SearchDriver
-from mecharule_ops.run.planning import SearchKind, SearchPlan, price
+from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_log import event_from_json, event_to_json
 from mecharule_ops.store.stored_engine import StoredEngine
@@ -112,17 +111,3 @@ def test_dropped_predictions_are_told_once_with_their_reason(tmp_path: Path) -> 
     assert state.searches["guided:1:m1"].dropped is None
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert (notice.level, notice.text) == ("warning", f"guided:1:m0: {fallback.sentence}")
-
-
-def test_the_price_is_that_of_quiet_layers_and_never_passed(tmp_path: Path) -> None:
-    """At least a wave of nine, a group a layer, nine that part it, and the layer that no group is; at most a tree."""
-    oracle = planted(6)
-    plan = plan_of(oracle.strengths() * 0.0, np.zeros(UNITS))
-    config = make_config(model="arith-tiny", audit=0)
-    cost = price(config, candidates(2), plan, 0.0)
-    assert cost.least_evaluations == 9 + 2 * (1 + 9) + 1
-    assert cost.evaluations == 2 * 2 * UNITS - 1 + 2
-    named = plan.searches(candidates(2), REGIME)
-    with new_store(tmp_path / "a") as store:
-        list(driver_of(stored(store, engine_of(oracle))).run(named))
-    assert sum(one.search.tree.example_forwards for one in named) <= cost.example_forwards

@@ -19,7 +19,6 @@ from mecharule_ops.run.controlling import (
     coverage,
     held_out_flips,
     same_layers,
-    second_baseline,
     units_beside,
 )
 from mecharule_ops.run.journal import Journal
@@ -141,14 +140,6 @@ def test_the_findings_count_the_union_of_these_flips(scene: Scene) -> None:
         assert row.flipped == Share(count=int(np.any(own, axis=0).sum()), n=len(scene.eligible))
 
 
-def test_no_units_cost_nothing(scene: Scene) -> None:
-    """A search without agonists needs no ablation for its coverage."""
-    before = scene.run.cost.example_forwards
-    empty = coverage(scene.run, REGIME, [], [], scene.journal.progress("rules"))
-    assert empty.shape == (0, len(scene.eligible))
-    assert scene.run.cost.example_forwards == before
-
-
 def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
     """Ranked by hand from stored flips on held-out records, found units among the random ones; another baseline."""
     run, found, regime, progress = scene.run, scene.found, REGIME, scene.journal.progress("controls")
@@ -200,9 +191,3 @@ def test_the_union_drawn_beside_found_units_has_as_many_of_each_layer(scene: Sce
     assert len(set(drawn)) == len(drawn) == len(scene.units)
     every = [Neuron(Basis.MLP_OUT, 1, channel) for channel in range(scene.run.subject.width(Basis.MLP_OUT))]
     assert set(same_layers(scene.run, every)) == set(every)
-
-
-def test_the_second_baseline_is_another_one() -> None:
-    """Whatever the main one is."""
-    for main in Baseline:
-        assert second_baseline(main) is not main

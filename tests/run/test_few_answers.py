@@ -100,15 +100,3 @@ def test_a_direction_that_no_record_starts_from_is_said_to_be_unsearched(tmp_pat
         report.text.split()
     )
     assert report.exit_code == 0
-
-
-@pytest.mark.parametrize("search", ["guided", "cha"])
-def test_slices_without_power_are_said_to_be_unsearched_and_fail(tmp_path: Path, search: str) -> None:
-    """At τ = .05 fifty records can rule out nothing: no unit was looked at, and the exit code says so."""
-    small = {"model": "known/parity", "task_settings": {"program": "parity"}, "bases": ("mlp_hidden",)}
-    found = _findings(tmp_path / "c.mecharule", **small, regimes=(1,), records=50, tau=0.05, search=search)
-    report = report_of(found)
-    assert "Found. Nothing was searched, so nothing is claimed." in report.text
-    assert "Next: Run on more records: 59 examples a slice are needed" in report.text.replace("\n", " ")
-    assert "the search found no unit" not in report.text
-    assert report.exit_code == 1

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from bundled_run import BUNDLED, QUICK, finish, new_run, opened
+from bundled_run import QUICK, finish, new_run, opened
 from outcome_audit import cells
 
 from mecharule_ops.events import (
-    AgonistFound,
     CertificateWritten,
     Event,
     NodeTested,
@@ -79,15 +78,6 @@ def test_brute_force_costs_every_unit_once(run: Run, search: SearchOutcome) -> N
     )
     assert search.cost.queries < units
     assert search.cost.example_forwards < units * slices
-
-
-def test_counts_of_localized_units_are_those_of_brute_force(search: SearchOutcome) -> None:
-    """A unit that was kept was tested on all examples: two routes to the same flips."""
-    assert search.exhaustive is not None
-    truth = {unit.neuron: unit.estimate for unit in search.exhaustive.units}
-    assert search.agonists
-    for agonist in search.agonists:
-        assert truth[agonist.neuron] == agonist.estimate
 
 
 def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, events: list[Event]) -> None:
@@ -164,20 +154,6 @@ def test_stages_come_in_order_and_each_ends(events: list[Event]) -> None:
         names.index("guided") < names.index("exhaustive") < names.index("anchored") < names.index("controls")
     )
     assert isinstance(events[-1], RunFinished)
-
-
-def test_the_price_bounds_the_search_on_both_sides_and_comes_before_it(
-    search: SearchOutcome, events: list[Event]
-) -> None:
-    """The search and brute force together cost no more than was said, and no less than where nothing flips."""
-    price = next(event for event in events if isinstance(event, Price))
-    first = next(index for index, event in enumerate(events) if isinstance(event, NodeTested))
-    assert events.index(price) < first
-    assert search.exhaustive is not None
-    asked = search.cost.queries + search.exhaustive.cost.queries
-    assert 0 < price.least_evaluations <= asked <= price.evaluations
-    paid = search.cost.example_forwards + search.exhaustive.cost.example_forwards
-    assert paid <= price.example_forwards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,18 +247,3 @@ def test_a_budget_ends_the_search_as_partial(declined: Path, tmp_path: Path) -> 
 
 def _status(told: Sequence[Event]) -> str:
     return next(event.status for event in told if isinstance(event, RunFinished))
-
-
-def test_the_shared_run_is_the_one_described(run: Run, events: list[Event]) -> None:
-    """The fixture that other tests rely on has agonists, rules, controls and certificates."""
-    assert run.config.model == BUNDLED["model"]
-    found = run.findings.searches[0]
-    assert found.tau_agonists
-    assert any(rule.rule for rule in found.anchored)
-    assert found.controls
-    assert run.store.certificates()
-    by_search = defaultdict(set)
-    for event in events:
-        if isinstance(event, AgonistFound):
-            by_search[event.search.split(":")[0]].add(event.neuron)
-    assert set(by_search) == {"guided", "exhaustive"}

@@ -20,7 +20,6 @@ from mecharule_ops.facts.account_facts import drive_facts, prediction_sentence
 from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.first_order import Effects
-from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.measured import Measured
 from mecharule_ops.replacement.baselines import ReplacementTable
@@ -35,10 +34,9 @@ from mecharule_ops.run.accounting import (
     prediction_hypothesis,
 )
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import tokens_in_reach
 from mecharule_ops.run.planning import PredictionPrice
 from mecharule_ops.thresholds import COMPETITORS
-from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Regime
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Regime
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 7)
 SPLIT = np.arange(300), np.arange(300, 600)
@@ -127,13 +125,6 @@ def test_the_closest_token_is_where_most_is_left_of_effect_less_lead() -> None:
     assert found.closest(UNIT)[0].tolist()[0] == 5.0
     assert found.closest(UNIT)[1].tolist()[0] == 4.5
     assert np.isnan(found.closest(UNIT)[0][1])
-
-
-def test_only_the_last_writes_have_nothing_above() -> None:
-    assert nothing_above(Neuron(Basis.MLP_OUT, 2, 0), 3)
-    assert nothing_above(Neuron(Basis.MLP_HIDDEN, 2, 0), 3)
-    assert not nothing_above(Neuron(Basis.ATTN_HEAD, 2, 0), 3)
-    assert not nothing_above(Neuron(Basis.MLP_OUT, 1, 0), 3)
 
 
 class _Gain(nn.Module):
@@ -329,18 +320,3 @@ def test_the_prediction_is_asked_as_far_as_it_pays(units: int, competitors: int)
     price = PredictionPrice.of(128, 3 * 128, units)
     assert price.competitors == competitors
     assert price.example_forwards == (128 * (1 + 2 * competitors * 3) if competitors else 0)
-
-
-def test_nothing_to_ask_costs_nothing() -> None:
-    """No example, no price, and no division by nothing."""
-    assert PredictionPrice.of(0, 0, 270).competitors == 0
-
-
-def test_the_first_token_is_out_of_reach() -> None:
-    """A completion of one token has none, and neither has an empty one."""
-    example = Example(id=0, prompt="", fields={})
-    records = [
-        BehaviourRecord(example=example, tokens=tokens, completion="", parsed={}, label=True)
-        for tokens in [(), (1,), (1, 2, 3)]
-    ]
-    assert tokens_in_reach(records) == 2

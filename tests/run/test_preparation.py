@@ -190,16 +190,6 @@ def test_a_prepared_run_prepares_nothing_again(copied_run: Path) -> None:
         assert "subject" not in vars(run)
 
 
-def test_the_table_is_rebuilt_from_its_texts(finished_run: Path) -> None:
-    """The kept predicates parse back to themselves; each is true on some train records and not on all."""
-    with opened(finished_run, read_only=True) as run:
-        stored = run.store.get(Artefact("vocabulary"))
-        assert [predicate.text for predicate in run.table.predicates] == stored["kept"]
-        assert stored["proposed"] == len(stored["kept"]) + len(stored["refusals"])
-        shares = run.table.matrix[run.train].mean(axis=0)
-        assert ((shares > 0) & (shares < 1)).all()
-
-
 def test_a_run_of_a_model_that_is_not_sound_keeps_no_answer(tmp_path: Path) -> None:
     """Its layers scale what is written to the residual stream, as families with a multiplier do."""
     with new_run(tmp_path / "a.mecharule", QUICK) as run:
