@@ -29,8 +29,6 @@ from mecharule_ops.types import Basis, Regime, SearchStatus
 
 _MOST = 6
 """Groups that are told one by one."""
-_RANKS = 12
-"""Ranks that are told one by one."""
 Section = Callable[[Run, Findings], Iterator[Stated]]
 
 
@@ -64,26 +62,10 @@ def search(run: Run, findings: Findings) -> Iterator[Stated]:
     yield stated("search.kind", run.config.search, kind=run.config.search)
     for each in findings.searches:
         yield from found_of(findings, each)
-    for each in findings.searches:
-        yield from ranks_of(findings, each)
     for basis in run.config.bases:
         for regime in run.regimes:
             yield _attributed(run, basis, regime)
     yield from _pruned(run, findings)
-
-
-def ranks_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
-    """Where first order ranked the τ-agonists of a guided search before any ablation; nothing for another search."""
-    strong = {agonist.neuron for agonist in search.tau_agonists}
-    if ranks := [unit.rank for unit in search.predicted if unit.neuron in strong]:
-        told = ", ".join(f"{rank:,}" for rank in ranks)
-        if len(ranks) > _RANKS:
-            half = sorted(ranks)[(len(ranks) - 1) // 2]
-            told = f"between {min(ranks):,} and {max(ranks):,}, half of them by {half:,}"
-        every = {str(unit.neuron): unit.rank for unit in search.predicted}
-        yield stated(
-            f"{_at(search)}.first_order_ranks", every, "search.ranks", units=_units(search), told=told
-        )
 
 
 def _attributed(run: Run, basis: Basis, regime: Regime) -> Stated:

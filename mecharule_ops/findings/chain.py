@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.certificates.certificate import Certificate, ExampleRow
+from mecharule_ops.certificates.certificate import ExampleRow
 from mecharule_ops.mechanism.links import Breaks, DirectShare, Reads, Writes
 from mecharule_ops.mechanism.mediation import Mediation, Outcome, mediation
 from mecharule_ops.mechanism.pairs import PairFlips, pair_flips
@@ -35,16 +35,6 @@ class Chain:
     pairs_certificate: str | None = None
     notes: tuple[str, ...] = ()
     """A sentence for each link that has nothing to say."""
-
-
-def mediation_of(certificate: Certificate) -> Mediation:
-    """What a certificate of kind `mediation` counts."""
-    return mediation_in(certificate.rows, certificate.alpha)
-
-
-def pairs_of(certificate: Certificate) -> tuple[PairFlips, ...]:
-    """What a certificate of kind `pairs` counts, of its first unit with each other."""
-    return pairs_in(certificate.rows, certificate.units[0], certificate.alpha)
 
 
 def mediation_in(rows: Sequence[ExampleRow], alpha: float) -> Mediation:

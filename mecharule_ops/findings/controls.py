@@ -56,11 +56,7 @@ class Standing:
 
     @classmethod
     def of(
-        cls,
-        neuron: Neuron,
-        measured: Mapping[Neuron, FlipEstimate],
-        searched: int,
-        audit: SearchAudit | None,
+        cls, neuron: Neuron, measured: Mapping[Neuron, FlipEstimate], searched: int, audit: SearchAudit | None
     ) -> Standing:
         """From the units tested alone on all examples, `neuron` among them, and what the audit says of the rest.
 

@@ -108,19 +108,6 @@ class UnitStrength:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PredictedUnit:
-    """A unit that was tested alone, with what first order said of it before."""
-
-    neuron: Neuron
-    rank: int
-    """Among all units of the search, most promising first, counted from 1."""
-    predicted: float
-    """Share of its stronger slice that first order says it flips."""
-    measured: float
-    """Its strength Ê."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExhaustiveRun:
     """Every candidate tested alone on the same slices: the ground truth of experiment E2."""
 
@@ -148,10 +135,6 @@ class SearchAudit:
     """Whether every drawn unit was tested on all examples; else a part of them ruled out the quiet ones."""
     reopened: int = 0
     """Units tested alone because the search had pruned them with a τ-agonist that was met."""
-    found_in_all: int = 0
-    """τ-agonists that search and audit found; 0 in runs that did not keep it."""
-    recall: float = 0.0
-    """What share of all these are at least, rounded down to whole percents, one decimal below 1 %."""
 
     @property
     def summary(self) -> str:
@@ -168,16 +151,10 @@ class SearchAudit:
         return len(self.found) - sum(each.found for each in self.strata)
 
     @classmethod
-    def of(
-        cls, result: AuditResult, found: tuple[Agonist, ...] = (), *, known: int, exact: bool
-    ) -> SearchAudit:
-        """With the strata summed: every number that a sentence names is a field that it can cite.
-
-        `found` are the result's units, `known` the τ-agonists that the search itself had found.
-        """
+    def of(cls, result: AuditResult, found: tuple[Agonist, ...] = (), *, exact: bool) -> SearchAudit:
+        """With the strata summed; `found` are the result's units."""
         unknown = sum(each.units for each in result.strata)
         tested = sum(each.tested for each in result.strata)
-        found_in_all = known + len(found)
         return cls(
             strata=result.strata,
             found=found,
@@ -188,8 +165,6 @@ class SearchAudit:
             missed_at_most=result.missed_at_most,
             confidence=result.confidence,
             exact=exact,
-            found_in_all=found_in_all,
-            recall=floored(found_in_all / max(1, found_in_all + result.missed_at_most)),
         )
 
 

@@ -23,7 +23,6 @@ from mecharule_ops.findings.counts import (
     ExhaustiveRun,
     LayerCoverage,
     Numbers,
-    PredictedUnit,
     RecallRow,
     SearchAudit,
     SearchCost,
@@ -95,8 +94,6 @@ class SearchOutcome:
     dominance: tuple[Dominance, ...] = ()
     exhaustive: ExhaustiveRun | None = None
     recall: tuple[RecallRow, ...] = ()
-    predicted: tuple[PredictedUnit, ...] = ()
-    """Of a guided search: every unit tested alone, best rank first."""
     audit: SearchAudit | None = None
     """What the search missed at most; None when brute force ran or nothing was pruned."""
     associated_of: int = 0

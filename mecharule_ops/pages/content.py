@@ -17,7 +17,6 @@ from mecharule_ops.facts.run_evidence import (
     cost_of,
     limits,
     missed_of,
-    ranks_of,
     rule_count,
     rule_test,
     took,
@@ -145,7 +144,7 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
     if advice := suggestions(findings, outcome, bases):
         blocks += ["What to try next:", Bullets(advice)]
     blocks += _weak(findings, outcome, rows)
-    blocks += [_told(of(findings, outcome)) for of in (union_of, missed_of, ranks_of, cost_of)]
+    blocks += [_told(of(findings, outcome)) for of in (union_of, missed_of, cost_of)]
     shown = tuple(block for block in blocks if block)
     return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=(f"tree-{index}",), folded=True)
 

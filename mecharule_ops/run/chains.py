@@ -13,17 +13,9 @@ import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.engine.settling import until_settled
-from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
+from mecharule_ops.findings.chain import Chain, mediation_in, pairs_in
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.mechanism.holds import (
-    Above,
-    HeldLayer,
-    Hold,
-    OneUnit,
-    Together,
-    is_above,
-    layers_above,
-)
+from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, OneUnit, Together, is_above, layers_above
 from mecharule_ops.mechanism.links import (
     END,
     EVERY,
@@ -139,9 +131,9 @@ def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certifi
         writes=written,
         reads=read,
         direct=direct,
-        mediation=mediation_of(mediated),
+        mediation=mediation_in(mediated.rows, mediated.alpha),
         mediation_certificate=mediated.id,
-        pairs=() if paired is None else pairs_of(paired),
+        pairs=() if paired is None else pairs_in(paired.rows, str(unit), paired.alpha),
         pairs_certificate=None if paired is None else paired.id,
         notes=asked.notes if flipped.any() else (*asked.notes, NO_FLIP),
     )

@@ -250,10 +250,7 @@ def refined_texts(
 
 
 def anchored_rule(
-    run: Run,
-    neuron: Neuron,
-    eligible: Int[np.ndarray, " eligible"],
-    flips: Bool[np.ndarray, " eligible"],
+    run: Run, neuron: Neuron, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
 ) -> UnitRule:
     """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
     predicates = refined_texts(run, eligible, flips)

@@ -39,15 +39,7 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge
 from mecharule_ops.tasks.jailbreak import with_judge
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import (
-    Basis,
-    BehaviourRecord,
-    Candidates,
-    Columns,
-    Intervention,
-    Neuron,
-    Regime,
-)
+from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine

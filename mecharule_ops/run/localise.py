@@ -24,14 +24,12 @@ from jaxtyping import Bool, Float, Float32
 
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together
 from mecharule_ops.cha.exhaustive import singleton_estimates
-from mecharule_ops.cha.prediction import ranked
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
 from mecharule_ops.findings.counts import (
     ExhaustiveRun,
-    PredictedUnit,
     SearchAudit,
     SearchCost,
     TreeNode,
@@ -145,11 +143,7 @@ def _scores(
 
 
 def whole_layers(
-    run: Run,
-    journal: Journal,
-    candidates: Candidates,
-    slices: CompactSlices,
-    some: Sequence[LayerCandidates],
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, some: Sequence[LayerCandidates]
 ) -> tuple[WholeLayer, ...]:
     """Each of some layers with all its candidates ablated together. Cost: one group ablation a layer.
 
@@ -203,11 +197,7 @@ def flips_on(
 
 
 def localise(
-    run: Run,
-    journal: Journal,
-    candidates: Candidates,
-    slices: CompactSlices,
-    plan: SearchPlan,
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, plan: SearchPlan
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
     hidden, regime = run.task.concealed, slices.regime
@@ -287,9 +277,7 @@ def localised(
         at_random=slices.at_random,
         split_note=run.splitter.note,
     )
-    made = Localised(slices=slices, candidates=candidates, plan=plan, trees=trees, outcome=outcome)
-    made.outcome = replace(outcome, predicted=_predicted(made))
-    return made
+    return Localised(slices=slices, candidates=candidates, plan=plan, trees=trees, outcome=outcome)
 
 
 def _in_order(agonists: Iterable[Agonist]) -> tuple[Agonist, ...]:
@@ -303,23 +291,6 @@ def _alone(trees: Sequence[ChaTree], basis: Basis) -> tuple[UnitStrength, ...]:
         UnitStrength(neuron=neuron, estimate=estimate)
         for tree in trees
         for neuron, estimate in singleton_estimates(tree, basis).items()
-    )
-
-
-def _predicted(found: Localised) -> tuple[PredictedUnit, ...]:
-    """Prediction and strength of each unit tested alone, those of the audit among them; empty without predictions."""
-    predictions, basis = found.plan.predictions, found.candidates.basis
-    if not predictions:
-        return ()
-    layers = found.candidates.layers
-    units = [Neuron(basis, each.layer, channel) for each in layers for channel in each.channels.tolist()]
-    strength = np.concatenate([layer.strength for layer in predictions])
-    tested: list[UnitStrength | Agonist] = [*_alone(found.trees, basis), *found.outcome.agonists]
-    measured = {each.neuron: each.estimate.strength for each in tested}
-    return tuple(
-        PredictedUnit(neuron=unit, rank=rank, predicted=float(strength[place]), measured=measured[unit])
-        for rank, place in enumerate(ranked(predictions).tolist(), 1)
-        if (unit := units[place]) in measured
     )
 
 
@@ -383,11 +354,9 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
         for agonist in agonists:
             search = search_id(found.plan.kind, outcome.regime, agonist.neuron.basis, agonist.neuron.layer)
             journal.emit(found_event(search, agonist))
-        known = len(outcome.tau_agonists)
-        audit = SearchAudit.of(result, agonists, known=known, exact=not settings.slip)
+        audit = SearchAudit.of(result, agonists, exact=not settings.slip)
         stage.summary = audit.summary
     found.outcome = replace(outcome, audit=audit, agonists=_in_order((*outcome.agonists, *agonists)))
-    found.outcome = replace(found.outcome, predicted=_predicted(found))
 
 
 def _drawn(

@@ -211,8 +211,7 @@ class Rehearsed:
     def capped(self, groups: int, full_test: int) -> Rehearsed:
         """At most so many groups, each on all examples."""
         return Rehearsed(
-            groups=min(self.groups, groups),
-            example_forwards=min(self.example_forwards, groups * full_test),
+            groups=min(self.groups, groups), example_forwards=min(self.example_forwards, groups * full_test)
         )
 
 

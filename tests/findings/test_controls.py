@@ -59,12 +59,12 @@ def test_the_standing_counts_what_is_known_and_bounds_the_rest() -> None:
     """Two of three others tested are as strong; with the audit's 4 at most 6 of 99 are, without it any of the rest."""
     measured = {unit(place): estimate(flips, 0) for place, flips in enumerate((30, 30, 29, 40))}
     strata = (StratumResult(name="all", units=96, tested=50, found=0),)
-    audit = SearchAudit.of(_audited(strata, missed_at_most=4), known=2, exact=True)
+    audit = SearchAudit.of(_audited(strata, missed_at_most=4), exact=True)
     assert Standing.of(unit(0), measured, 100, audit) == Standing(
         known=2, others=99, at_most=6, confidence=0.95
     )
     assert Standing.of(unit(0), measured, 100, None).at_most == 98
-    whole = SearchAudit.of(_audited((), missed_at_most=0), known=2, exact=True)
+    whole = SearchAudit.of(_audited((), missed_at_most=0), exact=True)
     assert Standing.of(unit(0), measured, 4, whole).confidence is None
     every = Standing.of(unit(0), measured, 4, None)
     assert (every.known, every.at_most, every.confidence) == (2, 2, None)
@@ -73,12 +73,7 @@ def test_the_standing_counts_what_is_known_and_bounds_the_rest() -> None:
 def _audited(strata: tuple[StratumResult, ...], missed_at_most: int) -> AuditResult:
     """An audit that met nothing."""
     return AuditResult(
-        strata=strata,
-        drawn=frozenset(),
-        found={},
-        reopened=0,
-        missed_at_most=missed_at_most,
-        confidence=0.95,
+        strata=strata, drawn=frozenset(), found={}, reopened=0, missed_at_most=missed_at_most, confidence=0.95
     )
 
 

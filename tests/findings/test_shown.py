@@ -119,11 +119,7 @@ def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() ->
     assert not done[1].anchored[0].shown
     findings = replace(FINDINGS, searches=tuple(done))
     assert shown_of_all(findings) == "1 of 4 learned rules is shown (corrected for 4, α = .05)"
-    assert [shown_words(rule) for rule in done[0].rules] == [
-        "no, p = .06",
-        "no, p = .06",
-        "yes, p = .004",
-    ]
+    assert [shown_words(rule) for rule in done[0].rules] == ["no, p = .06", "no, p = .06", "yes, p = .004"]
     assert rule_words(made.families[0], "0c1f").endswith(
         f"MCC {interval_of(WEAK)}, p = .06 (corrected for 4 rules)"
     )

@@ -11,9 +11,7 @@ from drawn import rows_of_points
 from findings_fixture import FINDINGS, POSITIVE, of_family
 
 from mecharule_ops import pages
-from mecharule_ops.facts.run_evidence import ranks_of
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKind, PredictionScore
-from mecharule_ops.findings.counts import PredictedUnit
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.drawing import draw, standalone
 from mecharule_ops.pages.plots import account_figures
@@ -53,13 +51,7 @@ def account() -> Account:
 
 @pytest.fixture
 def found() -> Findings:
-    predicted = tuple(
-        PredictedUnit(
-            neuron=agonist.neuron, rank=3 * place, predicted=0.4, measured=agonist.estimate.strength
-        )
-        for place, agonist in enumerate(POSITIVE.agonists, 1)
-    )
-    return replace(FINDINGS, searches=(replace(POSITIVE, accounts=(account(),), predicted=predicted),))
+    return replace(FINDINGS, searches=(replace(POSITIVE, accounts=(account(),)),))
 
 
 def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
@@ -98,17 +90,6 @@ def test_the_page_shows_the_figures_and_unfolds_the_first_unit_alone(found: Find
         "Task and run",
         *(["Named choices"] if FINDINGS.choices else []),
     ]
-
-
-def test_the_ranks_of_the_prediction_are_said(found: Findings) -> None:
-    """Of the τ-agonists alone; nothing for a search that predicted nothing."""
-    strong = [agonist.neuron for agonist in POSITIVE.tau_agonists]
-    ranks = [unit.rank for unit in found.searches[0].predicted if unit.neuron in strong]
-    ((_, value, said),) = ranks_of(found, found.searches[0])
-    assert [rank for unit, rank in value.items() if unit in map(str, strong)] == ranks  # type: ignore[union-attr]
-    assert said.endswith(", ".join(map(str, ranks)))
-    assert said in " ".join(pages.render_text(found).split())
-    assert not list(ranks_of(found, POSITIVE))
 
 
 def test_a_figure_keeps_its_places_and_its_styles() -> None:

@@ -15,12 +15,7 @@ from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import make_config
 from mecharule_ops.facts.found import suggestions
-from mecharule_ops.facts.searches import (
-    audit_sentence,
-    guaranteed_words,
-    recall_words,
-    searched_words,
-)
+from mecharule_ops.facts.searches import audit_sentence, guaranteed_words, recall_words, searched_words
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages import render_text
@@ -39,7 +34,6 @@ AUDIT = SearchAudit.of(
         missed_at_most=28,
         confidence=0.95,
     ),
-    known=0,
     exact=True,
 )
 

@@ -6,14 +6,7 @@ from pathlib import Path
 
 from table_engine import new_store
 
-from mecharule_ops.events import (
-    Event,
-    NodeAsked,
-    Notice,
-    StageFinished,
-    StageProgress,
-    StageStarted,
-)
+from mecharule_ops.events import Event, NodeAsked, Notice, StageFinished, StageProgress, StageStarted
 from mecharule_ops.run.journal import BUFFERED, Journal
 from mecharule_ops.store.run_store import RunStore
 

@@ -204,12 +204,7 @@ def account_of(bench: Toy) -> Account:
         UnitRule(neuron=UNIT, family=family, absent=FamilyStatus.NO_COLUMNS) for family in OF_AN_ACCOUNT
     )
     account = Account(
-        neuron=UNIT,
-        regime=regime,
-        flips=int(changed.sum()),
-        records=60,
-        held_out=30,
-        families=families,
+        neuron=UNIT, regime=regime, flips=int(changed.sum()), records=60, held_out=30, families=families
     )
     return replace(first, regime=Regime.BASELINE_POSITIVE).scored(account, changed)
 
@@ -273,10 +268,7 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
     )
     beside = cut_scores(lead, drop, happened, train, test)
     made = replace(
-        account_of(saturated(bias=2.0)),
-        predictions=(first, *beside),
-        drop_error=None,
-        nothing_above=True,
+        account_of(saturated(bias=2.0)), predictions=(first, *beside), drop_error=None, nothing_above=True
     )
     told = {one.part: one.sentence for one in drive_facts(made, "b00d")}
     line = told["Predicted"]
@@ -302,9 +294,7 @@ def test_the_drop_is_taken_over_the_token_that_wins() -> None:
     )
     effect = np.array([[[[0.0], [2.5]]]], np.float32)
     measured = Measured(
-        left=np.array([[[-1.0]]], np.float32),
-        best=np.array([[[6]]]),
-        fall=np.array([[[3.0]]], np.float32),
+        left=np.array([[[-1.0]]], np.float32), best=np.array([[[6]]]), fall=np.array([[[3.0]]], np.float32)
     )
     found = _drop_error(Effects(units=(UNIT,), leads=leads, effect=effect), np.array([0]), measured, 0)
     assert found is not None

@@ -14,7 +14,7 @@ from bundled_run import Ask, opened
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies, totals_of
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.chain import Chain, mediation_of, pairs_of
+from mecharule_ops.findings.chain import Chain, mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Above, HeldLayer, OneUnit
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.run.certify import certify_mediation
@@ -51,8 +51,8 @@ def test_the_chain_rests_on_certificates_that_run_again(copied_run: Path, ask: A
     paired = certificate(copied_run, chain.pairs_certificate)
     assert (mediated.kind, paired.kind) == ("mediation", "pairs")
     assert inconsistencies(mediated) == inconsistencies(paired) == ()
-    assert mediation_of(mediated) == chain.mediation
-    assert pairs_of(paired) == chain.pairs
+    assert mediation_in(mediated.rows, mediated.alpha) == chain.mediation
+    assert pairs_in(paired.rows, paired.units[0], paired.alpha) == chain.pairs
     for one in (mediated, paired):
         assert ask("verify", what=one.id).exit_code == 0
         assert Certificate.from_json(one.to_json()) == one
@@ -72,7 +72,7 @@ def test_everything_above_held_is_the_strongest_hold_and_what_lies_below_carries
         made = certify_mediation(
             run, top, Regime.BASELINE_POSITIVE, [Above.EVERYTHING, HeldLayer(Basis.MLP_OUT, 0)], placed
         )
-    assert all(one.gone.count == 0 == one.new.flips for one in mediation_of(made).through)
+    assert all(one.gone.count == 0 == one.new.flips for one in mediation_in(made.rows, made.alpha).through)
 
 
 def test_a_forged_hold_is_caught(copied_run: Path, ask: Ask, chain: Chain) -> None:
