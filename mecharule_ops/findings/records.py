@@ -14,22 +14,10 @@ from typing import TypeVar
 from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.errors import UsageError
+from mecharule_ops.findings import counts
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
-from mecharule_ops.findings.counts import (
-    CloseCompletions,
-    Dominance,
-    ExhaustiveRun,
-    LayerCoverage,
-    Numbers,
-    RecallRow,
-    SearchAudit,
-    SearchCost,
-    TreeNode,
-    UnitStrength,
-    WholeLayer,
-)
 from mecharule_ops.findings.evidence import Certainty, Evidence, HeldOut, evidence_of
 from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, UnitRule, is_hq_full, is_hq_test
 from mecharule_ops.thresholds import reaches
@@ -72,14 +60,14 @@ class SearchOutcome:
     """How the search ended, in sentences."""
     agonists: tuple[Agonist, ...]
     """Every localized unit."""
-    cost: SearchCost
+    cost: counts.SearchCost
     singletons_tested: int
     """Units that the search tested alone."""
-    strongest: UnitStrength | None
+    strongest: counts.UnitStrength | None
     """The strongest unit that the search tested alone, localized or not."""
     basis_units: int | None = None
     """Units of the whole basis, of which `cost.candidates` were searched; None when not counted."""
-    whole_layers: tuple[WholeLayer, ...] = ()
+    whole_layers: tuple[counts.WholeLayer, ...] = ()
     anchored: tuple[UnitRule, ...] = ()
     accounts: tuple[Account, ...] = ()
     """When and why the strongest τ-agonists flip."""
@@ -88,13 +76,13 @@ class SearchOutcome:
     """D_b records outside the slices flipped by at least one localized unit; None when not run."""
     drawn_union: Share | None = None
     """The same for as many units drawn from all of the same layers, found ones too."""
-    layer_union: tuple[LayerCoverage, ...] = ()
+    layer_union: tuple[counts.LayerCoverage, ...] = ()
     """Of each layer, on all of D_b."""
-    tree: tuple[TreeNode, ...] = ()
-    dominance: tuple[Dominance, ...] = ()
-    exhaustive: ExhaustiveRun | None = None
-    recall: tuple[RecallRow, ...] = ()
-    audit: SearchAudit | None = None
+    tree: tuple[counts.TreeNode, ...] = ()
+    dominance: tuple[counts.Dominance, ...] = ()
+    exhaustive: counts.ExhaustiveRun | None = None
+    recall: tuple[counts.RecallRow, ...] = ()
+    audit: counts.SearchAudit | None = None
     """What the search missed at most; None when brute force ran or nothing was pruned."""
     associated_of: int = 0
     """Train records of D⁺ from which the slice was taken; 0 where a run did not keep it."""
@@ -133,21 +121,21 @@ class SearchOutcome:
         """Units over which a bound on D⁺ or D⁻ has to hold at once; 0 where slices that are covers allow none."""
         return self.cost.candidates if self.at_random else 0
 
-    def missed(self, tau: float) -> tuple[UnitStrength, ...]:
+    def missed(self, tau: float) -> tuple[counts.UnitStrength, ...]:
         """Units with Ê ≥ τ when every unit is tested alone that the search did not localize."""
         found = {agonist.neuron for agonist in self.agonists}
         units = self.exhaustive.units if self.exhaustive else ()
         return tuple(unit for unit in units if unit.estimate.reaches(tau) and unit.neuron not in found)
 
     @property
-    def strongest_seen(self) -> UnitStrength | None:
+    def strongest_seen(self) -> counts.UnitStrength | None:
         """The strongest unit that the search or the exhaustive run tested alone; the first on a tie."""
         seen = (self.strongest, *(self.exhaustive.units if self.exhaustive else ()))
         units = [unit for unit in seen if unit is not None]
         return max(units, key=lambda unit: unit.estimate.strength, default=None)
 
     @property
-    def strongest_layer(self) -> WholeLayer | None:
+    def strongest_layer(self) -> counts.WholeLayer | None:
         """The layer whose joint ablation flips most for sure; the earliest on a tie."""
         return max(self.whole_layers, key=lambda whole: (whole.least, -whole.layer), default=None)
 
@@ -277,9 +265,9 @@ class Findings:
     """What the task calls its two outcomes."""
     notes: tuple[str, ...] = ()
     """What the task must say in every report: where its items and labels come from."""
-    close_completions: CloseCompletions | None = None
+    close_completions: counts.CloseCompletions | None = None
     """None in runs that did not measure it."""
-    numbers: Numbers | None = None
+    numbers: counts.Numbers | None = None
     """None for float32 on the processor."""
     clusters: str = ""
     """The column whose values name items that are alike, such as a construction; empty for none."""

@@ -23,14 +23,7 @@ from scipy.stats import spearmanr
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.events import Event
-from mecharule_ops.findings.accounts import (
-    PREDICTION_HOLDS,
-    Account,
-    DropError,
-    LeadsAndDrops,
-    PredictionKind,
-    PredictionScore,
-)
+from mecharule_ops.findings import accounts
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside
 from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
@@ -65,7 +58,7 @@ DRAWN = 240
 """Held-out records at most in the figure of leads and drops."""
 
 
-def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[Account, ...]:
+def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[accounts.Account, ...]:
     """The account of each shown unit, by rank, up to the run's `accounts_for`; kept as each is made.
 
     Cost: that of `kept_accounts`, and the further records once a run.
@@ -85,10 +78,10 @@ def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[Acc
         made = kept_accounts(run, missing, found.regime, journal.emit) if missing else ()
         for place, _ in enumerate(made, 1):
             stage.progress(done + place, len(units))
-        accounts = tuple(account for unit in units if (account := run.account(unit, found.regime)))
-        learned = sum(rule.rule is not None for account in accounts for rule in account.families)
+        known = tuple(account for unit in units if (account := run.account(unit, found.regime)))
+        learned = sum(rule.rule is not None for account in known for rule in account.families)
         stage.summary = f"{learned} rules learned, of {len(units)} units"
-    return accounts
+    return known
 
 
 def observe_further(run: Run, on_progress: Progress = lambda done, total: None) -> int:
@@ -151,7 +144,7 @@ def account_forwards(run: Run, regime: Regime) -> int:
 
 def kept_accounts(
     run: Run, units: list[Neuron], regime: Regime, emit: Callable[[Event], object] = lambda event: None
-) -> Iterator[Account]:
+) -> Iterator[accounts.Account]:
     """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
 
     Its rules are corrected at the end of the run together with all others, and after that with those learned so far.
@@ -188,7 +181,7 @@ def kept_accounts(
         rules = account_rules(unit, target, families, seed)
         if unit in arithmetic:
             rules = (*rules[:-1], replace(rules[-1], absent=FamilyStatus.ARITHMETIC))
-        learned = Account(
+        learned = accounts.Account(
             neuron=unit,
             regime=regime,
             flips=int(flipped.sum()),
@@ -216,11 +209,11 @@ def prediction_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
         statement=f"{unit} {changes} ({regime.arrow}) exactly where its first-order drop exceeds the lead.",
         condition="drop_minus_lead > 0",
         test="MCC of the first-order prediction, nothing fitted, on the held-out records of D_b",
-        threshold=PREDICTION_HOLDS,
+        threshold=accounts.PREDICTION_HOLDS,
     )
 
 
-def _prediction_outcome(score: PredictionScore, prediction: object) -> TestOutcome:
+def _prediction_outcome(score: accounts.PredictionScore, prediction: object) -> TestOutcome:
     """The held-out score and how many answers changed; no value where too few records of one side leave no interval."""
     found = score.held_out
     return TestOutcome(
@@ -235,13 +228,13 @@ def _prediction_outcome(score: PredictionScore, prediction: object) -> TestOutco
 
 def _points(
     drops: Effects, unit: Neuron, flips: Bool[np.ndarray, " eligible"], drawn: Int[np.ndarray, " drawn"]
-) -> LeadsAndDrops | None:
+) -> accounts.LeadsAndDrops | None:
     """Lead and drop of each record where drop − lead is largest; records without a token in reach are left out."""
     lead, drop = (values[drawn] for values in drops.closest(unit))
     there = np.isfinite(lead)
     if not there.any():
         return None
-    return LeadsAndDrops(
+    return accounts.LeadsAndDrops(
         lead=tuple(round(float(logits), 3) for logits in lead[there]),
         drop=tuple(round(float(logits), 3) for logits in drop[there]),
         flipped=tuple(flips[drawn[there]].tolist()),
@@ -332,7 +325,7 @@ class FirstOrder:
         changed[np.concatenate([self.asked, self.train])] = self.measured.changed[self._place(unit)]
         return changed
 
-    def scored(self, account: Account, flips: Bool[np.ndarray, " record"]) -> Account:
+    def scored(self, account: accounts.Account, flips: Bool[np.ndarray, " record"]) -> accounts.Account:
         """The account with the scores of its unit on the held-out records; of train only the thresholds know.
 
         Cost: no forward.
@@ -344,21 +337,21 @@ class FirstOrder:
         first, happened = self.drops.flips[:, place], self.happened(unit, flips)
         every = self.drops.effect[..., place].reshape(len(flips), -1)
         least, most = extreme(np.fmin, self.drops.leads.lead[:, :, 0]), extreme(np.fmax, every)
-        becomes_right: PredictionScore | None = None
-        beside_right: tuple[PredictionScore, ...] = ()
+        becomes_right: accounts.PredictionScore | None = None
+        beside_right: tuple[accounts.PredictionScore, ...] = ()
         if self.regime is Regime.BASELINE_NEGATIVE:
             # Whether the answer that first order predicts is right.
             position, token = self.drops.changes(unit)
             chosen, said = [self.records[at] for at in test], np.zeros(len(flips), bool)
             labels = predicted_labels(self.run.subject, self.run.task, chosen, position[test], token[test])
             said[test] = self.regime.flipped(labels)
-            becomes_right = _score(PredictionKind.STEADY, said, flips, test)
+            becomes_right = _score(accounts.PredictionKind.STEADY, said, flips, test)
             beside_right = cut_scores(least, most, flips, self.train, test)
         return replace(
             account,
             predictions=(
-                _score(PredictionKind.STEADY, first, happened, test),
-                _score(PredictionKind.DIRECT, self.pushes.flips[:, place], happened, test),
+                _score(accounts.PredictionKind.STEADY, first, happened, test),
+                _score(accounts.PredictionKind.DIRECT, self.pushes.flips[:, place], happened, test),
                 *cut_scores(least, most, happened, self.train, test),
             ),
             becomes_right=becomes_right,
@@ -371,13 +364,13 @@ class FirstOrder:
 
 
 def _score(
-    kind: PredictionKind,
+    kind: accounts.PredictionKind,
     said: Bool[np.ndarray, " record"],
     happened: Bool[np.ndarray, " record"],
     where: Int[np.ndarray, " test"],
     threshold: float | None = None,
-) -> PredictionScore:
-    return PredictionScore(
+) -> accounts.PredictionScore:
+    return accounts.PredictionScore(
         kind=kind,
         predicted=int(said[where].sum()),
         held_out=mcc_interval(said[where], happened[where]),
@@ -393,10 +386,13 @@ def cut_scores(
     target: Bool[np.ndarray, " record"],
     train: Int[np.ndarray, " train"],
     test: Int[np.ndarray, " test"],
-) -> tuple[PredictionScore, ...]:
+) -> tuple[accounts.PredictionScore, ...]:
     """Lead only and drop only: each one threshold, no other better on train, scored on the held-out records."""
     found = []
-    for kind, values, sign in ((PredictionKind.LEAD_ONLY, -lead, -1), (PredictionKind.DROP_ONLY, drop, 1)):
+    for kind, values, sign in (
+        (accounts.PredictionKind.LEAD_ONLY, -lead, -1),
+        (accounts.PredictionKind.DROP_ONLY, drop, 1),
+    ):
         cut = best_cut(values[train], target[train])
         found.append(_score(kind, values > cut, target, test, sign * cut))
     return tuple(found)
@@ -404,7 +400,7 @@ def cut_scores(
 
 def _drop_error(
     drops: Effects, asked: Int[np.ndarray, " asked"], measured: Measured, place: int
-) -> DropError | None:
+) -> accounts.DropError | None:
     """First-order against measured drop, at each record's token where least is left, over the token that is best then.
 
     The runner-up may not move at all where a third token wins. Where that token is none of the clean run's
@@ -421,7 +417,7 @@ def _drop_error(
     beyond = np.where(same, np.inf, np.nan_to_num(drop - lead, nan=-np.inf))
     first = drop[np.arange(len(rows)), beyond.argmax(1)]
     varied = min(np.ptp(real), np.ptp(first)) > 0
-    return DropError(
+    return accounts.DropError(
         records=len(rows),
         measured=float(np.median(real)),
         first_order=float(np.median(first)),

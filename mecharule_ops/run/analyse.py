@@ -24,46 +24,22 @@ from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import Event, Price, RunFinished, RunStarted, StageFinished, UnitJudged
+from mecharule_ops.findings import records
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.counts import CloseCompletions, LayerCoverage, Numbers
 from mecharule_ops.findings.evidence import evidence_of
 from mecharule_ops.findings.measures import union_coverage
-from mecharule_ops.findings.records import (
-    Findings,
-    NamedChoice,
-    PredicateCounts,
-    SearchOutcome,
-    StageCost,
-    to_json,
-)
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.rules.families import UnitRule
+from mecharule_ops.run import controlling, localise
 from mecharule_ops.run.accounting import account_units
 from mecharule_ops.run.certify import certify_each, versions
 from mecharule_ops.run.chains import chain_plan, kept_chain
-from mecharule_ops.run.controlling import (
-    anchor_rules,
-    controls,
-    coverage,
-    decided_over,
-    held_out_flips,
-    same_layers,
-    tell_rule,
-)
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import (
-    Localised,
-    audit_search,
-    localise,
-    localised,
-    rank_candidates,
-    search_plan,
-    whole_layers,
-)
 from mecharule_ops.run.opening import keep
 from mecharule_ops.run.planning import SearchPlan, price
 from mecharule_ops.run.preparation import prepare
@@ -90,7 +66,7 @@ def analyse_run(
     clock: Callable[[], float],
     approve: Callable[[Price], bool] = lambda price: True,
     proposer: Proposer | None = None,
-) -> Findings:
+) -> records.Findings:
     """Run or continue every stage; returns the findings, which are stored too.
 
     `show` is told each event, `clock` gives seconds, `approve` is asked once a search with its price,
@@ -102,7 +78,7 @@ def analyse_run(
         journal.emit(_started(run))
         run.told_where = journal.notice
         prepare(run, journal, proposer)
-        outcomes: list[SearchOutcome] = []
+        outcomes: list[records.SearchOutcome] = []
         for basis, regime in product(run.config.bases, run.regimes):
             if reason := _over(run) if outcomes else "":
                 journal.notice(f"{basis.value} {regime.arrow}: not searched, {reason}")
@@ -111,16 +87,16 @@ def analyse_run(
         findings = run_findings(run, tuple(outcomes), journal.stages)
         for search in findings.searches:
             for rule in search.anchored:
-                tell_rule(journal, search.regime, rule)
+                controlling.tell_rule(journal, search.regime, rule)
         findings = replace(findings, chains=_chains(run, journal, findings))
-        run.store.put(keys.FINDINGS, to_json(findings))
+        run.store.put(keys.FINDINGS, records.to_json(findings))
         journal.emit(RunFinished(run=run.id, status=run_status(findings)))
         return findings
     finally:
         journal.flush()
 
 
-def _chains(run: Run, journal: Journal, findings: Findings) -> tuple[Chain, ...]:
+def _chains(run: Run, journal: Journal, findings: records.Findings) -> tuple[Chain, ...]:
     """How the flips of the units of each regime that are explained come about, the first by their bound."""
     found: list[Chain] = []
     for regime in run.regimes:
@@ -158,7 +134,7 @@ def _over(run: Run) -> str:
 
 def _searched(
     run: Run, journal: Journal, basis: Basis, regime: Regime, approve: Callable[[Price], bool]
-) -> SearchOutcome:
+) -> records.SearchOutcome:
     """Slices, attribution, guard, search, audit, rules and controls of one basis and regime.
 
     A stop after the search has begun leaves what was found without rules and controls.
@@ -167,24 +143,24 @@ def _searched(
     journal.notice(f"{where}: {slices.sentence}")
     if not slices.positions:
         plan = SearchPlan(settings=run.search_settings(regime))
-        return localised(run, slices, Candidates(basis=basis, layers=()), plan).outcome
-    candidates = rank_candidates(run, journal, basis, slices)
+        return localise.localised(run, slices, Candidates(basis=basis, layers=()), plan).outcome
+    candidates = localise.rank_candidates(run, journal, basis, slices)
     with journal.stage(f"no-op guard {basis.value}") as stage:
         intervention = run.intervention(basis)
         table = run.replacement(intervention)
         guard = check_intervention(run.subject, run.task, run.records, intervention, table)
         stage.summary = guard.sentence
-    plan = search_plan(run, journal, candidates, slices)
+    plan = localise.search_plan(run, journal, candidates, slices)
     stuck = all(named.search.done for named in plan.searches(candidates, regime))
     if little := _too_little(run, regime, slices, stuck):
         journal.notice(little, level="warning")
     if stuck:
-        return localise(run, journal, candidates, slices, plan).outcome
+        return localise.localise(run, journal, candidates, slices, plan).outcome
     *others, last = candidates.layers
     if others:
-        whole_layers(run, journal, candidates, slices, [last])
+        localise.whole_layers(run, journal, candidates, slices, [last])
     began, before = journal.clock(), run.cost.example_forwards
-    whole_layers(run, journal, candidates, slices, others[::-PACED] or [last])
+    localise.whole_layers(run, journal, candidates, slices, others[::-PACED] or [last])
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
     cost = price(run.config, candidates, plan, pace)
     journal.emit(cost)
@@ -193,11 +169,11 @@ def _searched(
         raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
     if where not in agreed:
         run.store.put(keys.AGREED, [*agreed, where])
-    found = localise(run, journal, candidates, slices, plan)
+    found = localise.localise(run, journal, candidates, slices, plan)
     with suppress(AblationStopped):
-        whole = whole_layers(run, journal, candidates, slices, candidates.layers)
+        whole = localise.whole_layers(run, journal, candidates, slices, candidates.layers)
         found.outcome = replace(found.outcome, whole_layers=whole)
-        audit_search(run, journal, found)
+        localise.audit_search(run, journal, found)
         _explain(run, journal, found)
     return found.outcome
 
@@ -229,11 +205,11 @@ def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
     return math.nan if pace is None else pace
 
 
-def _explain(run: Run, journal: Journal, found: Localised) -> None:
+def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
     """Add held-out flips, rules, controls, certificates, accounts and union coverage to what was localized."""
     where, regime, config = found.where, found.slices.regime, run.config
     with journal.stage(f"held-out flips {where}") as stage:
-        held_out = held_out_flips(run, found, stage.progress)
+        held_out = controlling.held_out_flips(run, found, stage.progress)
         evidence = evidence_of(held_out, config.alpha)
         place = {unit: each for each, unit in enumerate(evidence)}
         ranked = sorted(found.outcome.agonists, key=lambda one: place.get(one.neuron, len(place)))
@@ -256,13 +232,15 @@ def _explain(run: Run, journal: Journal, found: Localised) -> None:
     neurons = [agonist.neuron for agonist in outcome.agonists[: config.anchor_for]]
     examples, strong = found.slices.positions, [agonist.neuron for agonist in outcome.tau_agonists]
     with journal.stage(f"anchored rules {where}", len(run.eligible(regime)), "records") as stage:
-        flips = coverage(run, regime, neurons, examples, stage.progress)
-        anchored = anchor_rules(run, journal, regime, neurons, flips)
+        flips = controlling.coverage(run, regime, neurons, examples, stage.progress)
+        anchored = controlling.anchor_rules(run, journal, regime, neurons, flips)
         learned = sum(rule.rule is not None for rule in anchored)
         stage.summary = f"a rule was learned for {learned} of {len(anchored)} units"
     with journal.stage(f"controls {where}") as stage:
-        ran = controls(run, found, stage.progress)
-        drawn = coverage(run, regime, same_layers(run, neurons), examples, stage.progress)
+        ran = controlling.controls(run, found, stage.progress)
+        drawn = controlling.coverage(
+            run, regime, controlling.same_layers(run, neurons), examples, stage.progress
+        )
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
         groups: list[Group] = [(unit,) for unit in strong[: config.controls_for]]
@@ -294,10 +272,12 @@ def _explain(run: Run, journal: Journal, found: Localised) -> None:
     )
 
 
-def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence[StageFinished]) -> Findings:
+def run_findings(
+    run: Run, searches: tuple[records.SearchOutcome, ...], stages: Sequence[StageFinished]
+) -> records.Findings:
     """The whole report's data."""
     vocabulary, config = run.vocabulary, run.config
-    return Findings(
+    return records.Findings(
         run=run.id,
         model=config.model,
         model_hash=run.subject.model_hash,
@@ -313,17 +293,19 @@ def run_findings(run: Run, searches: tuple[SearchOutcome, ...], stages: Sequence
         seed=config.seed,
         versions=versions(),
         proposer=config.proposer,
-        predicates=PredicateCounts(
+        predicates=records.PredicateCounts(
             proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
         ),
-        searches=tuple(shown_over(decided_over(searches, config.alpha, config.epsilon), config.alpha)),
+        searches=tuple(
+            shown_over(controlling.decided_over(searches, config.alpha, config.epsilon), config.alpha)
+        ),
         choices=choices_for(run.task.name),
         words=run.task.words,
         notes=run.task.notes,
         close_completions=_close_completions(run),
         numbers=_numbers(run),
         clusters=run.task.cluster_column,
-        stages=tuple(StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
+        stages=tuple(records.StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
     )
 
 
@@ -350,20 +332,20 @@ def _numbers(run: Run) -> Numbers | None:
     return Numbers(dtype=placed["dtype"], device=placed["device"])
 
 
-def choices_for(task: str) -> tuple[NamedChoice, ...]:
+def choices_for(task: str) -> tuple[records.NamedChoice, ...]:
     """Where the paper's text leaves a choice, or its published code differs from it: what a run of this task does.
 
     The first ones weigh most on the numbers.
     """
     rows = tomllib.loads(files("mecharule_ops.findings").joinpath("choices.toml").read_text(encoding="utf-8"))
     return tuple(
-        NamedChoice(setting=row["setting"], sentence=row["sentence"])
+        records.NamedChoice(setting=row["setting"], sentence=row["sentence"])
         for row in rows["choices"]
         if row.get("task", task) == task
     )
 
 
-def run_status(findings: Findings) -> str:
+def run_status(findings: records.Findings) -> str:
     """How the run ended, in a few words for a list of runs."""
     shown = len(findings.shown())
     partial = {SearchStatus.BUDGET_SPENT.value, SearchStatus.STOPPED.value}

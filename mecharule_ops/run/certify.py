@@ -13,14 +13,7 @@ from importlib.metadata import version
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mecharule_ops.certificates.certificate import (
-    Certificate,
-    CertifiedIntervention,
-    CertifiedScore,
-    Completion,
-    ExampleRow,
-    ModelIdentity,
-)
+from mecharule_ops.certificates import certificate
 from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.findings.chain import mediation_in, pairs_in
@@ -47,7 +40,7 @@ def certify(
     kind: str = "ablate",
     baseline: Baseline | None = None,
     slices: Mapping[str, Sequence[int]] | None = None,
-) -> Certificate:
+) -> certificate.Certificate:
     """The certificate of ablating `units` together; it claims what its rows show.
 
     On the compact slices and with the run's own baseline, unless others are named. Cost: one completion an example; its
@@ -65,7 +58,7 @@ def certify_each(
     rules: Mapping[Group, UnitRule | None] = MappingProxyType({}),
     baseline: Baseline | None = None,
     slices: Mapping[str, Sequence[int]] | None = None,
-) -> Iterator[Certificate]:
+) -> Iterator[certificate.Certificate]:
     """The certificate of each group of units of one basis; clean passes are made once a portion, which a stop loses."""
     examples = "examples " if slices is None else ""
     for first in range(0, len(groups), PORTION):
@@ -91,22 +84,22 @@ def certified(
     run: Run,
     intervention: Intervention,
     units: Group,
-    rows: tuple[ExampleRow, ...],
+    rows: tuple[certificate.ExampleRow, ...],
     *,
     regime: Regime,
     kind: str,
     claim: str,
-    rule: CertifiedScore | None = None,
-) -> Certificate:
+    rule: certificate.CertifiedScore | None = None,
+) -> certificate.Certificate:
     """The certificate of rows that were computed with this run's model and replacement values."""
     layers = sorted({unit.layer for unit in units})
-    return Certificate(
+    return certificate.Certificate(
         kind=kind,
         claim=claim,
         model=identity(run.config.model, run.subject),
         task=run.task.describe(),
         regime=regime.value,
-        intervention=CertifiedIntervention(
+        intervention=certificate.CertifiedIntervention(
             basis=intervention.basis.value,
             hook="+".join(f"blocks.{layer}.{intervention.basis.row.hook}" for layer in layers),
             baseline=intervention.baseline.value,
@@ -125,9 +118,11 @@ def certified(
     )
 
 
-def identity(name: str, subject: Subject) -> ModelIdentity:
+def identity(name: str, subject: Subject) -> certificate.ModelIdentity:
     """The model, by the name that a run calls it and its hashes."""
-    return ModelIdentity(name=name, model_hash=subject.model_hash, tokenizer_hash=subject.tokenizer_hash)
+    return certificate.ModelIdentity(
+        name=name, model_hash=subject.model_hash, tokenizer_hash=subject.tokenizer_hash
+    )
 
 
 def ablation_rows(
@@ -136,7 +131,7 @@ def ablation_rows(
     groups: Sequence[Group],
     placed: Sequence[tuple[str, int]],
     held: Sequence[Group] = (),
-) -> list[tuple[ExampleRow, ...]]:
+) -> list[tuple[certificate.ExampleRow, ...]]:
     """Of each group what the completion of each placed example was, from the run's records, and what it became.
 
     Without units that are `held`, a group each, its outcomes are stored like any other, so that nothing asks the model
@@ -159,18 +154,18 @@ def rows_from(
     records: Sequence[BehaviourRecord],
     parts: Sequence[str],
     unit: str | None = None,
-) -> tuple[ExampleRow, ...]:
+) -> tuple[certificate.ExampleRow, ...]:
     """The rows of one of the groups whose completions were computed for records, each of a slice.
 
     `unit` names the group where not all units of the certificate acted.
     """
     return tuple(
-        ExampleRow(
+        certificate.ExampleRow(
             example=record.example.id,
             prompt=record.example.prompt,
             slice=part,
             unit=unit,
-            before=Completion(
+            before=certificate.Completion(
                 tokens=record.tokens, text=record.completion, label=record.label, margin=record.margin
             ),
             after=completion_of(after, group, column, decode),
@@ -181,19 +176,19 @@ def rows_from(
 
 def completion_of(
     found: Completions, group: int, column: int, decode: Callable[[Sequence[int]], str]
-) -> Completion:
+) -> certificate.Completion:
     """One of the completions that an engine made, as a certificate holds it."""
     tokens, label = found.tokens[group][column], bool(found.labels[group, column])
-    return Completion(
+    return certificate.Completion(
         tokens=tokens, text=decode(tokens), label=label, margin=float(found.margins[group, column])
     )
 
 
-def certified_rule(rule: UnitRule | None) -> CertifiedScore | None:
+def certified_rule(rule: UnitRule | None) -> certificate.CertifiedScore | None:
     """The rule with its one held-out score, as a certificate states it."""
     if rule is None or rule.rule is None or rule.held_out is None:
         return None
-    return CertifiedScore(text=str(rule.rule), scope="held-out", **asdict(rule.held_out))
+    return certificate.CertifiedScore(text=str(rule.rule), scope="held-out", **asdict(rule.held_out))
 
 
 def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:
@@ -207,7 +202,7 @@ def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:
 
 def certify_mediation(
     run: Run, unit: Neuron, regime: Regime, holds: Sequence[Hold], placed: Sequence[tuple[str, int]]
-) -> Certificate:
+) -> certificate.Certificate:
     """The unit ablated alone, then with each of `holds` at its clean value.
 
     Cost: `len(holds)` + 1 completions an example, and the clean values of what is held.
@@ -226,7 +221,7 @@ def certify_mediation(
 
 def certify_pairs(
     run: Run, unit: Neuron, others: Sequence[Neuron], regime: Regime, placed: Sequence[tuple[str, int]]
-) -> Certificate:
+) -> certificate.Certificate:
     """The unit alone, and each of the others, of its basis, alone and together with it.
 
     Cost: 2 × `len(others)` + 1 completions an example.

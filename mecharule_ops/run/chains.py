@@ -15,19 +15,8 @@ from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.findings.chain import Chain, mediation_in, pairs_in
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.mechanism import links
 from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, OneUnit, Together, is_above, layers_above
-from mecharule_ops.mechanism.links import (
-    END,
-    EVERY,
-    FLIPPED,
-    UNFLIPPED,
-    Breaks,
-    DirectShare,
-    FirstChange,
-    Reads,
-    Writes,
-    breaks,
-)
 from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.run.certify import certify_mediation, certify_pairs, placed_in
 from mecharule_ops.run.live_run import Run
@@ -141,7 +130,7 @@ def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certifi
     return chain
 
 
-def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[ExampleRow]) -> Breaks:
+def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[ExampleRow]) -> links.Breaks:
     """Where the flipped answers of some rows break; token texts are left out where the task conceals them."""
     from mecharule_ops.mechanism.token_sources import token_name, token_sources
 
@@ -152,18 +141,18 @@ def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[Examp
             continue
         names = token_sources(run.subject, run.task, record)[-len(record.tokens) :]
         texts = [
-            token_name(run.subject, tokens[at]) if at < len(tokens) else END
+            token_name(run.subject, tokens[at]) if at < len(tokens) else links.END
             for tokens in (row.before.tokens, row.after.tokens)
         ]
-        place = names[at] if at < len(names) else END
+        place = names[at] if at < len(names) else links.END
         before, after = ("concealed", "concealed") if run.task.concealed else texts
-        found.append(FirstChange(place=place, before=before, after=after))
-    return breaks(found)
+        found.append(links.FirstChange(place=place, before=before, after=after))
+    return links.breaks(found)
 
 
 def _described(
     run: Run, unit: Neuron, records: Sequence[BehaviourRecord], flipped: np.ndarray
-) -> tuple[Writes, Reads, tuple[DirectShare, ...]]:
+) -> tuple[links.Writes, links.Reads, tuple[links.DirectShare, ...]]:
     """What the unit writes and reads; by group its mean direct push and drop of the lead over the runner-up."""
     from mecharule_ops.mechanism.effects import Effect
     from mecharule_ops.mechanism.first_order import effects_of_kinds
@@ -179,10 +168,10 @@ def _described(
     kinds = (Effect.DIRECT, Effect.FIRST_ORDER)
     measured = effects_of_kinds(run.subject, records, table, [unit], kinds, competitors=1)
     pushes, drops = (measured[kind].effect[:, :, 0, 0] for kind in kinds)
-    groups = {EVERY: np.ones(len(records), bool), FLIPPED: flipped, UNFLIPPED: ~flipped}
+    groups = {links.EVERY: np.ones(len(records), bool), links.FLIPPED: flipped, links.UNFLIPPED: ~flipped}
     shares = []
     for name, some in groups.items():
         if positions := int((~np.isnan(drops[some])).sum()):
             push, drop = (float(np.nanmean(each[some])) for each in (pushes, drops))
-            shares.append(DirectShare(group=name, positions=positions, push=push, drop=drop))
+            shares.append(links.DirectShare(group=name, positions=positions, push=push, drop=drop))
     return written, read, tuple(shares)

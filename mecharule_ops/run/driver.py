@@ -14,18 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from mecharule_ops import events
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.errors import AblationStopped
-from mecharule_ops.events import (
-    AgonistFound,
-    CostChanged,
-    Event,
-    NodeAsked,
-    NodeTested,
-    Notice,
-    PredictionsDropped,
-    SearchFinished,
-)
 from mecharule_ops.store.stored_engine import StoredEngine
 from mecharule_ops.types import (
     Agonist,
@@ -73,12 +64,12 @@ class SearchDriver:
     budget: int | None = None
     """Group evaluations of the whole run after which searches stop."""
     should_stop: Callable[[], bool] = lambda: False
-    example: Callable[[Neuron, Sequence[int]], Event] | None = None
+    example: Callable[[Neuron, Sequence[int]], events.Event] | None = None
     """Says what the answers at some positions became without a τ-agonist; None where they may not be shown."""
     _opened: dict[tuple[str, int | None], tuple[int, ...]] = field(default_factory=dict, init=False)
     """The units of each group that was split, by search and node."""
 
-    def run(self, searches: Sequence[NamedSearch]) -> Iterator[Event]:
+    def run(self, searches: Sequence[NamedSearch]) -> Iterator[events.Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
         guided = list(searches)
         while pending := [(named, query) for named in searches for query in named.search.ask()]:
@@ -96,13 +87,13 @@ class SearchDriver:
                 if fallback := named.search.fallback:
                     guided.remove(named)
                     node, units, why = fallback.node, fallback.units, fallback.sentence
-                    yield PredictionsDropped(search=named.id, node=node, units=units, reason=why)
-                    yield Notice(text=f"{named.id}: {why}", level="warning")
-            yield CostChanged(**asdict(self.engine.cost))
+                    yield events.PredictionsDropped(search=named.id, node=node, units=units, reason=why)
+                    yield events.Notice(text=f"{named.id}: {why}", level="warning")
+            yield events.CostChanged(**asdict(self.engine.cost))
         for named in searches:
             tree = named.search.tree
             assert tree.status is not None, named.id
-            yield SearchFinished(
+            yield events.SearchFinished(
                 search=named.id,
                 status=tree.status.value,
                 queries=tree.queries,
@@ -128,7 +119,7 @@ class SearchDriver:
             same[item[1].associated, item[1].unrelated].append(item)
         return max(same.values(), key=len)[: self._left()]
 
-    def _answered(self, items: Sequence[Asked]) -> Iterator[Event]:
+    def _answered(self, items: Sequence[Asked]) -> Iterator[events.Event]:
         """Ablate what some questions ask for and tell the searches what was answered, then show answers that flip."""
         first = items[0][1]
         for named, query in items:
@@ -150,7 +141,7 @@ class SearchDriver:
         if self.example:
             yield from starmap(self.example, reversed(strong))
 
-    def _decided(self, named: NamedSearch, node: ChaNode) -> Iterator[Event]:
+    def _decided(self, named: NamedSearch, node: ChaNode) -> Iterator[events.Event]:
         if node.verdict is Verdict.SPLIT:
             self._opened[named.id, node.node] = node.channels
         yield tested_event(named.id, node, self.basis, self._opened.get((named.id, node.parent), ()))
@@ -167,9 +158,9 @@ def count(flips: np.ndarray) -> FlipCount:
     return FlipCount(flips=int(flips.sum()), n=len(flips))
 
 
-def asked_event(search: str, query: GroupQuery, basis: Basis, above: tuple[int, ...]) -> NodeAsked:
+def asked_event(search: str, query: GroupQuery, basis: Basis, above: tuple[int, ...]) -> events.NodeAsked:
     """The event of a question being sent to the model; `above` as in `tested_event`."""
-    return NodeAsked(
+    return events.NodeAsked(
         search=search,
         node=query.node,
         size=len(query.channels),
@@ -181,9 +172,9 @@ def asked_event(search: str, query: GroupQuery, basis: Basis, above: tuple[int, 
     )
 
 
-def found_event(search: str, agonist: Agonist) -> AgonistFound:
+def found_event(search: str, agonist: Agonist) -> events.AgonistFound:
     """The event of a unit being localized."""
-    return AgonistFound(
+    return events.AgonistFound(
         search=search,
         regime=agonist.regime.value,
         neuron=str(agonist.neuron),
@@ -194,9 +185,9 @@ def found_event(search: str, agonist: Agonist) -> AgonistFound:
     )
 
 
-def tested_event(search: str, node: ChaNode, basis: Basis, above: tuple[int, ...]) -> NodeTested:
+def tested_event(search: str, node: ChaNode, basis: Basis, above: tuple[int, ...]) -> events.NodeTested:
     """The event of a node's verdict; `above` are the units of its parent, of which its own are a stretch."""
-    return NodeTested(
+    return events.NodeTested(
         search=search,
         node=node.node,
         parent=node.parent,

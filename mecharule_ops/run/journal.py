@@ -6,15 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from mecharule_ops.events import (
-    Event,
-    NodeAsked,
-    NodeTested,
-    Notice,
-    StageFinished,
-    StageProgress,
-    StageStarted,
-)
+from mecharule_ops import events
 from mecharule_ops.store.run_store import RunStore
 
 BUFFERED = 256
@@ -37,19 +29,19 @@ class Journal:
     """Appends events to a store and passes them on. `clock` gives seconds; only differences are used."""
 
     store: RunStore
-    show: Callable[[Event], None]
+    show: Callable[[events.Event], None]
     clock: Callable[[], float]
-    stages: list[StageFinished] = field(default_factory=list)
+    stages: list[events.StageFinished] = field(default_factory=list)
     """Finished stages of this process, for the report's cost table."""
-    _waiting: list[Event] = field(default_factory=list)
+    _waiting: list[events.Event] = field(default_factory=list)
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: events.Event) -> None:
         """Tell one event. Progress is shown but not kept; nodes are written in groups."""
         self.show(event)
-        if isinstance(event, StageProgress):
+        if isinstance(event, events.StageProgress):
             return
         self._waiting.append(event)
-        if not isinstance(event, NodeAsked | NodeTested) or len(self._waiting) >= BUFFERED:
+        if not isinstance(event, events.NodeAsked | events.NodeTested) or len(self._waiting) >= BUFFERED:
             self.flush()
 
     def flush(self) -> None:
@@ -59,16 +51,16 @@ class Journal:
 
     def notice(self, text: str, level: str = "info") -> None:
         """Tells a sentence that a person should read; `level` is `info` or `warning`."""
-        self.emit(Notice(text=text, level=level))
+        self.emit(events.Notice(text=text, level=level))
 
     @contextmanager
     def stage(self, name: str, total: int | None = None, unit: str = "steps") -> Iterator[Stage]:
         """Brackets a stage with its events."""
-        self.emit(StageStarted(stage=name, total=total, unit=unit))
+        self.emit(events.StageStarted(stage=name, total=total, unit=unit))
         began = self.clock()
         stage = Stage(name, self.progress(name))
         yield stage
-        finished = StageFinished(
+        finished = events.StageFinished(
             stage=name, summary=stage.summary, seconds=self.clock() - began, reused=stage.reused
         )
         self.stages.append(finished)
@@ -76,4 +68,4 @@ class Journal:
 
     def progress(self, stage: str) -> Callable[[int, int], None]:
         """A callback (done, total) for long calls inside a stage."""
-        return lambda done, total: self.emit(StageProgress(stage=stage, done=done, total=total))
+        return lambda done, total: self.emit(events.StageProgress(stage=stage, done=done, total=total))

@@ -28,33 +28,17 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
-from mecharule_ops.findings.counts import (
-    ExhaustiveRun,
-    SearchAudit,
-    SearchCost,
-    TreeNode,
-    UnitStrength,
-    WholeLayer,
-)
+from mecharule_ops.findings import counts
 from mecharule_ops.findings.measures import dominance, recall_rows
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.first_order import predicted_labels, prediction
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import last_line
+from mecharule_ops.run import planning
 from mecharule_ops.run.driver import SearchDriver, count, found_event
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.planning import (
-    PredictionPrice,
-    SearchKind,
-    SearchPlan,
-    asks_first_order,
-    audit_settings,
-    audit_strata,
-    audit_tests,
-    plan_of,
-)
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.state.search_id import search_id
 from mecharule_ops.store import keys
@@ -82,7 +66,7 @@ class Localised:
 
     slices: CompactSlices
     candidates: Candidates
-    plan: SearchPlan
+    plan: planning.SearchPlan
     trees: tuple[ChaTree, ...]
     outcome: SearchOutcome
 
@@ -144,7 +128,7 @@ def _scores(
 
 def whole_layers(
     run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, some: Sequence[LayerCandidates]
-) -> tuple[WholeLayer, ...]:
+) -> tuple[counts.WholeLayer, ...]:
     """Each of some layers with all its candidates ablated together. Cost: one group ablation a layer.
 
     It is what a report can say when no unit alone reaches τ, and its pace prices the search. Raises `AblationStopped`.
@@ -158,7 +142,7 @@ def whole_layers(
         intervention = run.intervention(candidates.basis)
         estimates = slice_estimates(run, slices, intervention, groups, stage.progress)
         layers = zip(some, estimates, strict=True)
-        whole = tuple(WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
+        whole = tuple(counts.WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
         for each in whole:
             layer, strength = f"{candidates.basis.letter}{each.layer}", each.estimate.strength
             journal.emit(LayerAblated(regime=slices.regime.value, layer=layer, strength=strength))
@@ -197,7 +181,7 @@ def flips_on(
 
 
 def localise(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, plan: SearchPlan
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, plan: planning.SearchPlan
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
     hidden, regime = run.task.concealed, slices.regime
@@ -212,12 +196,12 @@ def localise(
         example=None if hidden else partial(_became, run, regime),
     )
     where = f"{candidates.basis.value} {regime.arrow}"
-    name = "CHA" if plan.kind is SearchKind.CHA else f"{plan.kind.value} search"
+    name = "CHA" if plan.kind is planning.SearchKind.CHA else f"{plan.kind.value} search"
     with journal.stage(f"{name} {where}", unit="ablations") as stage:
         trees, stage.summary = _driven(journal, driver, candidates, plan)
     singly: tuple[ChaTree, ...] = ()
     if _exhausted(run, candidates) and not run.should_stop():
-        brute = SearchPlan(kind=SearchKind.EXHAUSTIVE, settings=plan.settings)
+        brute = planning.SearchPlan(kind=planning.SearchKind.EXHAUSTIVE, settings=plan.settings)
         with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
             singly, stage.summary = _driven(journal, driver, candidates, brute)
     return localised(run, slices, candidates, plan, trees, singly)
@@ -232,15 +216,15 @@ def localised(
     run: Run,
     slices: CompactSlices,
     candidates: Candidates,
-    plan: SearchPlan,
+    plan: planning.SearchPlan,
     trees: tuple[ChaTree, ...] = (),
     singly: tuple[ChaTree, ...] = (),
 ) -> Localised:
     """What a search of these trees found, and `singly` brute force after it; without trees nothing was searched."""
     basis, config, examples = candidates.basis, run.config, len(slices.positions)
 
-    def cost(trees: Sequence[ChaTree], predictions: int = 0) -> SearchCost:
-        return SearchCost(
+    def cost(trees: Sequence[ChaTree], predictions: int = 0) -> counts.SearchCost:
+        return counts.SearchCost(
             queries=sum(tree.queries for tree in trees),
             example_forwards=sum(tree.example_forwards for tree in trees),
             prediction_forwards=predictions,
@@ -268,9 +252,9 @@ def localised(
         cost=cost(trees, plan.prediction_forwards),
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
-        tree=tuple(TreeNode.of(node) for tree in trees for node in tree.nodes),
+        tree=tuple(counts.TreeNode.of(node) for tree in trees for node in tree.nodes),
         dominance=dominance(trees),
-        exhaustive=ExhaustiveRun(units=truth, cost=cost(singly)) if truth else None,
+        exhaustive=counts.ExhaustiveRun(units=truth, cost=cost(singly)) if truth else None,
         recall=recall,
         associated_of=slices.associated_size,
         unrelated_of=slices.unrelated_size,
@@ -285,10 +269,10 @@ def _in_order(agonists: Iterable[Agonist]) -> tuple[Agonist, ...]:
     return tuple(sorted(agonists, key=lambda agonist: (not agonist.is_tau_agonist, agonist.neuron)))
 
 
-def _alone(trees: Sequence[ChaTree], basis: Basis) -> tuple[UnitStrength, ...]:
+def _alone(trees: Sequence[ChaTree], basis: Basis) -> tuple[counts.UnitStrength, ...]:
     """Every unit that was tested alone."""
     return tuple(
-        UnitStrength(neuron=neuron, estimate=estimate)
+        counts.UnitStrength(neuron=neuron, estimate=estimate)
         for tree in trees
         for neuron, estimate in singleton_estimates(tree, basis).items()
     )
@@ -311,7 +295,7 @@ def _became(run: Run, regime: Regime, unit: Neuron, positions: Sequence[int]) ->
 
 
 def _driven(
-    journal: Journal, driver: SearchDriver, candidates: Candidates, plan: SearchPlan
+    journal: Journal, driver: SearchDriver, candidates: Candidates, plan: planning.SearchPlan
 ) -> tuple[tuple[ChaTree, ...], str]:
     """The trees of a plan's searches, driven to their end and told as they go; and how they ended, in a line."""
     searches = plan.searches(candidates, driver.regime)
@@ -337,13 +321,13 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     is stored. Raises `AblationStopped`.
     """
     outcome, config = found.outcome, run.config
-    strata = audit_strata(found.plan, found.trees, found.candidates)
+    strata = planning.audit_strata(found.plan, found.trees, found.candidates)
     population = sum(map(len, strata.values()))
-    tests = audit_tests(config, population)
+    tests = planning.audit_tests(config, population)
     complete = {tree.status for tree in found.trees} <= {SearchStatus.COMPLETE, SearchStatus.LEFT}
     if _exhausted(run, found.candidates) or not complete or not tests:
         return
-    settings = audit_settings(config, found.plan, tests, population)
+    settings = planning.audit_settings(config, found.plan, tests, population)
     with journal.stage(f"audit {found.where}", settings.budget, "ablations") as stage:
         result = _drawn(run, found, strata, settings, stage)
         trees = {tree.layer: tree for tree in found.trees}
@@ -354,7 +338,7 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
         for agonist in agonists:
             search = search_id(found.plan.kind, outcome.regime, agonist.neuron.basis, agonist.neuron.layer)
             journal.emit(found_event(search, agonist))
-        audit = SearchAudit.of(result, agonists, exact=not settings.slip)
+        audit = counts.SearchAudit.of(result, agonists, exact=not settings.slip)
         stage.summary = audit.summary
     found.outcome = replace(outcome, audit=audit, agonists=_in_order((*outcome.agonists, *agonists)))
 
@@ -382,7 +366,9 @@ def _drawn(
     return audit.result
 
 
-def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices) -> SearchPlan:
+def search_plan(
+    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices
+) -> planning.SearchPlan:
     """How the run's config searches these candidates; a guided search asks first order first, where it pays.
 
     What it says of every unit is put into the run. Cost: that of `PredictionPrice`, told before it is spent.
@@ -403,21 +389,23 @@ def search_plan(run: Run, journal: Journal, candidates: Candidates, slices: Comp
                 run.store.put(name, rates)
             promising = sum(map(config.reaches, run.store.get(name)[:2].max(0).flat))
             stage.summary = f"{promising:,} of {candidates.total:,} units are predicted to reach τ"
-    elif asks_first_order(config):
+    elif planning.asks_first_order(config):
         groups = f"they are searched in groups of {config.largest} at most"
         journal.notice(
             f"first order is not asked: it would cost {price.share:.0%} of testing every one of "
             f"{candidates.total:,} units alone; {groups if config.largest else 'so each is tested alone'}"
         )
-    plan = plan_of(config, run.search_settings(regime), run.predictions(basis, regime))
+    plan = planning.plan_of(config, run.search_settings(regime), run.predictions(basis, regime))
     return replace(plan, prediction_forwards=price.example_forwards)
 
 
-def first_order_price(run: Run, slices: CompactSlices, units: int) -> PredictionPrice:
+def first_order_price(run: Run, slices: CompactSlices, units: int) -> planning.PredictionPrice:
     """What asking first order about so many units takes; nothing where the run's search does not ask it."""
     records = [run.records[position] for position in slices.positions]
-    price = PredictionPrice.of(len(records), tokens_in_reach(records), units)
-    return price if asks_first_order(run.config) else replace(price, competitors=0, example_forwards=0)
+    price = planning.PredictionPrice.of(len(records), tokens_in_reach(records), units)
+    return (
+        price if planning.asks_first_order(run.config) else replace(price, competitors=0, example_forwards=0)
+    )
 
 
 def _first_order(

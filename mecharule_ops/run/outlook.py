@@ -18,16 +18,8 @@ from mecharule_ops.loading.model_names import on_this_machine
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
 from mecharule_ops.predicates.type_check import clip
+from mecharule_ops.run import planning
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.planning import (
-    STILL_ASKED,
-    PredictionPrice,
-    Rehearsed,
-    asks_first_order,
-    least_and_most,
-    plan_of,
-    search_settings,
-)
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
@@ -51,9 +43,9 @@ class SearchOutlook:
     regime: Regime
     units: int
     """Units of the basis, or of the one layer, of which attribution keeps at most the config's cap."""
-    least: Rehearsed
+    least: planning.Rehearsed
     """If nothing flips."""
-    most: Rehearsed
+    most: planning.Rehearsed
     prediction_forwards: int
     """What first order costs before a guided search, at most; 0 for another search."""
 
@@ -99,29 +91,30 @@ def outlook(config: RunConfig) -> Outlook:
 def _search(
     config: RunConfig, shape: ModelShape, basis: Basis, regime: Regime, new_tokens: int
 ) -> SearchOutlook:
-    settings = search_settings(config, regime, config.slice_size, config.slice_size)
+    settings = planning.search_settings(config, regime, config.slice_size, config.slice_size)
     examples, units = settings.full_test, min(shape.units(basis), config.cap)
     # How many tokens are in reach is not known before the model wrote them: first order may be asked, or may not.
     dearest, cheapest = (
-        PredictionPrice.of(examples, examples * tokens, units) for tokens in (new_tokens - 1, 0)
+        planning.PredictionPrice.of(examples, examples * tokens, units) for tokens in (new_tokens - 1, 0)
     )
-    asked = {asks_first_order(config) and each.competitors > 0 for each in (cheapest, dearest)}
+    asked = {planning.asks_first_order(config) and each.competitors > 0 for each in (cheapest, dearest)}
     candidates = _every_unit(shape, basis, units, config.layer)
     none = [np.zeros(len(layer.channels)) for layer in candidates.layers]
     silent = [LayerPrediction(associated=rates, unrelated=rates, scores=rates) for rates in none]
     bounds = [
-        least_and_most(config, candidates, plan_of(config, settings, silent if one else ())) for one in asked
+        planning.least_and_most(config, candidates, planning.plan_of(config, settings, silent if one else ()))
+        for one in asked
     ]
-    forwards = dearest.example_forwards or int(STILL_ASKED * units * examples)
+    forwards = dearest.example_forwards or int(planning.STILL_ASKED * units * examples)
     return SearchOutlook(
         basis=basis,
         regime=regime,
         units=shape.units(basis) if config.layer is None else shape.width(basis),
-        least=Rehearsed(
+        least=planning.Rehearsed(
             groups=min(least.groups for least, _ in bounds),
             example_forwards=min(least.example_forwards for least, _ in bounds),
         ),
-        most=Rehearsed(
+        most=planning.Rehearsed(
             groups=max(most.groups for _, most in bounds),
             example_forwards=max(most.example_forwards for _, most in bounds),
         ),

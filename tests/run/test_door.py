@@ -71,7 +71,7 @@ def test_an_ablation_on_the_slices_is_run_once(copied_run: Path, monkeypatch: py
         class Counted:
             """The engine, with what was asked of it."""
 
-            def completions(self, groups: list, examples: list) -> object:
+            def completions(self, groups: list, examples: list, held: object) -> object:
                 paid.append(len(groups) * len(examples))
                 return made.completions(groups, examples)
 
