@@ -11,12 +11,8 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PLACES = 16
 """Decimal places of the largest integer of the language."""
@@ -53,28 +49,23 @@ class Function:
     """Rows on which the call has no value; a predicate is false there."""
 
 
-def _utf8(values: np.ndarray) -> pa.Array:
-    """Arrow strings; a lone surrogate, which UTF-8 cannot hold, becomes `?`."""
-    import pyarrow as pa
+def _by_arrow(function: str, texts: np.ndarray, pattern: str) -> np.ndarray:
+    """What Arrow finds of a pattern in each text; a lone surrogate, which UTF-8 cannot hold, is `?` to it."""
+    import pyarrow
+    import pyarrow.compute
 
-    return pa.array([text.encode("utf-8", "replace") for text in values.tolist()], pa.binary()).cast(
-        pa.string()
-    )
+    encoded = pyarrow.array([text.encode("utf-8", "replace") for text in texts.tolist()], pyarrow.binary())
+    found = getattr(pyarrow.compute, function)(encoded.cast(pyarrow.string()), pattern=pattern)
+    return found.to_numpy(zero_copy_only=False)
 
 
 def _count_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
-    import pyarrow.compute as pc
-
-    counts = pc.count_substring_regex(_utf8(values), pattern=pattern)
-    return counts.to_numpy(zero_copy_only=False).astype(np.int64)
+    return _by_arrow("count_substring_regex", values, pattern).astype(np.int64)
 
 
 def matches_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
     """Whether RE2 finds `pattern` anywhere in each text. Raises `ValueError` (Arrow's own) on a bad pattern."""
-    import pyarrow.compute as pc
-
-    found = pc.match_substring_regex(_utf8(values), pattern=pattern)
-    return found.to_numpy(zero_copy_only=False).astype(bool)
+    return _by_arrow("match_substring_regex", values, pattern).astype(bool)
 
 
 def _upper_ratio(values: np.ndarray) -> np.ndarray:

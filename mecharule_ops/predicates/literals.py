@@ -14,14 +14,8 @@ from mecharule_ops.predicates.atoms import Literal, complement
 
 Constant = int | float | str | bool
 _SIGNS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.In: "in",
-    ast.NotIn: "not in",
+    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
+    **{ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in"},
 }
 _SWAPPED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
@@ -108,9 +102,5 @@ def _plain(tree: ast.Compare) -> str:
 
 def _is_constant(node: ast.expr) -> bool:
     """A number, a text, or a tuple of them."""
-    return all(
-        isinstance(
-            one, ast.Constant | ast.Tuple | ast.UnaryOp | ast.operator | ast.unaryop | ast.expr_context
-        )
-        for one in ast.walk(node)
-    )
+    parts = ast.Constant | ast.Tuple | ast.UnaryOp | ast.operator | ast.unaryop | ast.expr_context
+    return all(isinstance(one, parts) for one in ast.walk(node))

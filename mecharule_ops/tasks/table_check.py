@@ -19,7 +19,7 @@ from mecharule_ops.codec import canonical_json, encode
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import schema_of
-from mecharule_ops.predicates.proposal_grammar import enumerate_candidates
+from mecharule_ops.predicates.proposer import enumerate_candidates
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.tasks.beginning import compared
