@@ -20,18 +20,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Dotted paths: `layers`, `final_norm` and `unembed` from the causal model, the others from one layer."""
+    """Dotted paths: `layers`, `final_norm` and `unembed` from the causal model, the others from one layer.
 
-    layers: str
-    attention_projection: str
-    mlp_write: str
-    down_projection: str
-    final_norm: str
+    Left out they are those of Llama, which most families keep.
+    """
+
+    layers: str = "model.layers"
+    attention_projection: str = "self_attn.o_proj"
+    down_projection: str = "mlp.down_proj"
+    final_norm: str = "model.norm"
     unembed: str = "lm_head"
     attention_norm: str | None = None
     """The normalisation between W_O and the residual stream, where the family has one."""
     mlp_norm: str | None = None
-    """The same behind the down projection; then `mlp_write` is it."""
+    """The same behind the down projection."""
+
+    @property
+    def mlp_write(self) -> str:
+        """What an MLP adds to the residual stream is the output of this."""
+        return self.mlp_norm or "mlp"
 
     def blocks(self, model: nn.Module) -> nn.ModuleList:
         """The model's layers, first to last."""
@@ -52,28 +59,14 @@ class Wiring:
         return attrgetter(self.final_norm)(model), attrgetter(self.unembed)(model)
 
 
-_LLAMA = Wiring("model.layers", "self_attn.o_proj", "mlp", "mlp.down_proj", "model.norm")
-_GEMMA2 = Wiring(
-    "model.layers",
-    "self_attn.o_proj",
-    "post_feedforward_layernorm",
-    "mlp.down_proj",
-    "model.norm",
-    attention_norm="post_attention_layernorm",
-    mlp_norm="post_feedforward_layernorm",
-)
+_NORMED = {"attention_norm": "post_attention_layernorm", "mlp_norm": "post_feedforward_layernorm"}
 _WIRINGS = {
-    "llama": _LLAMA,
-    "mistral": _LLAMA,
-    "qwen2": _LLAMA,
-    "qwen3": _LLAMA,
-    "gemma": _LLAMA,
-    "gemma2": _GEMMA2,
-    "gemma3_text": _GEMMA2,
-    "gpt2": Wiring("transformer.h", "attn.c_proj", "mlp", "mlp.c_proj", "transformer.ln_f"),
-    "gptj": Wiring("transformer.h", "attn.out_proj", "mlp", "mlp.fc_out", "transformer.ln_f"),
+    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma"), Wiring()),
+    **dict.fromkeys(("gemma2", "gemma3_text"), Wiring(**_NORMED)),
+    "gpt2": Wiring("transformer.h", "attn.c_proj", "mlp.c_proj", "transformer.ln_f"),
+    "gptj": Wiring("transformer.h", "attn.out_proj", "mlp.fc_out", "transformer.ln_f"),
     "gpt_neox": Wiring(
-        "gpt_neox.layers", "attention.dense", "mlp", "mlp.dense_4h_to_h", "gpt_neox.final_layer_norm"
+        "gpt_neox.layers", "attention.dense", "mlp.dense_4h_to_h", "gpt_neox.final_layer_norm"
     ),
 }
 

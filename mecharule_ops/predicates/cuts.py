@@ -41,15 +41,10 @@ class PredicateColumns:
                 f"expected distinct texts, one a column, got {len(self.texts)} for {self.matrix.shape[1]} columns"
             )
 
-    def at(self, places: Int[np.ndarray, " chosen"]) -> PredicateColumns:
-        """The columns at these places."""
-        return PredicateColumns(
-            texts=tuple(self.texts[place] for place in places), matrix=self.matrix[:, places]
-        )
-
-    def some(self, chosen: Bool[np.ndarray, " predicate"]) -> PredicateColumns:
-        """The chosen columns."""
-        return self.at(np.flatnonzero(chosen))
+    def at(self, chosen: Shaped[np.ndarray, " _"]) -> PredicateColumns:
+        """The columns at these places, or for each predicate whether it is one of them."""
+        texts = tuple(np.array(self.texts, object)[chosen])
+        return PredicateColumns(texts=texts, matrix=self.matrix[:, chosen])
 
     def on(self, records: Shaped[np.ndarray, " _"]) -> PredicateColumns:
         """The same on some records: their places, or for each record whether it is one of them."""

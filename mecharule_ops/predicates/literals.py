@@ -65,7 +65,9 @@ def conjuncts(literal: Literal) -> tuple[Literal, ...]:
         case ast.Compare(ops=[_, _, *_]):
             return tuple(part for link in links(tree) for part in conjuncts((link, True)))
         case ast.Compare():
-            return ((_plain(tree), True),)
+            found = comparison(ast.unparse(tree))
+            assert found is not None
+            return ((f"{ast.unparse(found.left)} {found.sign} {ast.unparse(found.right)}", True),)
         case ast.Call(func=ast.Name(id="holds"), args=[ast.BoolOp(op=ast.And(), values=values)]):
             return tuple(part for side in values for part in conjuncts(_literal(side)))
     return (literal,)
@@ -91,13 +93,6 @@ def _literal(side: ast.expr) -> Literal:
         case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return f"holds({ast.unparse(side)})", True
     return ast.unparse(side), True
-
-
-def _plain(tree: ast.Compare) -> str:
-    """A comparison with its constant on the right."""
-    found = comparison(ast.unparse(tree))
-    assert found is not None
-    return f"{ast.unparse(found.left)} {found.sign} {ast.unparse(found.right)}"
 
 
 def _is_constant(node: ast.expr) -> bool:

@@ -252,7 +252,7 @@ def _vocabulary(
     columns = {name: column[eligible] for name, column in run.observed.columns.items()}
     table = evaluated(tuple(texts), columns)
     prompt = np.array([run.prompt_only(text) for text in table.texts], bool)
-    return table.some(prompt), table.some(~prompt)
+    return table.at(prompt), table.at(~prompt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.column_words import WORDS
 from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
 from mecharule_ops.types import Example, Phase
@@ -28,22 +29,8 @@ _NEEDS = ("gold_label", "sentence1", "sentence2", "heuristic", "subcase")
 """Columns of `heuristics_evaluation_set.txt` (tab-separated) and `.jsonl` that are read."""
 _GOLD = {"entailment": True, "non-entailment": False}
 HEURISTICS = ("lexical_overlap", "subsequence", "constituent")
-_NOUNS = (
-    *("baker", "pilot", "nurse", "farmer", "singer", "tailor", "miner", "sailor", "painter", "waiter"),
-    *("dancer", "teacher", "driver", "plumber", "captain", "gardener", "barber", "porter", "poet", "clerk"),
-)
-_WORDS = {
-    "v": ("thanked", "helped", "followed", "called", "visited", "admired", "warned", "met"),
-    "i": ("slept", "laughed", "waited", "danced", "arrived", "shouted"),
-    "p": ("near", "behind", "beside", "next to"),
-    "g": ("happy", "tall", "young", "tired", "quiet"),
-}
-"""Transitive verbs, intransitive verbs, prepositions, adjectives."""
-
-
 CONSTRUCTIONS = read_table(str(Path(__file__).with_name("hans_constructions.jsonl")))
-"""Templates over a, b, c (different nouns), v and w (transitive), i and j (intransitive), p, g: three for every
-heuristic and label, which they come in by turns."""
+"""Templates over the words of `words.toml`: three for every heuristic and label, which they come in by turns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,16 +129,11 @@ class Hans(TextTask):
 
 def _row(file: str, item: Row) -> Row:
     """One published item. Raises `UsageError` on a label that HANS does not have."""
-    gold = str(item["gold_label"])
+    names = ("premise", "hypothesis", "heuristic", "construction")
+    gold, *known = (item[name] for name in _NEEDS)
     if gold not in _GOLD:
         raise UsageError(f"expected gold labels {' and '.join(_GOLD)} in {file}, got {gold!r}")
-    return {
-        "premise": item["sentence1"],
-        "hypothesis": item["sentence2"],
-        "heuristic": item["heuristic"],
-        "construction": item["subcase"],
-        "entailed": _GOLD[gold],
-    }
+    return {**dict(zip(names, known, strict=True)), "entailed": _GOLD[str(gold)]}
 
 
 def generate(count: int, generator: np.random.Generator) -> tuple[Row, ...]:
@@ -166,10 +148,11 @@ def generate(count: int, generator: np.random.Generator) -> tuple[Row, ...]:
 
 def _drawn(construction: Row, generator: np.random.Generator) -> Iterator[Row]:
     """Pairs of one construction, again and again with other words."""
+    own = WORDS["hans"]
     while True:
-        nouns = generator.choice(_NOUNS, size=3, replace=False).tolist()
-        verbs = generator.choice(_WORDS["i"], size=2, replace=False).tolist()
-        one = {kind: str(generator.choice(words)) for kind, words in _WORDS.items()}
+        nouns = generator.choice(own["nouns"], size=3, replace=False).tolist()
+        verbs = generator.choice(own["i"], size=2, replace=False).tolist()
+        one = {kind: str(generator.choice(own[kind])) for kind in "vipg"}
         words = {**one, **dict(zip("abc", nouns, strict=True)), **dict(zip("ij", verbs, strict=True))}
         texts = {part: str(construction[part]).format(**words) for part in ("premise", "hypothesis")}
         yield {**construction, **texts}

@@ -5,12 +5,11 @@ What a run makes of the table is made here too, so that a table which passes the
 
 from __future__ import annotations
 
-import ast
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,9 +63,8 @@ def column_roles(task: PromptTable) -> tuple[ColumnRole, ...]:
             uses.append("what is wrong, for rules")
         elif name in task.solution_columns:
             uses.append("what is right" if name == ANSWERS else "what is right, for rules")
-        text = str(values[0])
+        text, role = str(values[0]), ", ".join(uses) or "for rules"
         example = text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
-        role = ", ".join(uses) or "for rules"
         roles.append(ColumnRole(name=spelt(name), kind=kind_of(values), role=role, example=example))
     return tuple(roles)
 
@@ -178,7 +176,7 @@ def _unwritten(task: PromptTable, rows: Sequence[Row], write: Write | None) -> I
 
     if ended := [each for each in answers if any(stop in each for stop in task.stop)]:
         yield f"{named(ended)} can never be right: the text ends at {task.stop[0]!r}; keep what comes before it"
-    if listed := [each for each in answers if _is_list(each)]:
+    if listed := [each for each in answers if re.fullmatch(r"\[(['\"\d-].*)?\]", each)]:
         yield f"{named(listed)} are lists written as text: name the column answers, and write yes|y or a JSON list"
     if isinstance(rows[0][task.graded_by], float) and (
         whole := [each for each in answers if each.endswith(".0")]
@@ -204,13 +202,6 @@ def _unwritten(task: PromptTable, rows: Sequence[Row], write: Write | None) -> I
         yield f"{named(strange)} can never be right: their characters are not in the model's vocabulary"
 
 
-def _is_list(text: str) -> bool:
-    """Whether it is a list as Python prints one."""
-    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-        return text.startswith("[") and isinstance(ast.literal_eval(text), list)
-    return False
-
-
 def _of_columns(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
     for name in task.left_out:
         yield f"the column {name!r} is left out: its name is that of a data frame's row numbers; name it to keep it"
@@ -224,5 +215,3 @@ def _of_columns(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
     ]
     if large:
         yield f"numbers beyond 10^12, which no rule can name: {', '.join(large)}"
-    if task.graded_by == TARGET and (same := sum(row[TARGET] == row[FOIL] for row in rows)):
-        yield f"{plural(same, 'row')} have a foil equal to the target"

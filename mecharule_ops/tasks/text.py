@@ -126,17 +126,16 @@ class TextTask(Task):
         """
         said = re.compile(rf"(?<!\w){re.escape(words.strip())}(?!\w)", re.IGNORECASE)
         held = [place for prompt, place in self._places.items() if words.strip() and said.search(prompt)]
+        if len(held) == 1:
+            return self._example(held[0])
         if words.strip() and not held:
-            return Example(
-                id=OWN, prompt=self.prefix + words.removeprefix(self.prefix), fields=self._items[0]
-            )
-        if len(held) != 1:
-            (near,) = get_close_matches(words, self._places, 1, 0)
-            raise UsageError(
-                f"expected one of the {len(self._items)} prompts of {self.name}, such as {near!r}, or words that one "
-                "of them alone has, got another"
-            )
-        return self._example(held[0])
+            prompt = self.prefix + words.removeprefix(self.prefix)
+            return Example(id=OWN, prompt=prompt, fields=self._items[0])
+        (near,) = get_close_matches(words, self._places, 1, 0)
+        raise UsageError(
+            f"expected one of the {len(self._items)} prompts of {self.name}, such as {near!r}, or words that one "
+            "of them alone has, got another"
+        )
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Few-shot lines, the row's columns by name where their values stand, the template, the answer."""
