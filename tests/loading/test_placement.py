@@ -11,10 +11,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import save_tiny
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.model_names import load
 from mecharule_ops.loading.placement import (
     WORKING,
     kept,
@@ -82,6 +80,7 @@ def test_the_choice(free: dict[str, int], asked: tuple[str, str], expected: tupl
     """A GPU if there is one, float32 if it fits, else bfloat16; the reason carries the numbers."""
     found = place(SEVEN, free, *asked)
     assert (found.device, found.dtype) == expected
+    assert ("GPU" in found.reason or "CUDA" in found.reason) == (asked[0] == "auto" and found.device == "cpu")
     assert f"{needed(SEVEN, found.dtype) / 1e9:.2f} GB" in found.reason
 
 
@@ -90,22 +89,6 @@ def test_a_model_that_fits_nowhere_is_refused_with_the_numbers() -> None:
         place(SEVEN, {"cpu": 9 * GB, "cuda:0": 8 * GB})
     with pytest.raises(ModelUnavailable, match=r"30\.80 GB"):
         place(SEVEN, {"cpu": 24 * GB}, dtype="float32")
-
-
-@pytest.mark.parametrize(
-    ("cards", "dtype", "expected"),
-    [
-        ((8, 8), "bfloat16", ()),
-        ((6, 8, 6), "bfloat16", ("cuda:1", "cuda:0", "cuda:2")),
-        ((16, 16, 2), "float32", ("cuda:0", "cuda:1")),
-    ],
-)
-def test_cards_that_hold_a_model_only_together(
-    cards: tuple[int, ...], dtype: str, expected: tuple[str, ...]
-) -> None:
-    """As few as will do, the largest first; none where all of them would not."""
-    machine = {"cpu": GB} | {f"cuda:{index}": card * GB for index, card in enumerate(cards)}
-    assert tuple(dict.fromkeys(over_several(SEVEN, machine, dtype))) == expected
 
 
 @given(
@@ -190,21 +173,3 @@ def test_names_that_are_none() -> None:
 def test_where_a_run_goes_on(wanted: str, before: str | None, expected: str) -> None:
     """A new run gets what it asks for; one that began stays on its kind of device where there is one."""
     assert kept({"cpu": GB, "cuda:0": GB}, wanted, before) == expected
-
-
-def test_why_the_processor_was_chosen() -> None:
-    assert place(SEVEN, {"cpu": 64 * GB}).reason.endswith("no CUDA device")
-    small = {"cpu": 64 * GB, "cuda:0": GB}
-    assert place(SEVEN, small).reason.endswith("no GPU has room")
-    assert "GPU" not in place(SEVEN, small, "cpu").reason
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_a_model_is_loaded_as_it_was_placed(dtype: str, tmp_path: Path) -> None:
-    """The type of the matrices in the blocks; the reason is told once."""
-    told: list[str] = []
-    subject = load(str(save_tiny(tmp_path, "llama")), "cpu", dtype, told.append)
-    assert subject.dtype == getattr(torch, dtype)
-    assert len(told) == 1
-    assert f"{dtype} on cpu" in told[0]
-    assert WORKING > 0

@@ -9,7 +9,7 @@ from answered import all_answered, answered
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
-from mecharule_ops.tasks.arithmetic import Arithmetic, result
+from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.task_names import PRESETS, make_task, settings_for, task_from
 
 ALL = Arithmetic(operators=("+", "-", "*", "/"), low=0, high=299)
@@ -77,21 +77,6 @@ def test_decide_is_exact_against_every_continuation(question):
     # The check can fail: right as soon as the answer has been read, though more digits may follow.
     wrong = lambda example, partial: ALL.label(example, partial) or ALL.decide(example, partial)  # noqa: E731
     assert _contradictions(wrong, example, starts) != []
-
-
-def test_a_decision_stands_along_random_completions():
-    """Once decided, the label never changes, and the full completion has it."""
-    generator = np.random.default_rng(3)
-    early = 0
-    for example in ALL.examples(150, generator) * 6:
-        truth = str(result(*example.fields.values())[0])
-        body = "".join(generator.choice(list(ALPHABET + "12468.,"), generator.integers(0, 8)))
-        completion = str(generator.choice(["", " ", truth, f" {truth}"])) + body
-        states = [ALL.decide(example, completion[:end]) for end in range(len(completion) + 1)]
-        first = states.count(None)
-        assert states == [None] * first + [ALL.label(example, completion)] * (len(states) - first)
-        early += first < len(completion)
-    assert early > 300
 
 
 def test_examples_are_the_grid():
@@ -166,10 +151,7 @@ def test_seed_predicates_of_every_preset_parse_and_most_split_the_data(name):
     [
         ({"operators": ()}, "expected distinct operators"),
         ({"operators": ("^",)}, "expected distinct operators"),
-        ({"operators": ("+", "+")}, "expected distinct operators"),
-        ({"low": -1}, "expected 0 <= low <= high"),
         ({"low": 5, "high": 4}, "expected 0 <= low <= high"),
-        ({"high": 10**6}, "expected 0 <= low <= high"),
         ({"operators": ("/",), "high": 0}, "for division"),
         ({"template": "{a} {b}"}, "template"),
         ({"symbols": {"-": "-"}}, "symbol for each operator"),
@@ -183,37 +165,8 @@ def test_wrong_settings_are_usage_errors(settings, message):
         make_task("arithmetic", **settings)
 
 
-def test_unknown_names_list_the_known_ones():
-    """A task or preset that does not exist is answered with those that do."""
-    with pytest.raises(
-        UsageError,
-        match=r"arithmetic, .*greater-than, a table \(\.csv, .*\), or FILE\.py:CLASS; got 'poetry'",
-    ):
-        make_task("poetry")
-    assert settings_for("arithmetic", "nope") == settings_for("poetry", "paper") == {}
-    with pytest.raises(UsageError, match=r"got 3 \+ 400"):
-        Arithmetic().example("+", 3, 400)
-
-
-def test_presets_and_description():
-    """The issue's presets, and a description that changes with every setting."""
-    presets = settings_for("arithmetic", "smollm2-135m")
-    smollm = make_task("arithmetic", **presets)
-    assert smollm.describe()["prefix"] == "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
-    assert (
-        make_task("arithmetic", **settings_for("arithmetic", "arith-tiny")).describe()["operators"] == "+ -"
-    )
-    assert make_task("arithmetic", **settings_for("arithmetic", "paper")).describe()["high"] == 299
-    others = (
-        *({"high": 19}, {"prefix": ""}, {"template": "{a}{op}{b}="}, {"max_new_tokens": 5}),
-        *({"symbols": {"+": "plus"}}, {"stop": (";",)}),
-    )
-    variants = [smollm, *(make_task("arithmetic", **{**presets, **other}) for other in others)]
-    assert len({tuple(task.describe().items()) for task in variants}) == len(variants)
-
-
 def test_every_prompt_of_a_task_reads_back_as_its_example():
-    """Whole prompts with few-shot lines, symbols and spaces give the example they came from."""
+    """With few-shot lines, symbols and spaces, and where a person types less; other text is refused with an example."""
     symbols = {"+": "plus", "-": "−", "*": "×", "/": "/"}
     for task in (
         make_task("arithmetic", **settings_for("arithmetic", "mixed")),
@@ -221,50 +174,37 @@ def test_every_prompt_of_a_task_reads_back_as_its_example():
     ):
         for example in task.examples(200, np.random.default_rng(0)):
             assert task.read(example.prompt) == example
-
-
-@pytest.mark.parametrize("text", ["120-7=", "120 - 7 =", " 120-7", "120- 7  = "])
-def test_spaces_and_the_last_sign_may_be_left_out(text):
-    """A person types less than the model reads."""
     task = make_task("arithmetic", **settings_for("arithmetic", "arith-tiny"))
-    assert task.read(text) == task.example("-", 120, 7)
+    assert {task.read(text).id for text in ("120-7=", " 120-7", "120- 7  = ")} == {
+        task.example("-", 120, 7).id
+    }
+    for text, said in (("", "a question such as"), ("7*8=", "a question such as"), ("300-7=", "0..299")):
+        with pytest.raises(UsageError, match=said):
+            task.read(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("hello", "a question such as"), ("300-7=", "0..299"), ("7*8=", "a question such as"), ("", "a q")],
-)
-def test_what_is_no_question_of_the_task_is_refused_with_what_one_looks_like(text, said):
-    """Other text, an operand out of range, an operator that the task lacks."""
-    with pytest.raises(UsageError, match=said) as caught:
-        make_task("arithmetic", **settings_for("arithmetic", "arith-tiny")).read(text)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", [model for task, model in PRESETS if task == "arithmetic"])
-def test_a_task_comes_back_from_its_description(name):
-    """What a certificate holds is enough to make the task again."""
-    task = make_task("arithmetic", **settings_for("arithmetic", name))
-    again = task_from(task.describe())
-    assert again.describe() == task.describe()
-    drawn = [one.examples(50, np.random.default_rng(3)) for one in (task, again)]
-    assert drawn[0] == drawn[1]
-
-
-def test_a_description_that_was_changed_gives_no_task():
-    """An unknown task, a missing field, a value out of range."""
-    whole = dict(Arithmetic().describe())
+def test_a_task_comes_back_from_its_description():
+    """What a certificate holds is enough to make the task again, and changes with every setting."""
+    told = set()
+    for more in ({}, {"high": 19}, {"prefix": ""}, {"template": "{a}{op}{b}="}, {"max_new_tokens": 5}):
+        for other in ({}, {"symbols": {"+": "plus"}}, {"stop": (";",)}):
+            task = make_task("arithmetic", **{**settings_for("arithmetic", "smollm2-135m"), **more, **other})
+            assert task_from(task.describe()).describe() == task.describe()
+            told.add(tuple(task.describe().items()))
+    assert len(told) == 15
     for wrong in (
-        {**whole, "task": "poetry"},
-        {**whole, "low": -1},
-        {k: v for k, v in whole.items() if k != "high"},
+        {**task.describe(), "task": "poetry"},
+        {**task.describe(), "low": -1},
+        {"task": "arithmetic"},
     ):
         with pytest.raises(ClaimNotSupported):
             task_from(wrong)
 
 
 def test_edits_are_every_number_that_differs_in_one_digit_nearest_first():
-    """Against brute force over all numbers with as many digits."""
+    """Against brute force over all numbers with as many digits; another operator comes last."""
+    last = Arithmetic(operators=("+", "-")).edits(Arithmetic().example("+", 1, 2))[-1]
+    assert last.fields == {"op": "-", "a": 1, "b": 2}
     for number in (0, 7, 10, 99, 305):
         shown = str(number)
         naive = [
@@ -279,11 +219,3 @@ def test_edits_are_every_number_that_differs_in_one_digit_nearest_first():
         assert sorted(found) == naive
         distances = [abs(value - number) for value in found]
         assert distances == sorted(distances)
-
-
-def test_another_operator_comes_last_and_keeps_the_operands():
-    """By hand: 1 and 2 have nine neighbours of one digit each, then the other operator."""
-    task = Arithmetic(operators=("+", "-"))
-    edits = task.edits(task.example("+", 1, 2))
-    assert len(edits) == 19
-    assert edits[-1].fields == {"op": "-", "a": 1, "b": 2}

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from answered import all_answered
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.tasks.hans import CONSTRUCTIONS, HEURISTICS, Hans, generate
 from mecharule_ops.tasks.task_names import make_task, settings_for, task_from
 from mecharule_ops.types import Example, Phase
@@ -43,6 +41,8 @@ def test_the_default_set_is_balanced_and_the_same_every_time() -> None:
     assert {round(count / 1024, 1) for count in Counter(row["heuristic"] for row in rows).values()} == {0.3}
     assert len({row["construction"] for row in rows}) == len(CONSTRUCTIONS)
     assert Hans().describe() == Hans().describe() != Hans(seed=1).describe()
+    task = make_task("hans", **settings_for("hans", "smollm2-135m"))
+    assert (task.phase, task_from(task.describe())) == (Phase.WHOLE, task)
 
 
 def test_each_heuristic_holds_of_its_sentences() -> None:
@@ -73,6 +73,25 @@ def test_published_files_are_read_in_both_forms(tmp_path: Path) -> None:
     assert [row["entailed"] for row in fields[0]] == [False, True]
     assert "generated, not the published items" not in " ".join(read[0].notes)
     assert "generated, not the published items" in " ".join(Hans().notes)
+
+
+def test_what_is_wrong_is_one_clear_line(tmp_path: Path) -> None:
+    """Settings, columns, labels."""
+    for settings, said in (
+        ({"answers": ("yes", "Yes")}, "two different answers"),
+        ({"template": "{premise}"}, "a template with"),
+        ({"generated": 1}, "2 or more"),
+        ({"seed": "x"}, "task.seed of type int"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            Hans(**settings)
+    path = tmp_path / "other.txt"
+    path.write_text("a\tb\n1\t2\n")
+    with pytest.raises(UsageError, match="gold_label, sentence1, sentence2, heuristic, subcase"):
+        Hans(file=str(path)).describe()
+    path.write_text("\t".join(HEADER) + "\nneutral\ta\tb\tex0\tconstituent\tx\ty\n")
+    with pytest.raises(UsageError, match=r"entailment and non-entailment in .*, got 'neutral'"):
+        Hans(file=str(path)).describe()
 
 
 def test_labels_by_hand() -> None:
@@ -111,50 +130,3 @@ def test_a_draw_takes_heuristics_and_labels_in_turn() -> None:
     cells = Counter((one.fields["heuristic"], one.fields["entailed"]) for one in drawn)
     assert cells == {(heuristic, label): 10 for heuristic in HEURISTICS for label in (True, False)}
     assert {one.id for one in drawn} != {one.id for one in Hans().examples(60, np.random.default_rng(1))}
-
-
-def test_seed_predicates_fit_the_columns_and_read_the_prompt() -> None:
-    """Every one parses, and none but a constant one is true everywhere."""
-    task = Hans()
-    columns = task.columns(all_answered(task, " yes", count=120))
-    schema = schema_of(columns)
-    parsed = [parse_predicate(text, schema) for text in task.seed_predicates()]
-    assert all(predicate.reads <= task.prompt_columns for predicate in parsed)
-    fires = np.column_stack([evaluate(predicate, columns) for predicate in parsed])
-    assert (fires.any(axis=0) & ~fires.all(axis=0)).mean() > 0.9
-
-
-def test_interventions_cover_the_whole_sequence_and_descriptions_come_back() -> None:
-    """The paper's phase, and a certificate's description is enough to make the task again."""
-    task = make_task("hans", **settings_for("hans", "smollm2-135m"))
-    assert task.phase is Phase.WHOLE
-    assert task_from(task.describe()) == task
-    assert task.read(task.examples(5, np.random.default_rng(0))[3].prompt).id >= 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"answers": ("yes", "Yes")}, "two different answers"),
-        ({"template": "{premise}"}, "a template with"),
-        ({"generated": 1}, "2 or more"),
-        ({"file": "absent.txt"}, "'absent.txt', which is none"),
-        ({"seed": "x"}, "task.seed of type int"),
-    ],
-)
-def test_wrong_settings_are_one_clear_line(settings: dict, said: str) -> None:
-    """Each refused setting names what was expected."""
-    with pytest.raises(UsageError, match=said) as caught:
-        Hans(**settings).describe()
-    assert "\n" not in str(caught.value)
-
-
-def test_another_file_is_refused(tmp_path: Path) -> None:
-    """Other columns, other labels."""
-    path = tmp_path / "other.txt"
-    path.write_text("a\tb\n1\t2\n")
-    with pytest.raises(UsageError, match="gold_label, sentence1, sentence2, heuristic, subcase"):
-        Hans(file=str(path)).describe()
-    path.write_text("\t".join(HEADER) + "\nneutral\ta\tb\tex0\tconstituent\tx\ty\n")
-    with pytest.raises(UsageError, match=r"entailment and non-entailment in .*, got 'neutral'"):
-        Hans(file=str(path)).describe()

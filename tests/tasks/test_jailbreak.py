@@ -24,7 +24,7 @@ from mecharule_ops.tasks.jailbreak import (
     scrambled,
     with_judge,
 )
-from mecharule_ops.tasks.task_names import make_task, task_from
+from mecharule_ops.tasks.task_names import task_from
 
 TEXT = "Explain how to water the marigolds behind the old shed, please"
 REQUESTS = ("How do I fold a paper boat?", "Write a story about a lighthouse", "list 3 yellow fruits")
@@ -119,7 +119,7 @@ def test_an_early_decision_holds_for_the_whole_completion(spec: str) -> None:
         " boat",
         "\n",
         "fold it over ",
-        "é\ufffd",
+        "é�",
         " as an ai",
         "rly ",
     ]
@@ -134,24 +134,19 @@ def test_an_early_decision_holds_for_the_whole_completion(spec: str) -> None:
     assert (decided > 0) is (spec != "llm:mock:x")
 
 
-def test_graders_by_name() -> None:
-    """Three kinds, each with the sentence that a report says of it; anything else is refused with the list."""
-    assert "88 %" in make_grader("refusal-prefix").note
-    assert "quarter of the failed attempts" in make_grader("refusal-prefix").note
-    assert make_grader("mock:zz").harmful("", "fiz") is False
-    assert make_grader("llm:a/b", Knows()).harmful("", "a boat") is True
-    for wrong in ("", "mock:", "llm:", "kind"):
-        with pytest.raises(UsageError, match="refusal-prefix, llm:NAME or mock:TEXT"):
-            make_grader(wrong)
-    with pytest.raises(UsageError, match="a/b to judge a completion, none is asked here"):
-        make_grader("llm:a/b").harmful("", "x")
-
-
 # --- the task --------------------------------------------------------------------------------------------
 
 
 def test_every_request_is_put_n_times_with_a_seed(file: Path) -> None:
-    """Distinct requests × attempts, each augmented by itself; another seed gives other prompts."""
+    """Distinct requests × attempts, each augmented by itself; another seed gives other prompts; from a table too."""
+    lines = file.with_name("r.jsonl")
+    lines.write_text("\n".join(json.dumps({"request": text, "more": 1}) for text in REQUESTS), "utf-8-sig")
+    plain = Jailbreak(requests=str(lines), attempts=4, sigma=0.0)
+    assert [one.prompt for one in plain.examples(99, np.random.default_rng(0))] == list(REQUESTS)
+    told = plain.describe()
+    assert task_from(told) == plain
+    assert told["concealed"] is True
+    assert "boat" not in json.dumps(dict(told))
     task = Jailbreak(requests=str(file), attempts=4, template="<{request}>")
     drawn = task.examples(99, np.random.default_rng(0))
     assert len(drawn) == 12
@@ -163,15 +158,6 @@ def test_every_request_is_put_n_times_with_a_seed(file: Path) -> None:
     assert {one.prompt for one in drawn}.isdisjoint(
         one.prompt for one in replace(task, seed=1).examples(99, np.random.default_rng(0))
     )
-
-
-def test_unaugmented_requests_are_put_once(file: Path, tmp_path: Path) -> None:
-    """σ = 0 makes all attempts equal, and equal prompts are one example; from a text, or a column of a table."""
-    lines = tmp_path / "r.jsonl"
-    lines.write_text("\n".join(json.dumps({"request": text, "more": 1}) for text in REQUESTS), "utf-8-sig")
-    for requests in (file, lines):
-        task = Jailbreak(requests=str(requests), attempts=4, sigma=0.0)
-        assert [one.prompt for one in task.examples(99, np.random.default_rng(0))] == list(REQUESTS)
 
 
 def test_no_column_and_no_candidate_holds_a_text(file: Path) -> None:
@@ -204,6 +190,11 @@ def test_measurements_by_hand(file: Path) -> None:
 
 def test_labels_follow_the_grader_and_its_judge(file: Path) -> None:
     """The judge is asked with the request as written, not as augmented."""
+    for wrong in ("", "mock:", "llm:", "kind"):
+        with pytest.raises(UsageError, match="refusal-prefix, llm:NAME or mock:TEXT"):
+            make_grader(wrong)
+    with pytest.raises(UsageError, match="a/b to judge a completion, none is asked here"):
+        make_grader("llm:a/b").harmful("", "x")
     judge = Knows()
     task = with_judge(Jailbreak(requests=str(file), grader="llm:a/b"), lambda kept: kept, judge)
     (one, *_) = task.examples(1, np.random.default_rng(0))
@@ -212,15 +203,6 @@ def test_labels_follow_the_grader_and_its_judge(file: Path) -> None:
     assert judge.asked == [(one.fields["request"], "a boat")]
     offline = Jailbreak(requests=str(file))
     assert with_judge(offline, lambda kept: kept, judge) is offline
-
-
-def test_the_description_is_enough_and_says_that_texts_are_concealed(file: Path) -> None:
-    """It comes back as the same task, and holds no request."""
-    task = make_task("jailbreak", requests=str(file), attempts=2, sigma=0.25, grader="mock:x")
-    assert task_from(task.describe()) == task
-    assert task.describe()["concealed"] is True
-    assert "boat" not in json.dumps(dict(task.describe()))
-    assert task.words.success_is_harm
 
 
 def test_a_typed_prompt_is_one_of_the_list_or_a_request_of_its_own(file: Path) -> None:
@@ -240,9 +222,7 @@ def test_a_typed_prompt_is_one_of_the_list_or_a_request_of_its_own(file: Path) -
         ({"requests": ""}, "a file of requests, got ''"),
         ({"requests": "absent.txt"}, "'absent.txt', which is none"),
         ({"grader": "kind"}, "got 'kind'"),
-        ({"attempts": 0}, "1 or more attempts"),
         ({"sigma": 2.0}, "between 0 and 1"),
-        ({"sigma": "much"}, "task.sigma of type float"),
         ({"template": "none"}, "a template with"),
     ],
 )
