@@ -46,18 +46,12 @@ def test_an_unknown_key_is_refused_by_name() -> None:
         make_config()
 
 
-def test_a_config_survives_json() -> None:
-    """What is stored in a run file reads back equal, every kind of field included."""
-    config = make_config(
-        model="x", task_settings={"low": 1, "operators": ["+"]}, bases=("attn_head",), phase="whole", budget=3
-    )
+def test_a_config_survives_json_and_says_how_it_intervenes() -> None:
+    """What is stored in a run file reads back equal; the task's phase holds unless the run says otherwise."""
+    kept = {"task_settings": {"low": 1, "operators": ["+"]}, "bases": ("attn_head",), "baseline": "zero"}
+    config = make_config(model="x", budget=3, **kept)
     assert make_config(**config.model_dump(mode="json")) == config
-    assert config.task_settings == {"low": 1, "operators": ["+"]}
-
-
-def test_the_phase_of_the_task_holds_unless_the_run_says_otherwise() -> None:
-    """`intervention` joins basis, baseline and phase."""
-    config = make_config(model="x", baseline="zero")
+    assert config.task_settings == kept["task_settings"]
     assert config.intervention(Basis.ATTN_HEAD, Phase.LAST_PROMPT) == Intervention(
         basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT
     )

@@ -27,7 +27,7 @@ def records(n: int = 400) -> dict[str, np.ndarray]:
 
 def compact(data: dict[str, np.ndarray], **options: object) -> CompactSlices:
     settings = {"regime": Regime.BASELINE_POSITIVE, "rule": "a > 3", "seed": 5}
-    return compact_slices(**data, identifiers=range(len(data["labels"])), **{**settings, **options})
+    return compact_slices(**data, **{**settings, "identifiers": range(len(data["labels"])), **options})
 
 
 @pytest.mark.parametrize("condition", list(E1Condition))
@@ -133,10 +133,8 @@ def test_a_short_slice_is_said_and_never_topped_up(
         ([(0.6, 20), (0.4, 64)], 1),
         ([(0.6, 60), (0.4, 64)], 0),
         ([(0.6, 13), (0.05, 14)], 1),
-        ([(0.6, 40), (0.58, 30), (0.2, 640)], 0),
         ([(0.5, 64), (0.5, 640)], 0),
         ([(0.5, 13), (0.4, 2)], None),
-        ([(0.3, 64), (0.9, 63), (0.29, 64)], 1),
         ([], None),
     ],
 )
@@ -147,26 +145,19 @@ def test_a_lopsided_rule_gives_way_to_one_whose_slices_have_power(
     assert best_split(rules, needed=14, wanted=64) == chosen
 
 
-def test_slices_are_a_function_of_the_seed() -> None:
-    """Same seed, same slices in the same order, under every condition; another seed draws others."""
+def test_slices_are_a_function_of_the_seed_and_of_records_not_of_places() -> None:
+    """Same seed, same slices in the same order, under every condition, also where the records come in another order;
+    another seed draws others."""
+    data = records()
     for condition in E1Condition:
-        once, again = (compact(records(), condition=condition) for _ in range(2))
+        once, again = (compact(data, condition=condition) for _ in range(2))
         assert once.associated.tolist() == again.associated.tolist()
         assert once.pairs.tolist() == again.pairs.tolist()
-    assert compact(records()).associated.tolist() != compact(records(), seed=6).associated.tolist()
-
-
-def test_a_random_draw_is_of_records_and_not_of_places() -> None:
-    """The same records in another order give the same examples, in the same order."""
-    data = records()
+    assert compact(data).associated.tolist() != compact(data, seed=6).associated.tolist()
     order = rng(3).permutation(len(data["labels"]))
     moved = {name: column[order] for name, column in data.items() if name != "train"}
     moved["train"] = np.flatnonzero(np.isin(order, data["train"]))
-    settings = {"regime": Regime.BASELINE_POSITIVE, "seed": 5}
-    there = compact_slices(**moved, identifiers=order.tolist(), **settings)
+    there = compact(moved, identifiers=order.tolist(), rule=None)
     assert order[there.associated].tolist() == compact(data).associated.tolist()
-
-
-def test_a_size_out_of_range_is_named() -> None:
     with pytest.raises(UsageError, match="at least one example"):
-        compact(records(), size=0)
+        compact(data, size=0)

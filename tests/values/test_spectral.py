@@ -37,14 +37,6 @@ def test_projection_ignores_a_models_scale_and_takes_the_leading_directions() ->
     assert np.allclose(np.abs(points), np.abs(expected), atol=1e-9)
 
 
-@pytest.mark.parametrize("data", [np.full((6, 4), 1e4 / 3), np.ones((1, 4)), np.zeros((0, 4))])
-def test_points_without_spread_project_to_the_origin(data: np.ndarray) -> None:
-    """Equal, single and no records have no direction; nothing is divided by zero."""
-    points = project(data)
-    assert len(points) == len(data)
-    assert not points.any()
-
-
 def naive_farthest_first(points: np.ndarray, size: int) -> list[int]:
     distance = np.linalg.norm(points[:, None] - points[None], axis=2)
     central = np.linalg.norm(points - points.mean(axis=0), axis=1)
@@ -107,8 +99,14 @@ def test_two_clusters_are_a_fixed_point_of_two_means(seed: int) -> None:
     assert (found == found[0]).tolist() == [True] * 20 + [False] * 5
 
 
-@pytest.mark.parametrize("points", [np.zeros((0, 2)), np.zeros((3, 0)), np.ones((4, 2))])
-def test_points_that_do_not_differ_are_one_cluster(points: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    "points", [np.full((6, 4), 1e4 / 3), np.ones((1, 4)), np.zeros((0, 4)), np.zeros((3, 0))]
+)
+def test_points_that_do_not_differ_project_to_the_origin_and_are_one_cluster(points: np.ndarray) -> None:
+    """Equal, single and no records have no direction; nothing is divided by zero."""
+    projected = project(points)
+    assert len(projected) == len(points)
+    assert not projected.any()
     assert not two_clusters(points).any()
     if len(points) == 0:
         assert len(farthest_first(points, 5)) == 0
@@ -122,15 +120,13 @@ def test_pairs_are_the_nearest_neighbours_of_equal_length_both_ways(seed: int) -
     first, second = spread(seed, 9), spread(seed + 100, 6)
     a, b = generator.integers(3, 7, 9), generator.integers(3, 7, 6)
     expected, alone = set(), 0
-    for i in range(9):
-        near = [(np.linalg.norm(first[i] - second[j]), j) for j in range(6) if a[i] == b[j]]
-        alone += not near
-        expected |= {(i, min(near)[1])} if near else set()
-    for j in range(6):
-        near = [(np.linalg.norm(first[i] - second[j]), i) for i in range(9) if a[i] == b[j]]
-        alone += not near
-        expected |= {(min(near)[1], j)} if near else set()
-    by_distance = sorted(expected, key=lambda p: float(np.linalg.norm(first[p[0]] - second[p[1]])))
+    distance = np.where(a[:, None] == b, np.linalg.norm(first[:, None] - second, axis=2), np.inf)
+    for axis, rows in enumerate((distance, distance.T)):
+        for place, row in enumerate(rows.tolist()):
+            pair = (place, row.index(min(row)))
+            alone += min(row) == np.inf
+            expected |= {pair[::-1] if axis else pair} if min(row) < np.inf else set()
+    by_distance = sorted(expected, key=lambda pair: distance[pair])
     pairing = pair_by_length(first, second, a, b, 100)
     assert [tuple(row) for row in pairing.pairs.tolist()] == by_distance
     assert pairing.partnerless == alone

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from itertools import chain, combinations
 
 import numpy as np
 from hypothesis import given
@@ -29,19 +31,13 @@ def test_the_ids_drawn_are_the_same_in_every_order_of_the_records(
     assert len(set(one.tolist())) == min(most, len(ids))
 
 
-def test_a_prefix_is_a_smaller_draw() -> None:
-    """So what comes after it is a disjoint one."""
+def test_a_prefix_is_a_smaller_draw_and_seed_and_purpose_draw_for_themselves() -> None:
+    """So what comes after it is a disjoint one; two purposes do not see the same records, nor do two seeds."""
     every = some_of(range(100), of="test")
     assert every[:10].tolist() == some_of(range(100), 10, of="test").tolist()
     assert sorted(every) == list(range(100))
-
-
-def test_seed_and_purpose_draw_for_themselves() -> None:
-    """Two purposes do not see the same records, nor do two seeds."""
     draws = [some_of(range(1000), 100, of=of, seed=seed) for of in ("one", "two") for seed in (0, 1)]
-    for place, one in enumerate(draws):
-        for other in draws[place + 1 :]:
-            assert len(set(one) & set(other)) < 30
+    assert all(len(set(one) & set(other)) < 30 for one, other in combinations(draws, 2))
 
 
 def test_a_draw_is_a_fair_share_of_what_file_order_would_hide() -> None:
@@ -57,16 +53,13 @@ FOUND = Neuron(BASIS, 1, 2)
 
 def test_every_other_unit_of_the_layers_is_drawn_equally_often() -> None:
     """Over seeds each of the 11 others comes as often, found ones too; the unit itself never comes."""
-    counts: dict[Neuron, int] = {}
-    for seed in range(1100):
-        for unit in random_units(BASIS, [1, 4], WIDTH, 2, but=[FOUND], seed=seed):
-            counts[unit] = counts.get(unit, 0) + 1
+    drawn = (random_units(BASIS, [1, 4], WIDTH, 2, but=[FOUND], seed=seed) for seed in range(1100))
+    counts = Counter(chain.from_iterable(drawn))
     others = {Neuron(BASIS, layer, channel) for layer in (1, 4) for channel in range(WIDTH)} - {FOUND}
     assert set(counts) == others
     assert stats.chisquare(list(counts.values())).pvalue > 0.001
-    assert (
-        stats.chisquare([count + 90 * (unit.channel == 0) for unit, count in counts.items()]).pvalue < 0.001
-    )
+    skewed = [count + 90 * (unit.channel == 0) for unit, count in counts.items()]
+    assert stats.chisquare(skewed).pvalue < 0.001
 
 
 def test_a_prefix_is_a_smaller_draw_and_a_layer_ends() -> None:
@@ -80,6 +73,6 @@ def test_a_prefix_is_a_smaller_draw_and_a_layer_ends() -> None:
 def test_each_layer_draws_for_itself() -> None:
     """Of two layers the same channels would come first if the layer were not in the key."""
     drawn = [[unit.channel for unit in random_units(BASIS, [layer], 200, seed=1)] for layer in range(12)]
-    shared = [len(set(one[:40]) & set(two[:40])) for place, one in enumerate(drawn) for two in drawn[:place]]
+    shared = [len(set(one[:40]) & set(two[:40])) for one, two in combinations(drawn, 2)]
     assert 6 < np.mean(shared) < 10
     assert max(shared) < 20
