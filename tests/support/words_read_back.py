@@ -1,13 +1,16 @@
 """Reads rules in words back, as a person would: each phrase is a predicate in plain Python on one record.
 
-Nothing of the product is used: digits are characters of a number's text, words are what white space parts.
+Nothing of the product is used: digits are characters of a number's text, words are what white space parts. A phrase is
+a row of a table; in its pattern `x` and `y` name nouns, `w` a range.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 Record = Mapping[str, Any]
@@ -30,7 +33,7 @@ ARITHMETIC: Nouns = {
     "the smaller of b and the right answer": lambda record: min(record["b"], record["expected"]),
     "a plus b": lambda record: record["a"] + record["b"],
 }
-_KINDS = {"an addition": "+", "a subtraction": "-", "a multiplication": "*", "a division": "/"}
+_KINDS = {"addition": "+", "subtraction": "-", "multiplication": "*", "division": "/"}
 
 
 def digit_of(number: int, place: int) -> int:
@@ -44,6 +47,107 @@ def plain_words(text: str) -> list[str]:
     return [word for one in text.split() if (word := one.strip(_STRIP).lower())]
 
 
+def _reached(a: int, b: int, name: str | None, step: Callable[[int, int, int], int]) -> bool:
+    """By hand, column by column: whether what is carried or owed reaches the place, or any."""
+    moved, reached = 0, []
+    for place in range(8):
+        moved = step(digit_of(a, place), digit_of(b, place), moved)
+        reached.append(moved)
+    return any(reached) if name is None else bool(reached[_PLACES.index(name) - 1])
+
+
+def _carries(a: int, b: int, into: str | None) -> bool:
+    return _reached(a, b, into, lambda one, other, carry: (one + other + carry) // 10)
+
+
+def _borrows(one: int, other: int, above: str | None) -> bool:
+    small, large = sorted([one, other])
+    return _reached(large, small, above, lambda upper, lower, owed: int(upper - lower - owed < 0))
+
+
+_VALUES: tuple[tuple[str, Callable[[re.Match[str], Any], Any]], ...] = (
+    (r"(.+)'s (\w+) digit", lambda m, x: digit_of(x, _PLACES.index(m[2]))),
+    (r"(.+)'s digit sum", lambda m, x: sum(map(int, str(abs(x))))),
+    (r"(.+)'s first word", lambda m, x: (plain_words(x) or [""])[0]),
+    (r"(.+)'s last word", lambda m, x: (plain_words(x) or [""])[-1]),
+    (r"the size of (.+)", lambda m, x: abs(x)),
+    (r"twice (.+)", lambda m, x: 2 * x),
+    (r"(.+) modulo (\d+)", lambda m, x: x % int(m[2])),
+)
+_RANGES: tuple[tuple[str, Callable[..., bool]], ...] = (
+    ("even", lambda x: x % 2 == 0),
+    ("odd", lambda x: x % 2 == 1),
+    ("negative", lambda x: x < 0),
+    (rf"(?:from |at least )?({NUMBER}) (?:to|and at most) ({NUMBER})", lambda x, low, high: low <= x <= high),
+    (rf"({NUMBER}) or more", operator.ge),
+    (rf"({NUMBER}) or (?:less|fewer)", operator.le),
+    (rf"(?:below|less than|fewer than) ({NUMBER})", operator.lt),
+    (rf"(?:above|more than) ({NUMBER})", operator.gt),
+)
+_RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "equals": operator.eq,
+    "exceeds": operator.gt,
+    "is at least": operator.ge,
+    "is below": operator.lt,
+    "is at most": operator.le,
+    "is divisible by": lambda x, y: y != 0 and x % y == 0,
+}
+_COUNTS: Mapping[str, Callable[[Any], int]] = {
+    "digit": lambda x: len(str(abs(x))),
+    "word": lambda x: len(x.split()),
+    "character": len,
+}
+_SENTENCES: tuple[tuple[str, Callable[..., bool]], ...] = (
+    (rf"it is an? ({'|'.join(_KINDS)})", lambda r, m: r["op"] == _KINDS[m[1]]),
+    (
+        r"adding (?P<x>.+) to (?:the size of )?(?P<y>[ab]) carries(?: into the (\w+))?",
+        lambda r, m, x, y: _carries(y, x, m[3]),
+    ),
+    (
+        r"taking the smaller from the larger borrows(?: from the (\w+))?",
+        lambda r, m: _borrows(r["a"], r["b"], m[1]),
+    ),
+    (
+        r"taking the smaller of (?P<x>[ab]) and (?P<y>.+) from the larger borrows(?: from the (\w+))?",
+        lambda r, m, x, y: _borrows(x, y, m[3]),
+    ),
+    ("a and b are both even or both odd", lambda r, m: r["a"] % 2 == r["b"] % 2),
+    ("one of a and b is even, the other odd", lambda r, m: {r["a"] % 2, r["b"] % 2} == {0, 1}),
+    ("a and b have equally many digits", lambda r, m: len(str(r["a"])) == len(str(r["b"]))),
+    ("a and b differ in number of digits", lambda r, m: len(str(r["a"])) != len(str(r["b"]))),
+    ("(?P<x>.+) is true", lambda r, m, x: bool(x)),
+    ("(?P<x>.+) contains '([^']*)'", lambda r, m, x: m[2] in x),
+    ("(?P<x>.+) begins with '([^']*)'", lambda r, m, x: x.startswith(m[2])),
+    ("(?P<x>.+) has the word '([^']*)'", lambda r, m, x: m[2] in plain_words(x)),
+    ("(?P<x>.+) has a negation", lambda r, m, x: bool({"not", "no", "never"} & {*plain_words(x)})),
+    (
+        "(?P<x>.+) has every word of (?P<y>.+)",
+        lambda r, m, x, y: bool(plain_words(y)) and {*plain_words(y)} <= {*plain_words(x)},
+    ),
+    ("(?P<x>.+) has (?P<w>.+) (digit|word|character)s?", lambda r, m, x, w: w(_COUNTS[m[3]](x))),
+    (
+        r"the (\w+) digits of a and b add up to (?P<w>.+)",
+        lambda r, m, w: w(sum(digit_of(r[name], _PLACES.index(m[1])) for name in "ab")),
+    ),
+    (
+        rf"(?P<x>.+?) ({'|'.join(_RELATIONS)}) (?P<y>.+)",
+        lambda r, m, x, y: _RELATIONS[m[2]](x, y),
+    ),
+    ("(?P<x>.+?) is (?P<w>.+)", lambda r, m, x, w: w(x)),
+)
+_OPPOSITES = {
+    **{f"does not {verb}": f"{verb}s" for verb in ("contain", "begin")},
+    **{"does not carry": "carries", "does not borrow": "borrows", "does not have": "has", "is not ": "is "},
+    **{
+        "do not add": "add",
+        "differs from": "equals",
+        " is false": " is true",
+        "has no ": "has a ",
+        "is no ": "is a ",
+    },
+}
+
+
 class ReadBack:
     """Reads sentences over the nouns of one task. Raises `ValueError` on a sentence that it cannot read."""
 
@@ -52,10 +156,8 @@ class ReadBack:
 
     def rule(self, text: str) -> Holds:
         """A whole rule: clauses with `, or ` between them."""
-        if text.startswith("always: "):
-            return lambda record: True
-        if text.startswith("never: "):
-            return lambda record: False
+        if text.startswith(("always: ", "never: ")):
+            return lambda record: text.startswith("always")
         clauses = [self.clause(part) for part in text.split(", or ")]
         return lambda record: any(clause(record) for clause in clauses)
 
@@ -75,27 +177,14 @@ class ReadBack:
                 yield from ([holds, *rest] for rest in self._ways(parts[end:]))
 
     def value(self, noun: str) -> Callable[[Record], Any] | None:
-        """What a noun stands for; None where it is none."""
+        """What a noun or a number stands for; None where it is neither."""
         if noun in self.nouns:
             return self.nouns[noun]
-        if match := re.fullmatch(r"(.+)'s (\w+) digit", noun):
-            of, place = self.value(match[1]), _PLACES.index(match[2])
-            return of and (lambda record: digit_of(of(record), place))
-        if match := re.fullmatch(r"(.+)'s digit sum", noun):
-            of = self.value(match[1])
-            return of and (lambda record: sum(map(int, str(abs(of(record))))))
-        if match := re.fullmatch(r"(.+)'s (first|last) word", noun):
-            of, place = self.value(match[1]), 0 if match[2] == "first" else -1
-            return of and (lambda record: (plain_words(of(record)) or [""])[place])
-        if match := re.fullmatch(r"the size of (.+)", noun):
-            of = self.value(match[1])
-            return of and (lambda record: abs(of(record)))
-        if match := re.fullmatch(r"twice (.+)", noun):
-            of = self.value(match[1])
-            return of and (lambda record: 2 * of(record))
-        if match := re.fullmatch(r"(.+) modulo (\d+)", noun):
-            of, by = self.value(match[1]), int(match[2])
-            return of and (lambda record: of(record) % by)
+        if re.fullmatch(NUMBER, noun):
+            return lambda record: float(noun)
+        for pattern, meant in _VALUES:
+            if (match := re.fullmatch(pattern, noun)) and (of := self.value(match[1])):
+                return lambda record, match=match, meant=meant, of=of: meant(match, of(record))
         return None
 
     def sentence(self, text: str) -> Holds | None:
@@ -103,175 +192,35 @@ class ReadBack:
         if match := re.fullmatch(r"not \((.+)\)", text):
             inner = self.clause(match[1])
             return lambda record: not inner(record)
-        for read in (self._of_operands, self._of_texts, self._counted, self._summed, self._related, self._is):
-            if (holds := read(text)) is not None:
-                return holds
+        text = re.sub(r" (digit|word|character)s?( or more| or fewer)$", r"\2 \1", text)
+        for pattern, holds in _SENTENCES:
+            if match := re.fullmatch(pattern, text):
+                parts = [
+                    _range(part) if name == "w" else self.value(part)
+                    for name, part in match.groupdict().items()
+                ]
+                if None not in parts:
+                    return lambda r, match=match, holds=holds, parts=parts: holds(
+                        r, match, *(p(r) for p in parts)
+                    )
+        for said, opposite in _OPPOSITES.items():
+            if said in text and (plain := self.sentence(text.replace(said, opposite, 1))):
+                return lambda record: not plain(record)
         return None
 
-    def _of_operands(self, text: str) -> Holds | None:
-        """Sentences that arithmetic has for itself."""
-        if match := re.fullmatch(
-            r"it is (no )?(?:an? )?(addition|subtraction|multiplication|division)", text
-        ):
-            op = next(sign for name, sign in _KINDS.items() if name.endswith(match[2]))
-            return lambda record: (record["op"] == op) == (match[1] is None)
-        if match := re.fullmatch(
-            r"adding (.+) to (?:the size of )?([ab]) (carries|does not carry)(?: into the (\w+))?", text
-        ):
-            of = self.value(match[1])
-            return of and (
-                lambda record: _carries(record[match[2]], of(record), match[4]) == (match[3] == "carries")
-            )
-        less = r"taking the smaller(?: of ([ab]) and (.+))? from the larger"
-        if match := re.fullmatch(rf"{less} (borrows|does not borrow)(?: from the (\w+))?", text):
-            one, other = self.value(match[1] or "a"), self.value(match[2] or "b")
-            if one is None or other is None:
-                return None
-            return lambda record: _borrows(one(record), other(record), match[4]) == (match[3] == "borrows")
-        sides: dict[str, Holds] = {
-            "a and b are both even or both odd": lambda r: r["a"] % 2 == r["b"] % 2,
-            "one of a and b is even, the other odd": lambda r: {r["a"] % 2, r["b"] % 2} == {0, 1},
-            "a and b have equally many digits": lambda r: len(str(r["a"])) == len(str(r["b"])),
-            "a and b differ in number of digits": lambda r: len(str(r["a"])) != len(str(r["b"])),
-        }
-        return sides.get(text)
 
-    def _of_texts(self, text: str) -> Holds | None:
-        """Sentences about texts and conditions of a table."""
-        if (match := re.fullmatch(r"(.+) is (true|false)", text)) and (of := self.value(match[1])):
-            return lambda record: bool(of(record)) == (match[2] == "true")
-        if match := re.fullmatch(r"(.+) (contains|does not contain) '([^']*)'", text):
-            of = self.value(match[1])
-            return of and (lambda record: (match[3] in of(record)) == (match[2] == "contains"))
-        if match := re.fullmatch(r"(.+) (begins|does not begin) with '([^']*)'", text):
-            of = self.value(match[1])
-            return of and (lambda record: of(record).startswith(match[3]) == (match[2] == "begins"))
-        if match := re.fullmatch(r"(.+) (has|does not have) the word '([^']*)'", text):
-            of = self.value(match[1])
-            return of and (lambda record: (match[3] in plain_words(of(record))) == (match[2] == "has"))
-        if match := re.fullmatch(r"(.+) has (a|no) negation", text):
-            of = self.value(match[1])
-            return of and (
-                lambda record: bool({"not", "no", "never"} & {*plain_words(of(record))}) == (match[2] == "a")
-            )
-        if match := re.fullmatch(r"(.+) (has|does not have) every word of (.+)", text):
-            of, other = self.value(match[1]), self.value(match[3])
-            if of is None or other is None:
-                return None
-            return lambda record: _all_in(other(record), of(record)) == (match[2] == "has")
-        return None
-
-    def _counted(self, text: str) -> Holds | None:
-        """What has so many digits, words or characters."""
-        match = re.fullmatch(
-            r"(.+) (has|does not have) (.+?) (digit|word|character)s?( or more| or fewer)?", text
-        )
-        if match is None or (of := self.value(match[1])) is None:
-            return None
-        count = {"digit": lambda x: len(str(abs(x))), "word": lambda x: len(x.split()), "character": len}[
-            match[4]
-        ]
-        amount = f"{match[3]}{match[5] or ''}".replace("fewer", "less")
-        within = _within(f"from {amount}" if " to " in amount else amount)
-        return within and (lambda record: within(count(of(record))) == (match[2] == "has"))
-
-    def _summed(self, text: str) -> Holds | None:
-        """Digits of one place that add up to something."""
-        match = re.fullmatch(r"the (\w+) digits of a and b (do not )?add up to (.+)", text)
-        if match is None:
-            return None
-        place = _PLACES.index(match[1])
-        within = _within(match[3])
-        return within and (
-            lambda record: (
-                within(digit_of(record["a"], place) + digit_of(record["b"], place)) == (match[2] is None)
-            )
-        )
-
-    def _related(self, text: str) -> Holds | None:
-        """One thing beside another."""
-        words = (
-            "equals|differs from|exceeds|is at least|is below|is at most|is divisible by|is not divisible by"
-        )
-        match = re.fullmatch(rf"(.+?) ({words}) (.+)", text)
-        if match is None:
-            return None
-        left, right = self.value(match[1]), self.value(match[3])
-        if right is None and re.fullmatch(NUMBER, match[3]):
-            number = int(match[3]) if match[3].lstrip("-").isdecimal() else float(match[3])
-            right = lambda record: number  # noqa: E731
-        if left is None or right is None:
-            return None
-        relation: Callable[[Any, Any], bool] = {
-            "equals": lambda x, y: x == y,
-            "differs from": lambda x, y: x != y,
-            "exceeds": lambda x, y: x > y,
-            "is at least": lambda x, y: x >= y,
-            "is below": lambda x, y: x < y,
-            "is at most": lambda x, y: x <= y,
-            "is divisible by": lambda x, y: y != 0 and x % y == 0,
-            "is not divisible by": lambda x, y: y == 0 or x % y != 0,
-        }[match[2]]
-        return lambda record: relation(left(record), right(record))
-
-    def _is(self, text: str) -> Holds | None:
-        """That something is a value, one of several, or within bounds."""
-        match = re.fullmatch(r"(.+?) is (not )?(.+)", text)
-        if match is None or (of := self.value(match[1])) is None:
-            return None
-        within = _within(match[3])
-        return within and (lambda record: within(of(record)) == (match[2] is None))
-
-
-def _within(text: str) -> Callable[[Any], bool] | None:
-    """`even`, `5 or more`, `from 1 to 4`, `1, 2 or 6`, `'yes'`, `below 3`."""
-    simple: dict[str, Callable[[Any], bool]] = {
-        "even": lambda x: x % 2 == 0,
-        "odd": lambda x: x % 2 == 1,
-        "negative": lambda x: x < 0,
-    }
-    if text in simple:
-        return simple[text]
-    if match := re.fullmatch(rf"(?:from|at least) ({NUMBER}) (?:to|and at most) ({NUMBER})", text):
-        low, high = float(match[1]), float(match[2])
-        return lambda x: low <= x <= high
-    forms: tuple[tuple[str, Callable[[Any, float], bool]], ...] = (
-        (rf"({NUMBER}) or more", lambda x, bound: x >= bound),
-        (rf"({NUMBER}) or less", lambda x, bound: x <= bound),
-        (rf"(?:below|less than) ({NUMBER})", lambda x, bound: x < bound),
-        (rf"(?:above|more than) ({NUMBER})", lambda x, bound: x > bound),
-    )
-    for form, relation in forms:
-        if match := re.fullmatch(form, text):
-            bound = float(match[1])
-            return lambda x, relation=relation, bound=bound: relation(x, bound)
+def _range(text: str) -> Callable[[Record], Callable[[Any], bool]] | None:
+    """`even`, `5 or more`, `from 1 to 4`, `1, 2 or 6`, `'yes'`, `below 3`; of any record."""
+    for pattern, within in _RANGES:
+        if match := re.fullmatch(pattern, text):
+            return partial(_between, within, match)
     values = re.split(r", | or ", text)
     if all(re.fullmatch(NUMBER, value) for value in values):
-        return lambda x: x in {float(value) for value in values}
+        return lambda record: {float(value) for value in values}.__contains__
     if all(re.fullmatch(r"'[^']*'", value) for value in values):
-        return lambda x: x in {value[1:-1] for value in values}
+        return lambda record: {value[1:-1] for value in values}.__contains__
     return None
 
 
-def _carries(a: int, b: int, into: str | None) -> bool:
-    """By hand, column by column: whether a carry reaches the place, or any."""
-    carry, reached = 0, []
-    for place in range(8):
-        carry = (digit_of(a, place) + digit_of(b, place) + carry) // 10
-        reached.append(carry)
-    return any(reached) if into is None else bool(reached[_PLACES.index(into) - 1])
-
-
-def _borrows(one: int, other: int, above: str | None) -> bool:
-    """Likewise, of the smaller taken from the larger."""
-    small, large = sorted([one, other])
-    owed, reached = 0, []
-    for place in range(8):
-        owed = int(digit_of(large, place) - digit_of(small, place) - owed < 0)
-        reached.append(owed)
-    return any(reached) if above is None else bool(reached[_PLACES.index(above) - 1])
-
-
-def _all_in(wanted: str, text: str) -> bool:
-    """Whether a text has every word of another, which has some."""
-    return bool(plain_words(wanted)) and set(plain_words(wanted)) <= set(plain_words(text))
+def _between(within: Callable[..., bool], match: re.Match[str], record: Record) -> Callable[[Any], bool]:
+    return lambda x: within(x, *map(float, match.groups()))
