@@ -6,43 +6,16 @@ from dataclasses import replace
 from math import comb
 from typing import Any
 
+from mecharule_ops import types
+from mecharule_ops.findings import counts, records
 from mecharule_ops.findings.controls import AgonistControls, Standing, decided
-from mecharule_ops.findings.counts import (
-    CloseCompletions,
-    Dominance,
-    ExhaustiveRun,
-    LayerCoverage,
-    SearchCost,
-    TreeNode,
-    UnitStrength,
-    WholeLayer,
-)
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.measures import recall_rows
-from mecharule_ops.findings.records import (
-    Findings,
-    PredicateCounts,
-    SearchOutcome,
-    StageCost,
-)
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
 from mecharule_ops.run.analyse import choices_for
-from mecharule_ops.types import (
-    Agonist,
-    Baseline,
-    Basis,
-    ChanceTest,
-    FlipCount,
-    FlipEstimate,
-    Intervention,
-    Neuron,
-    Regime,
-    RuleScore,
-    Share,
-    Verdict,
-)
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Intervention, Neuron, Share, Verdict
 
 TAU, EPSILON, ALPHA = 0.2, 0.2, 0.05
 HOSTILE = "op in ('[/', '*]') and text == '<script>alert(1)</script> x | y'"
@@ -52,13 +25,13 @@ def estimate(plus: int, minus: int, n: int = 64) -> FlipEstimate:
     return FlipEstimate(associated=FlipCount(flips=plus, n=n), unrelated=FlipCount(flips=minus, n=n))
 
 
-def agonist(name: str, plus: int, minus: int) -> Agonist:
-    counts = estimate(plus, minus)
-    return Agonist(
+def agonist(name: str, plus: int, minus: int) -> types.Agonist:
+    flips = estimate(plus, minus)
+    return types.Agonist(
         neuron=Neuron.parse(name),
-        regime=Regime.BASELINE_POSITIVE,
-        estimate=counts,
-        ucb=counts.ucb(ALPHA),
+        regime=types.Regime.BASELINE_POSITIVE,
+        estimate=flips,
+        ucb=flips.ucb(ALPHA),
         tau=TAU,
         epsilon=EPSILON,
     )
@@ -66,7 +39,7 @@ def agonist(name: str, plus: int, minus: int) -> Agonist:
 
 def of_family(rule: str, mcc: float, n: int, positives: int, **changes: Any) -> UnitRule:
     """The input rule of `a20.h8`, with its score and its test against chance."""
-    score = RuleScore(mcc=mcc, coverage=positives / n, n=n, positives=positives)
+    score = types.RuleScore(mcc=mcc, coverage=positives / n, n=n, positives=positives)
     made = UnitRule(
         neuron=Neuron.parse("a20.h8"),
         family=Family.INPUT,
@@ -74,50 +47,36 @@ def of_family(rule: str, mcc: float, n: int, positives: int, **changes: Any) -> 
         train=score,
         held_out=score,
         prompt_only=True,
-        chance=ChanceTest(p=chance_p(score)),
+        chance=types.ChanceTest(p=chance_p(score)),
     )
     return replace(made, **changes)
 
 
 def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> UnitRule:
-    neuron, flips = Neuron.parse(name), FlipCount(flips=positives, n=max(280, positives))
+    same = {"neuron": Neuron.parse(name), "family": Family.ANCHORED}
+    same |= {"flips": FlipCount(flips=positives, n=max(280, positives))}
     if rule is None:
-        return UnitRule(
-            neuron=neuron,
-            family=Family.ANCHORED,
-            absent=FamilyStatus.NO_CLAUSE,
-            prompt_only=True,
-            flips=flips,
-        )
-    made = of_family(rule, mcc, n, positives, neuron=neuron, family=Family.ANCHORED, flips=flips)
+        return UnitRule(absent=FamilyStatus.NO_CLAUSE, prompt_only=True, **same)
+    made = of_family(rule, mcc, n, positives, **same)
     return replace(made, full_rule=made.rule, full=made.held_out)
 
 
-def chance_p(score: RuleScore) -> float:
+def chance_p(score: types.RuleScore) -> float:
     """Of the table nearest to a score: the hypergeometric tail summed term by term."""
     fired = round(score.coverage * score.n)
     spread = (fired * (score.n - fired) * score.positives * (score.n - score.positives)) ** 0.5
     hits = round((score.mcc * spread + fired * score.positives) / score.n)
-    ways = comb(score.n, fired)
-    tail = (
-        comb(score.positives, here) * comb(score.n - score.positives, fired - here)
-        for here in range(hits, min(fired, score.positives) + 1)
-    )
-    return sum(tail) / ways
+    reached = range(hits, min(fired, score.positives) + 1)
+    rest = score.n - score.positives
+    return sum(comb(score.positives, k) * comb(rest, fired - k) for k in reached) / comb(score.n, fired)
 
 
-def node(number: int, parent: int | None, depth: int, size: int, verdict: Verdict, plus: int) -> TreeNode:
-    counts = estimate(plus, plus // 2)
-    return TreeNode(
-        node=number,
-        parent=parent,
-        layer=20,
-        depth=depth,
-        size=size,
-        estimate=counts,
-        ucb=counts.ucb(ALPHA),
-        verdict=verdict,
-    )
+def node(
+    number: int, parent: int | None, depth: int, size: int, verdict: Verdict, plus: int
+) -> counts.TreeNode:
+    place = {"node": number, "parent": parent, "layer": 20, "depth": depth, "size": size}
+    flips = estimate(plus, plus // 2)
+    return counts.TreeNode(**place, estimate=flips, ucb=flips.ucb(ALPHA), verdict=verdict)
 
 
 _UNITS = {"a20.h8": (50, 8), "a21.h2": (41, 39), "a20.h6": (15, 2), "a14.h2": (8, 1), "a23.h3": (14, 3)}
@@ -125,7 +84,8 @@ _KEPT_ASIDE = {"a20.h8": 44, "a21.h2": 40, "a20.h6": 8}
 """Of 64: the last is not told apart from random units."""
 _AGONISTS = tuple(agonist(name, *_UNITS[name]) for name in ("a20.h8", "a21.h2", "a20.h6", "a14.h2"))
 _EXHAUSTIVE = tuple(
-    UnitStrength(neuron=Neuron.parse(name), estimate=estimate(*counts)) for name, counts in _UNITS.items()
+    counts.UnitStrength(neuron=Neuron.parse(name), estimate=estimate(*flips))
+    for name, flips in _UNITS.items()
 )
 _TREE = (
     node(0, None, 0, 9, Verdict.SPLIT, 53),
@@ -156,9 +116,19 @@ def decided_controls(*ran: AgonistControls) -> tuple[AgonistControls, ...]:
     return tuple(decided(ran, alpha=ALPHA, epsilon=EPSILON))
 
 
-POSITIVE = SearchOutcome(
-    intervention=Intervention(basis=Basis.ATTN_HEAD),
-    regime=Regime.BASELINE_POSITIVE,
+def cost(queries: int, example_forwards: int, candidates: int) -> counts.SearchCost:
+    return counts.SearchCost(
+        queries=queries, example_forwards=example_forwards, candidates=candidates, slice_examples=128
+    )
+
+
+def whole(layer: int, plus: int, minus: int) -> counts.WholeLayer:
+    return counts.WholeLayer(layer=layer, estimate=estimate(plus, minus))
+
+
+NEGATIVE = records.SearchOutcome(
+    intervention=Intervention(basis=Basis.MLP_OUT),
+    regime=types.Regime.BASELINE_POSITIVE,
     condition="rule split + spectral coverage",
     splitter="a >= 10",
     splitter_train_mcc=0.41,
@@ -166,26 +136,29 @@ POSITIVE = SearchOutcome(
     unrelated_n=64,
     slice_status="Both slices are large enough to prune at zero flips.",
     status=("every group was tested or pruned",),
+    agonists=(),
+    cost=cost(900, 115_200, 17_280),
+    singletons_tested=120,
+    strongest=counts.UnitStrength(neuron=Neuron.parse("m24.17"), estimate=estimate(4, 2)),
+    whole_layers=(whole(3, 5, 5), whole(24, 52, 40)),
+)
+
+_BASELINE = {"second_baseline": types.Baseline.ZERO, "second": estimate(60, 30)}
+POSITIVE = replace(
+    NEGATIVE,
+    intervention=Intervention(basis=Basis.ATTN_HEAD),
     agonists=_AGONISTS,
-    cost=SearchCost(queries=104, example_forwards=13_312, candidates=270, slice_examples=128),
+    cost=cost(104, 13_312, 270),
     singletons_tested=40,
     strongest=_EXHAUSTIVE[0],
-    whole_layers=(
-        WholeLayer(layer=20, estimate=estimate(53, 20)),
-        WholeLayer(layer=21, estimate=estimate(40, 39)),
-    ),
+    whole_layers=(whole(20, 53, 20), whole(21, 40, 39)),
     anchored=(
         anchored("a20.h8", "b >= 50 or a % 10 == 9", 0.78, 84, 40),
         anchored("a21.h2", HOSTILE, 0.92, 40, 22),
         anchored("a20.h6", None, 0.0, 84, 9),
     ),
     controls=decided_controls(
-        controls(
-            "a20.h8",
-            second_baseline=Baseline.ZERO,
-            second=estimate(60, 30),
-            out_of_range=Share(count=3, n=640),
-        ),
+        controls("a20.h8", out_of_range=Share(count=3, n=640), **_BASELINE),
         controls("a21.h2"),
         controls("a20.h6"),
     ),
@@ -199,39 +172,15 @@ POSITIVE = SearchOutcome(
     ),
     union=Share(count=251, n=280),
     drawn_union=Share(count=19, n=280),
-    layer_union=(LayerCoverage(layer=20, flipped=Share(count=230, n=280)),),
+    layer_union=(counts.LayerCoverage(layer=20, flipped=Share(count=230, n=280)),),
     tree=_TREE,
-    dominance=(Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9, best_small=0.9),),
-    exhaustive=ExhaustiveRun(
-        units=_EXHAUSTIVE,
-        cost=SearchCost(queries=270, example_forwards=34_560, candidates=270, slice_examples=128),
-    ),
+    dominance=(counts.Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9, best_small=0.9),),
+    exhaustive=counts.ExhaustiveRun(units=_EXHAUSTIVE, cost=cost(270, 34_560, 270)),
     recall=recall_rows(_EXHAUSTIVE, {each.neuron for each in _AGONISTS}, TAU, ALPHA),
 )
-
 POSITIVE = shown_over([POSITIVE], ALPHA)[0]
 
-NEGATIVE = SearchOutcome(
-    intervention=Intervention(basis=Basis.MLP_OUT),
-    regime=Regime.BASELINE_POSITIVE,
-    condition="rule split + spectral coverage",
-    splitter="a >= 10",
-    splitter_train_mcc=0.41,
-    associated_n=64,
-    unrelated_n=64,
-    slice_status="Both slices are large enough to prune at zero flips.",
-    status=("every group was tested or pruned",),
-    agonists=(),
-    cost=SearchCost(queries=900, example_forwards=115_200, candidates=17_280, slice_examples=128),
-    singletons_tested=120,
-    strongest=UnitStrength(neuron=Neuron.parse("m24.17"), estimate=estimate(4, 2)),
-    whole_layers=(
-        WholeLayer(layer=3, estimate=estimate(5, 5)),
-        WholeLayer(layer=24, estimate=estimate(52, 40)),
-    ),
-)
-
-FINDINGS = Findings(
+FINDINGS = records.Findings(
     run="0c1f",
     model="smollm2-135m",
     model_hash="ab12",
@@ -239,7 +188,7 @@ FINDINGS = Findings(
     task="arithmetic",
     task_settings={"operators": "+", "high": 99, "spaces": True},
     task_score=Share(count=280, n=1000),
-    close_completions=CloseCompletions(
+    close_completions=counts.CloseCompletions(
         lead=4e-4, disagreement=1e-4, compared=16, close=Share(count=3, n=1000)
     ),
     tau=TAU,
@@ -250,8 +199,8 @@ FINDINGS = Findings(
     seed=7,
     versions={"torch": "2.13.0"},
     proposer="offline",
-    predicates=PredicateCounts(proposed=120, refused=14, kept=61),
+    predicates=records.PredicateCounts(proposed=120, refused=14, kept=61),
     searches=(POSITIVE, NEGATIVE),
     choices=choices_for("arithmetic"),
-    stages=(StageCost(stage="search", seconds=312.5),),
+    stages=(records.StageCost(stage="search", seconds=312.5),),
 )

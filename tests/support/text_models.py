@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import torch
+from tiny_models import random_model
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from tokenizers.decoders import Fuse
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 TOKENS = ["<pad>", "\n", *map(chr, range(32, 127)), " positive", " negative"]
 
@@ -28,31 +28,14 @@ def text_tokenizer() -> PreTrainedTokenizerFast:
 
 
 @cache
-def text_model(writes: tuple[str, ...], seed: int = 0) -> LlamaForCausalLM:
+def text_model(writes: tuple[str, ...], seed: int = 0) -> PreTrainedModel:
     """The model in float32 and evaluation mode."""
-    config = LlamaConfig(
-        vocab_size=len(TOKENS),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=1024,
-        pad_token_id=0,
-        bos_token_id=None,
-        eos_token_id=1,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = LlamaForCausalLM(config).float().eval()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.ndim >= 2:
-                    parameter.normal_(std=0.35)
-            kept = [TOKENS.index(token) for token in writes]
-            mute = torch.ones(len(TOKENS), dtype=torch.bool)
-            mute[kept] = False
-            model.lm_head.weight[mute] = 0.0
+    size = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    size |= {"vocab_size": len(TOKENS), "num_key_value_heads": 2, "max_position_embeddings": 1024}
+    config = LlamaConfig(**size, pad_token_id=0, bos_token_id=None, eos_token_id=1)
+    model = random_model(config, seed, std=0.35)
+    mute = [place for place, token in enumerate(TOKENS) if token not in writes]
+    model.lm_head.weight.data[mute] = 0.0
     return model
 
 

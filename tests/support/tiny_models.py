@@ -15,54 +15,35 @@ import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from tokenizers.decoders import Fuse
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
-    Gemma2Config,
-    Gemma3TextConfig,
-    GemmaConfig,
-    GPT2Config,
-    GPTJConfig,
-    GPTNeoXConfig,
-    LlamaConfig,
-    MistralConfig,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen3Config,
 )
 
 CHARACTERS = ["<pad>", "<s>", "\n", " ", "+", "-", "*", "/", "=", *"0123456789", *"abcdefghijklmnopqrstu"]
 """40 tokens; id 0 pads, 1 begins, 2 (the newline) ends."""
 
-_SPECIAL: dict[str, Any] = {
-    "vocab_size": len(CHARACTERS),
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
+_SPECIAL = {"vocab_size": len(CHARACTERS), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 _LLAMA_LIKE: dict[str, Any] = {
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    **_SPECIAL,
+    **{"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4},
+    **{"num_key_value_heads": 2, "max_position_embeddings": 64, **_SPECIAL},
 }
 _GPT_LIKE: dict[str, Any] = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64, **_SPECIAL}
-_GEMMA_3: dict[str, Any] = {"sliding_window": 8, "query_pre_attn_scalar": 12, "sliding_window_pattern": 2}
-_WIDE_HEADS: dict[str, Any] = {"head_dim": 12}
+_GEMMA: dict[str, Any] = {**_LLAMA_LIKE, "head_dim": 12, "sliding_window": 8, "query_pre_attn_scalar": 12}
 """Gemma's head size is its own field, so that heads × head_dim need not equal the width."""
-_CONFIGS = {
-    "llama": lambda: LlamaConfig(**_LLAMA_LIKE, tie_word_embeddings=False),
-    "qwen2": lambda: Qwen2Config(**_LLAMA_LIKE),
-    "gptj": lambda: GPTJConfig(**_GPT_LIKE, rotary_dim=4),
-    "gpt2": lambda: GPT2Config(**_GPT_LIKE),
-    "gpt_neox": lambda: GPTNeoXConfig(**{k: v for k, v in _LLAMA_LIKE.items() if k != "num_key_value_heads"}),
-    "gemma": lambda: GemmaConfig(**{**_LLAMA_LIKE, "num_key_value_heads": 1}, **_WIDE_HEADS),
-    "mistral": lambda: MistralConfig(**_LLAMA_LIKE, sliding_window=8),
-    "qwen3": lambda: Qwen3Config(**_LLAMA_LIKE, **_WIDE_HEADS, tie_word_embeddings=True),
-    "gemma3_text": lambda: Gemma3TextConfig(**_LLAMA_LIKE, **_WIDE_HEADS, **_GEMMA_3),
-    "gemma2": lambda: Gemma2Config(**_LLAMA_LIKE, **_WIDE_HEADS, sliding_window=8, query_pre_attn_scalar=12),
+_CONFIGS: dict[str, dict[str, Any]] = {
+    "llama": {**_LLAMA_LIKE, "tie_word_embeddings": False},
+    "qwen2": _LLAMA_LIKE,
+    "gptj": {**_GPT_LIKE, "rotary_dim": 4},
+    "gpt2": _GPT_LIKE,
+    "gpt_neox": {name: value for name, value in _LLAMA_LIKE.items() if name != "num_key_value_heads"},
+    "gemma": {**_LLAMA_LIKE, "num_key_value_heads": 1, "head_dim": 12},
+    "mistral": {**_LLAMA_LIKE, "sliding_window": 8},
+    "qwen3": {**_LLAMA_LIKE, "head_dim": 12, "tie_word_embeddings": True},
+    "gemma3_text": {**_GEMMA, "sliding_window_pattern": 2},
+    "gemma2": _GEMMA,
 }
 FAMILIES = tuple(_CONFIGS)
 _SLOW = [pytest.mark.slow]
@@ -98,18 +79,23 @@ def character_tokenizer(characters: Sequence[str] = CHARACTERS) -> PreTrainedTok
     )
 
 
-def tiny_model(family: str, seed: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """(model in float32 and evaluation mode, its character tokenizer); a seed fixes the weights."""
-    with torch.random.fork_rng(devices=[]):
+def random_model(config: PreTrainedConfig, seed: int, std: float, moved: float = 0.0) -> PreTrainedModel:
+    """In float32 and evaluation mode: matrices of this spread, gains and biases moved by so much."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
-        model = AutoModelForCausalLM.from_config(_CONFIGS[family](), dtype=torch.float32).eval()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.ndim >= 2:
-                    parameter.normal_(std=0.3)
-                else:
-                    parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    return model, character_tokenizer()
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+        for parameter in model.parameters():
+            if parameter.ndim >= 2:
+                parameter.normal_(std=std)
+            elif moved:
+                parameter.add_(torch.randn_like(parameter), alpha=moved)
+    return model
+
+
+def tiny_model(family: str, seed: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """(model, its character tokenizer); a seed fixes the weights."""
+    config = AutoConfig.for_model(family, **_CONFIGS[family])
+    return random_model(config, seed, std=0.3, moved=0.3), character_tokenizer()
 
 
 def save_tiny(path: Path, family: str, seed: int = 0) -> Path:

@@ -13,27 +13,9 @@ from typing import Any
 
 from events_told import run_started
 
+from mecharule_ops import events
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.events import (
-    AgonistFound,
-    CertificateWritten,
-    CostChanged,
-    Event,
-    HypothesisDecided,
-    HypothesisRegistered,
-    NodeAsked,
-    NodeTested,
-    Notice,
-    Price,
-    RuleAnchored,
-    RunFinished,
-    SearchFinished,
-    SearchStarted,
-    StageFinished,
-    StageProgress,
-    StageStarted,
-    UnitJudged,
-)
+from mecharule_ops.events import Event, NodeAsked, NodeTested, Notice, Price
 from mecharule_ops.pages.document import Table
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_directory import RunSummary
@@ -55,29 +37,30 @@ def asked(node: NodeTested) -> NodeAsked:
 def tested(
     search: str, node: int, parent: int | None, units: str, size: int, flips: tuple[int, int], verdict: str
 ) -> NodeTested:
-    ucb = min(1.0, max(flips) / 64 + 0.12)
     first, *_, last = map(int, re.findall(r"(?<=[.h])\d+", f"{units} {units}"))
-    return NodeTested(
-        search=search,
-        node=node,
-        parent=parent,
-        depth=0 if parent is None else 1,
-        size=size,
-        units=units,
-        associated_flips=flips[0],
-        associated_n=64,
-        unrelated_flips=flips[1],
-        unrelated_n=64,
-        ucb=ucb,
-        verdict=verdict,
-        begin=0 if parent is None else first,
-        end=0 if parent is None else last + 1,
-        channels=tuple(range(first, last + 1)) if parent is None else (),
-    )
+    root = parent is None
+    place = {"begin": 0, "end": 0, "channels": tuple(range(first, last + 1))}
+    below = {"begin": first, "end": last + 1, "channels": ()}
+    counts = {
+        "associated_flips": flips[0],
+        "unrelated_flips": flips[1],
+        "associated_n": 64,
+        "unrelated_n": 64,
+    }
+    ucb = min(1.0, max(flips) / 64 + 0.12)
+    same = {
+        "search": search,
+        "node": node,
+        "parent": parent,
+        "size": size,
+        "units": units,
+        "verdict": verdict,
+    }
+    return NodeTested(depth=int(not root), ucb=ucb, **same, **counts, **(place if root else below))
 
 
-def found(search: str, unit: str, regime: int, flips: tuple[int, int]) -> AgonistFound:
-    return AgonistFound(
+def found(search: str, unit: str, regime: int, flips: tuple[int, int]) -> events.AgonistFound:
+    return events.AgonistFound(
         search=search,
         regime=regime,
         neuron=unit,
@@ -88,9 +71,9 @@ def found(search: str, unit: str, regime: int, flips: tuple[int, int]) -> Agonis
     )
 
 
-def judged(unit: str, regime: int, flips: int, rank: int | None) -> UnitJudged:
+def judged(unit: str, regime: int, flips: int, rank: int | None) -> events.UnitJudged:
     certainty = "suggestive" if rank is None else "shown"
-    return UnitJudged(
+    return events.UnitJudged(
         regime=regime, neuron=unit, certainty=certainty, flips=flips, n=64, lower=flips / 64 - 0.14, rank=rank
     )
 
@@ -112,7 +95,7 @@ def layer_events(regime: int, layer: int) -> Iterator[Event]:
         yield from (asked(decided), decided)
         if verdict == "kept":
             yield found(search, units, regime, flips)
-    yield SearchFinished(
+    yield events.SearchFinished(
         search=search, status="every group was tested or pruned", queries=7, example_forwards=896, localized=2
     )
 
@@ -125,81 +108,59 @@ def ledger_events(ids: str = "") -> Iterator[Event]:
         ("c0de0003", "m0.17", "It follows the sign.", "a < b", None),
     )
     for name, unit, statement, condition, value in plan:
-        yield HypothesisRegistered(
-            hypothesis=ids + name,
-            subject=unit,
-            statement=statement,
-            condition=condition,
-            test="MCC on the held-out records",
-            threshold=0.7,
-        )
+        same = {"hypothesis": ids + name, "subject": unit}
+        said = {"statement": statement, "condition": condition, "test": "MCC on the held-out records"}
+        yield events.HypothesisRegistered(threshold=0.7, **same, **said)
         if value is not None:
             state = "supported" if value >= 0.7 else "refuted"
-            yield HypothesisDecided(
-                hypothesis=ids + name, subject=unit, state=state, value=value, n=148, positives=31
-            )
+            yield events.HypothesisDecided(state=state, value=value, n=148, positives=31, **same)
+
+
+def anchored(unit: str, rule: str, mcc: float, full: float | None, ends: tuple[float, float]) -> Event:
+    held_out = {"held_out_mcc": mcc, "held_out_low": ends[0], "held_out_high": ends[1]}
+    return events.RuleAnchored(
+        regime=1, neuron=unit, rule=rule, full_mcc=full, prompt_only=full is not None, **held_out
+    )
 
 
 def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Event]:
     """A whole run over both regimes."""
-    told: list[Event] = [run_started(run), StageStarted(stage="behaviour", total=2000, unit="records")]
-    told.append(StageProgress(stage="behaviour", done=1000, total=2000))
-    told.append(StageFinished(stage="behaviour", summary="2,000 records, 79 % right", seconds=3.0))
-    told.append(Notice(text="mlp_out 1→0: both slices hold 64 examples"))
-    told.append(Price(evaluations=1840, example_forwards=235_520, seconds=362.0))
+    told: list[Event] = [
+        run_started(run),
+        events.StageStarted(stage="behaviour", total=2000, unit="records"),
+        events.StageProgress(stage="behaviour", done=1000, total=2000),
+        events.StageFinished(stage="behaviour", summary="2,000 records, 79 % right", seconds=3.0),
+        Notice(text="mlp_out 1→0: both slices hold 64 examples"),
+        Price(evaluations=1840, example_forwards=235_520, seconds=362.0),
+    ]
     for regime in (1, 0):
-        told.append(StageStarted(stage=f"CHA mlp_out {regime}", unit="ablations"))
-        told.extend(
-            SearchStarted(search=f"cha:{regime}:m{layer}", regime=regime, layer=layer, units=UNITS)
-            for layer in range(layers)
-        )
-        for layer in range(layers):
-            told.extend(layer_events(regime, layer))
-            told.append(CostChanged(group_evaluations=7 * (layer + 1), example_forwards=896, reused=0))
-        told.append(StageFinished(stage=f"CHA mlp_out {regime}", summary="21 group ablations", seconds=9.0))
+        stage = f"CHA mlp_out {regime}"
+        told.append(events.StageStarted(stage=stage, unit="ablations"))
         told += [
-            judged("m0.17", regime, 30, 1),
-            judged("m1.17", regime, 26, 2),
-            judged("m2.17", regime, 3, None),
+            events.SearchStarted(search=f"cha:{regime}:m{layer}", regime=regime, layer=layer, units=UNITS)
+            for layer in range(layers)
         ]
-    told.append(
-        RuleAnchored(
-            regime=1,
-            neuron="m1.17",
-            rule=RULE,
-            held_out_mcc=0.78,
-            full_mcc=0.81,
-            prompt_only=True,
-            held_out_low=0.64,
-            held_out_high=0.88,
-        )
-    )
-    told.append(
-        RuleAnchored(
-            regime=1,
-            neuron="m2.17",
-            rule=HOSTILE,
-            held_out_mcc=0.5,
-            full_mcc=None,
-            prompt_only=False,
-            held_out_low=0.31,
-            held_out_high=0.67,
-        )
-    )
-    told.extend(ledger_events())
-    told.append(
-        CertificateWritten(certificate="7f3a00000000", claim="m1.17 flips 28/64 of D+", units=("m1.17",))
-    )
-    if finished:
-        told.append(RunFinished(run=run, status="12 units localized, 6 agonists"))
-    return told
+        for layer in range(layers):
+            told += layer_events(regime, layer)
+            told.append(events.CostChanged(group_evaluations=7 * (layer + 1), example_forwards=896, reused=0))
+        told.append(events.StageFinished(stage=stage, summary="21 group ablations", seconds=9.0))
+        for unit, flips, rank in (("m0.17", 30, 1), ("m1.17", 26, 2), ("m2.17", 3, None)):
+            told.append(judged(unit, regime, flips, rank))
+    told.append(anchored("m1.17", RULE, 0.78, 0.81, (0.64, 0.88)))
+    told.append(anchored("m2.17", HOSTILE, 0.5, None, (0.31, 0.67)))
+    told += ledger_events()
+    said = {"certificate": "7f3a00000000", "claim": "m1.17 flips 28/64 of D+"}
+    told.append(events.CertificateWritten(units=("m1.17",), **said))
+    return [*told, events.RunFinished(run=run, status="12 units localized, 6 agonists")][
+        : None if finished else -1
+    ]
 
 
 def big_search(nodes: int, seed: int = 0) -> list[Event]:
     """One layer whose tree has so many tested nodes, grown at random."""
     draw = random.Random(seed)
     search = "cha:1:m0"
-    told: list[Event] = [run_started(), SearchStarted(search=search, regime=1, layer=0, units=nodes)]
+    told: list[Event] = [run_started(), events.SearchStarted(search=search, regime=1, layer=0, units=nodes)]
     groups = [0]
     root = tested(search, 0, None, f"m0.0 … m0.{nodes}", nodes, (60, 3), "split")
     told += [asked(root), root]
@@ -237,8 +198,6 @@ class FakeBackend(Backend):
         self.started_with: Mapping[str, object] | None = None
         self.asks_again = False
         """Whether a run that is resumed was never agreed to."""
-        self.inquiries: list[str] = []
-        """Questions that were investigated."""
         self.later: list[Event] = []
         """What was told to the run's file after the run."""
 
@@ -249,15 +208,9 @@ class FakeBackend(Backend):
         return self.place
 
     def runs(self) -> tuple[RunSummary, ...]:
+        same = {"when": 1_700_000_000.0, "task": "arithmetic", "model": "arith-tiny"}
         return tuple(
-            RunSummary(
-                id=name,
-                path=self.place / name,
-                when=1_700_000_000.0,
-                task="arithmetic",
-                model="arith-tiny",
-                status=status,
-            )
+            RunSummary(id=name, path=self.place / name, status=status, **same)
             for name, status in (("0c1f", "interrupted"), ("9e2b", "12 units localized, 6 agonists"))
         )
 
@@ -270,26 +223,25 @@ class FakeBackend(Backend):
         session.replay(self.events(run))
 
     def demo(self, session: Session) -> None:
-        self._tell(session, 0)
+        self._tell(session)
 
     def price(self, config: Any) -> str:
         return "m1 1→0  between 105 and 513 group ablations, about 6 min"
 
     def start(self, config: Any, session: Session) -> None:
         self.started_with = config.model_dump()
-        self._tell(session, 0)
+        self._tell(session)
 
     def resume(self, run: str, session: Session) -> None:
-        if self.asks_again and not session.approve(
-            Price(evaluations=1840, example_forwards=9, seconds=362.0)
-        ):
+        price = Price(evaluations=1840, example_forwards=9, seconds=362.0)
+        if self.asks_again and not session.approve(price):
             raise UsageError("expected a yes to the price; nothing slow was started")
         self.pause_at = None
         session.show(Notice(text=f"{self.stored} events were on file"))
-        self._tell(session, 0)
+        self._tell(session)
 
-    def _tell(self, session: Session, begin: int) -> None:
-        for number, event in enumerate(self.told[begin:], begin):
+    def _tell(self, session: Session) -> None:
+        for number, event in enumerate(self.told):
             if number == self.pause_at:
                 self.waiting.set()
                 while not self.go_on.wait(0.01):
@@ -307,7 +259,6 @@ class FakeBackend(Backend):
     ) -> ToolResult:
         if "flip" not in question:
             raise UsageError(f"expected a question about when a unit flips; got {question!r}")
-        self.inquiries.append(question)
         tell("price: nothing, it is stored")
         return ToolResult(text="Shown on held-out records: m1.17 flips more often where a < b.")
 
@@ -335,6 +286,5 @@ class FakeBackend(Backend):
         listener.tell("reading the run")
         listener.first(ToolResult())
         listener.hear("Ablating ")
-        return ToolResult(
-            text="Ablating it breaks 28/64 [c:7f3a] but 3/64 others.\nPredicted by [INST] rule."
-        )
+        said = "Ablating it breaks 28/64 [c:7f3a] but 3/64 others."
+        return ToolResult(text=f"{said}\nPredicted by [INST] rule.")
