@@ -1,7 +1,8 @@
-"""Every tool on one stored run states the numbers, units and sources that it stated before.
+"""Every tool on one stored run states the numbers, units and sources that it stated before, and texts read as read.
 
-The run file and what was said of it lie beside this test; how a sentence is worded is free, what it states is not.
-`MECHARULE_GOLDEN=write` keeps what is said today: look at the difference before it is committed.
+The run file and what was said of it lie beside this test; how a sentence is worded is free, what it states is not, but
+for whole texts in `read/`. No text holds a tag, and no private word stands unexplained. `MECHARULE_GOLDEN=write` keeps
+what is said today: look at the difference, and read it as a newcomer would, before it is committed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from typing import Any, get_args
 
 import pytest
 
-from mecharule_ops.facts.fact import Fact
+from mecharule_ops.facts.answer_text import answer_text
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.glossary import GLOSSES, Term, explained, unexplained
 from tools.arguments import RunSection
+from tools.registry import ToolResult
 
 HERE = Path(__file__).parent
 RUN = HERE / "b00d.mecharule.xz"
@@ -54,6 +58,18 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("tabulate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "where": "op == '-'", "paired": True}),
     ("records", {"run": "RUN", "unit": UNIT, "flips": "yes", "limit": 5}),
 )
+READ_WHOLE: tuple[tuple[str, str, Mapping[str, object]], ...] = (
+    ("why", "why", OF_UNIT),
+    ("why_without_account", "why", {"run": "RUN", "neuron": "m1.99"}),
+    ("why_without_certificate", "why", {"run": "RUN", "neuron": "m1.118"}),
+    ("why_full", "why", {**OF_UNIT, "full": True}),
+    ("show", "show", {"run": "RUN"}),
+    ("explain", "explain", OF_UNIT),
+    ("why_not", "why-not", {"run": "RUN", "neuron": "m0.0"}),
+    ("compare", "compare", {"run": "RUN", "first": "RUN"}),
+)
+"""Of the stored run alone: no model is asked; each by its file."""
+TAG = re.compile(r"\[(?:c|run|h):")
 NUMBER = re.compile(r"(?<![\w.])[+−-]?\d[\d,]*(?:\.\d+)?")
 NAMED = re.compile(r"\b(?:[mn]\d+\.\d+|a\d+\.h\d+)\b")
 CLOSING = re.compile(r"^(?:Proof|Source): .*$", re.MULTILINE)
@@ -115,6 +131,17 @@ def run(tmp_path: Path) -> Path:
     return path
 
 
+def asked_of(run: Path, tool: str, given: Mapping[str, object]) -> ToolResult:
+    from tools.registry import call
+
+    return call(tool, {key: str(run) if value == "RUN" else value for key, value in given.items()})
+
+
+def reads_plainly(text: str) -> None:
+    assert not TAG.search(text)
+    assert unexplained(text) == ()
+
+
 def kept(name: str, now: object, file: Path = SAID) -> None:
     """Keeps what is said today, where that was asked for."""
     if os.environ.get("MECHARULE_GOLDEN") == "write":
@@ -139,9 +166,8 @@ def test_a_tool_states_what_it_stated(
     name: str, given: Mapping[str, object], run: Path, said: Mapping[str, Any]
 ) -> None:
     """Its facts and its text hold the same numbers, units and sources."""
-    from tools.registry import call
-
-    result = call(name, {key: str(run) if value == "RUN" else value for key, value in given.items()})
+    result = asked_of(run, name, given)
+    reads_plainly(result.text)
     parts = {"facts": of_facts(result.facts), "text": stated(result.text)}
     if name in LIVE:
         parts = {part: counts(of) for part, of in parts.items()}
@@ -154,6 +180,17 @@ def test_a_tool_states_what_it_stated(
         assert by_key == read(KEYED.read_text(encoding="utf-8"))[asked]
 
 
+@pytest.mark.parametrize(("name", "tool", "given"), READ_WHOLE, ids=[name for name, _, _ in READ_WHOLE])
+def test_a_text_reads_as_it_was_read(name: str, tool: str, given: Mapping[str, object], run: Path) -> None:
+    text = asked_of(run, tool, given).text
+    reads_plainly(text)
+    text = CERTIFICATE.sub("ID", text).rstrip("\n") + "\n"
+    file = HERE / "read" / f"{name}.txt"
+    if os.environ.get("MECHARULE_GOLDEN") == "write":
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
 def test_a_lost_number_would_be_seen() -> None:
     """The comparison can fail: by a number, a unit, a source."""
     whole = "Ablating m1.37 flips 28 of 64 (44 %) [c:1a2b]."
@@ -162,3 +199,35 @@ def test_a_lost_number_would_be_seen() -> None:
         assert stated(whole.replace(part, "")) != stated(whole)
     closing = "It flips 3.\nProof: mecharule verify 423231790404 · the rest: run b00d\nWords: τ: of 7"
     assert stated(closing) == {"units": [], "numbers": ["3"], "sources": ["c:423231790404", "run:b00d"]}
+
+
+def test_a_bare_word_and_a_tag_would_be_seen() -> None:
+    """The check can fail; a meaning brings those of the words in it, over however many lines."""
+    said = "m1.14 flips 8 of these 32 of D+ [c:1a2b]."
+    assert TAG.search(said)
+    assert unexplained(said) == ("D+, D-",)
+    assert unexplained(f"{said}\n{explained(said)}") == ()
+    assert "splitter rule: " in explained(said)
+
+
+@pytest.mark.parametrize("term", GLOSSES, ids=[term.name for term in GLOSSES])
+def test_a_word_has_one_meaning_whoever_asks(term: Term, run: Path) -> None:
+    """What stands under a text is a part of what the section of words says."""
+    said = asked_of(run, "show", {"run": "RUN", "section": "words", "term": term.name}).text
+    assert term.short in said.splitlines()[0]
+
+
+def test_what_proves_a_text_stands_once_at_its_end() -> None:
+    """Certificates first, each once; facts of one part follow each other after its name."""
+    facts = [
+        fact("Switch m1.14 off", "c:aa", "run:b00d"),
+        fact("It flips 3", "c:aa", part="How sure"),
+        fact("So do others", "c:bb", part="How sure"),
+    ]
+    assert answer_text(facts).splitlines() == [
+        "Switch m1.14 off.",
+        "How sure. It flips 3. So do others.",
+        "Proof: `mecharule verify aa bb` · the rest: run b00d",
+    ]
+    assert answer_text(facts[:0]) == ""
+    assert answer_text([fact("It is so", "run:b00d")]).endswith("\nSource: run b00d.")
