@@ -54,16 +54,19 @@ def test_damage_beside_the_rows_contents_is_seen(tmp_path: Path, change: str, sa
 
 
 def test_a_run_file_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed while it is made, there is no run of that name; it can be made again."""
-    path = tmp_path / "run.mecharule"
+    """Killed while it is made, there is no run of that name; it can be made again. It has its last journal mode before
+    it has its name: a later change could leave a journal that no reader may roll back."""
+    modes = []
 
-    def killed(*_: object) -> None:
+    def killed(self: Path, target: Path) -> None:
+        modes.append(self.read_bytes()[18:20])
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", killed)
         with pytest.raises(KeyboardInterrupt):
-            RunStore.create(path, {})
+            RunStore.create(tmp_path / "run.mecharule", {})
+    assert modes == [b"\x02\x02"]
     assert not list(tmp_path.glob("*.mecharule"))
     RunStore.create(tmp_path / "other.mecharule", {}).close()
 
@@ -117,16 +120,13 @@ def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
         raise KeyboardInterrupt
 
     config, show = make_config(**{**QUICK, "tau": 0.35}), print
-    began = {
-        "run": lambda: runner.start(config, show, runner.agreed),
-        "from": lambda: runner.start(config, show, runner.agreed, source="aaaa"),
-    }
+    source = {"source": "aaaa"} if verb == "from" else {}
     with monkeypatch.context() as patch:
         patch.setattr(RunStore, "put", striking(RunStore.put))
         patch.setattr(RunStore, "take_over", striking(RunStore.take_over))
         patch.setattr(runner, "_finish", before_any_stage)
         with pytest.raises(KeyboardInterrupt):
-            began[verb]()
+            runner.start(config, show, runner.agreed, **source)
     left = set(tmp_path.iterdir()) - {earlier}
     made = [path for path in left if path.suffix == ".mecharule"]
     assert not [path for path in left if ".new" in path.name]
@@ -135,22 +135,6 @@ def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
     for path in made:
         assert runner.resume(path.stem, show, runner.unasked).text == "went on"
         assert verb == "run" or cells(path) == cells(earlier)
-
-
-def test_a_run_file_has_its_last_journal_mode_before_it_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A change of mode under its name could leave a journal that no reader may roll back."""
-    modes = []
-    rename = Path.rename
-
-    def noted(self: Path, target: Path) -> Path:
-        modes.append(self.read_bytes()[18:20])
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", noted)
-    RunStore.create(tmp_path / "run.mecharule", {}).close()
-    assert modes == [b"\x02\x02"]
 
 
 def test_a_run_killed_before_its_pace_was_stored_goes_on(quick_run: Path, tmp_path: Path) -> None:
@@ -173,36 +157,12 @@ def test_an_error_is_one_line_whatever_it_quotes() -> None:
 
 
 def test_keys_that_come_before_a_screen_is_drawn_end_nothing(tmp_path: Path) -> None:
-    """Two Escapes at once close one screen; the palette takes PageDown and Escape before it has lines."""
+    """Two keys at once never close the screen under a popup: the palette takes PageDown and Escape before it has
+    lines, and what closes twice closes once."""
 
     async def script(user: Driver) -> None:
-        await user.press("enter")
-        await user.until(lambda: isinstance(user.app.screen, RunScreen), "a run")
+        await open_run(user)
         await user.sees("DONE")
-        for _ in range(4):
-            user.app.post_message(Key("escape", None))
-        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
-        for keys_ in (
-            ("f1", "escape", "f1", "escape"),
-            ("ctrl+p", "pagedown", "pageup", "escape"),
-            ("ctrl+p", "escape"),
-            ("ctrl+p", "pageup", "enter"),
-        ):
-            for key in keys_:
-                user.app.post_message(Key(key, None))
-            await user.pilot.pause(0.2)
-        assert user.app.is_running
-
-    drive(FakeBackend(tmp_path), script)
-
-
-def test_what_closes_twice_closes_once_and_a_closed_screen_is_handed_nothing(tmp_path: Path) -> None:
-    """Two keys at once never close the screen under a popup; a screen that is gone is handed and draws nothing."""
-    handed, gone = list[int](), threading.Event()
-
-    async def script(user: Driver) -> None:
-        await user.press("enter")
-        await user.until(lambda: isinstance(user.app.screen, RunScreen), "a run")
         for key, popup in (("f1", HelpPopup), ("ctrl+p", Palette)):
             await user.press(key)
             await user.until(lambda popup=popup: isinstance(user.app.screen, popup), "a popup")
@@ -210,6 +170,37 @@ def test_what_closes_twice_closes_once_and_a_closed_screen_is_handed_nothing(tmp
             over.dismiss()
             over.dismiss()
             assert isinstance(user.app.screen, RunScreen)
+        post(user, *["escape"] * 4)
+        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+        for line in (
+            "f1 escape f1 escape",
+            "ctrl+p pagedown pageup escape",
+            "ctrl+p escape",
+            "ctrl+p pageup enter",
+        ):
+            post(user, *line.split())
+            await user.pilot.pause(0.2)
+        assert user.app.is_running
+
+    drive(FakeBackend(tmp_path), script)
+
+
+def post(user: Driver, *keys: str) -> None:
+    for key in keys:
+        user.app.post_message(Key(key, None))
+
+
+async def open_run(user: Driver) -> None:
+    await user.press("enter")
+    await user.until(lambda: isinstance(user.app.screen, RunScreen), "a run")
+
+
+def test_a_closed_screen_is_handed_nothing(tmp_path: Path) -> None:
+    """A screen that is gone is handed and draws nothing."""
+    handed, gone = list[int](), threading.Event()
+
+    async def script(user: Driver) -> None:
+        await open_run(user)
         closed = user.app.screen
         user.app.fetch(closed, "late", lambda: gone.wait(10), handed.append)
         user.app.fetch(user.app.screen_stack[1], "kept", lambda: 2, handed.append)
