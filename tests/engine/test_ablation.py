@@ -20,7 +20,6 @@ from toy_behaviour import Toy, ToyTask, naive_completion, toy
 from mecharule_ops.engine import ablation, speculation
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import behaviour_on, observe
-from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
 from mecharule_ops.loading import products
@@ -31,7 +30,6 @@ from mecharule_ops.passes import ablated
 from mecharule_ops.passes.batches import chunks_by_length
 from mecharule_ops.passes.clean import clean_spans
 from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
-from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.types import Baseline, Basis, Example, Intervention, Neuron, Phase
 
 BASELINES = tuple(Baseline)
@@ -57,17 +55,13 @@ def name(case: object) -> str:
 def agrees_with_naive(bench: Toy, engine: AblationEngine, table: Any, groups: Any, examples: Any) -> bool:
     """In tokens and in labels."""
     records = [bench.records[example] for example in examples]
-    wanted = tuple(
-        tuple(naive_completion(bench, table, group, record) for record in records) for group in groups
-    )
+    wanted = tuple(tuple(naive_completion(bench, table, group, one) for one in records) for group in groups)
     labels = [
-        [
-            bench.task.label(one.example, bench.subject.decode(said))
-            for one, said in zip(records, row, strict=True)
-        ]
+        bench.task.label(one.example, bench.subject.decode(said))
         for row in wanted
+        for one, said in zip(records, row, strict=True)
     ]
-    decided = engine.evaluate(groups, examples).labels.tolist()
+    decided = engine.evaluate(groups, examples).labels.ravel().tolist()
     return engine.completions(groups, examples).tokens == wanted and decided == labels
 
 
@@ -90,7 +84,7 @@ def test_completions_and_margins_equal_the_plain_path(family: str) -> None:
     for seed, basis in enumerate(Basis):
         intervention = Intervention(basis=basis, baseline=BASELINES[seed + 1], phase=tuple(Phase)[seed])
         table = bench.table(intervention)
-        plain = ReferenceEngine(bench.subject, bench.task, bench.records, intervention, table, rows=4)
+        plain = bench.reference(table, rows=4)
         groups, examples = bench.groups(basis, 2, seed), [9, 0, 5, 2]
         fast, slow = bench.engine(table).completions(groups, examples), plain.completions(groups, examples)
         assert fast.tokens == slow.tokens
@@ -100,7 +94,7 @@ def test_completions_and_margins_equal_the_plain_path(family: str) -> None:
 
 @pytest.mark.parametrize("phase", Phase)
 def test_deciding_early_gives_the_labels_of_whole_completions(phase: Phase) -> None:
-    """A row is dropped when its label is decided; the label is that of the completion it would have had."""
+    """A row is dropped when its label is decided; the margin is at most that of the completion it would have had."""
     bench = toy("llama")
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
     engine, groups = bench.engine(table), bench.groups(Basis.ATTN_HEAD, 4, seed=5)
@@ -115,10 +109,9 @@ def test_deciding_early_gives_the_labels_of_whole_completions(phase: Phase) -> N
 @pytest.mark.parametrize("phase", Phase)
 def test_a_task_that_decides_nothing_early_gets_whole_long_completions(phase: Phase) -> None:
     """Labels of completions of 24 tokens, known at their end only, equal those of the naive loop."""
-    bench = replace(toy("llama"), task=Patient(max_new_tokens=24, stop=("3",)))
-    bench = replace(
-        bench, records=observe(bench.task, bench.subject, [r.example for r in bench.records]).records
-    )
+    plain, task = toy("llama"), Patient(max_new_tokens=24, stop=("3",))
+    examples = [record.example for record in plain.records]
+    bench = replace(plain, task=task, records=observe(task, plain.subject, examples).records)
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
     engine, groups, examples = bench.engine(table), bench.groups(Basis.ATTN_HEAD, 2, seed=5), [0, 3, 6]
     assert agrees_with_naive(bench, engine, table, groups, examples)
@@ -144,13 +137,12 @@ def test_of_tokens_that_tie_exactly_every_path_takes_the_first(phase: Phase) -> 
     subject = Subject(name="ties", directory=Path(), hf=model, tokenizer=text_tokenizer())
     task = ToyTask()
     examples = task.examples(40, np.random.default_rng(0))
-    records = behaviour_on(task, subject, examples).records
-    assert sum(record.margin == 0 for record in records) > 4
-    intervention = Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase)
-    arguments = (subject, task, records, intervention, replacement_table(subject, records, intervention))
-    for engine in (AblationEngine(*arguments), ReferenceEngine(*arguments)):
+    bench = Toy(subject=subject, task=task, records=behaviour_on(task, subject, examples).records)
+    assert sum(record.margin == 0 for record in bench.records) > 4
+    table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
+    for engine in (bench.engine(table), bench.reference(table)):
         found = engine.completions([(Neuron(Basis.ATTN_HEAD, 0, 0),)], range(40))
-        assert found.tokens[0] == tuple(record.tokens for record in records)
+        assert found.tokens[0] == tuple(record.tokens for record in bench.records)
 
 
 @pytest.mark.parametrize("rows", [1, 9])
@@ -206,22 +198,13 @@ def test_a_guess_is_never_taken_for_the_truth(monkeypatch: pytest.MonkeyPatch) -
     opened = Speculation._opened
 
     def badly_guessing(*arguments: Any) -> speculation.OpenRow:
-        row = opened(*arguments)
-        return speculation.OpenRow(
-            row=row.row, group=row.group, accepted=row.accepted, guess=(9,) * 4, margin=row.margin
-        )
+        return replace(opened(*arguments), guess=(9,) * 4)
 
     monkeypatch.setattr(Speculation, "_opened", badly_guessing)
     assert agrees_with_naive(bench, bench.engine(table), table, groups, examples)
 
     def trusting(judge: Any, record: int, row: Any, tokens: Any, margins: Any, early: bool) -> Any:
-        return speculation.OpenRow(
-            row=row.row,
-            group=row.group,
-            accepted=(*row.accepted, *row.guess, tokens[-1]),
-            guess=(),
-            margin=row.margin,
-        )
+        return replace(row, accepted=(*row.accepted, *row.guess, tokens[-1]), guess=())
 
     monkeypatch.setattr(speculation, "advanced", trusting)
     assert not agrees_with_naive(bench, bench.engine(table), table, groups, examples)
@@ -257,9 +240,7 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on(monkeypatch: pytest.
 
 def test_a_stop_is_answered_before_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """`should_stop` is asked once a batch; the batch that it forbids is not run."""
-    bench = toy("qwen2")
-    calls: list[int] = []
-    verify = Speculation.verify
+    bench, calls, verify = toy("qwen2"), list[int](), Speculation.verify
     monkeypatch.setattr(Speculation, "verify", lambda *arguments: calls.append(1) or verify(*arguments))
     engine = bench.engine(bench.table(DECODE), rows=1, should_stop=lambda: len(calls) == 3)
     with pytest.raises(AblationStopped, match="stopped"):
@@ -276,18 +257,16 @@ def test_chunks_hold_spans_of_nearly_equal_length() -> None:
 
 def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
     """Wrong basis, layer or channel, an empty group, a senseless row limit."""
-    bench = toy("qwen2")
+    bench, missing = toy("qwen2"), "expected mlp_out units of 3 layers of 32"
     table = bench.table(DECODE)
-    engine = bench.engine(table)
-    for neuron in (
-        Neuron(Basis.ATTN_HEAD, 0, 0),
-        Neuron(Basis.MLP_OUT, 3, 0),
-        Neuron(Basis.MLP_OUT, 0, 32),
+    for wrong, said in (
+        ((Neuron(Basis.ATTN_HEAD, 0, 0),), missing),
+        ((Neuron(Basis.MLP_OUT, 3, 0),), missing),
+        ((Neuron(Basis.MLP_OUT, 0, 32),), missing),
+        ((), "at least one unit"),
     ):
-        with pytest.raises(UsageError, match="expected mlp_out units of 3 layers of 32"):
-            engine.evaluate([(neuron,)], [0])
-    with pytest.raises(UsageError, match="at least one unit"):
-        engine.evaluate([()], [0])
+        with pytest.raises(UsageError, match=said):
+            bench.engine(table).evaluate([wrong], [0])
     with pytest.raises(UsageError, match="rows of 1 or more"):
         bench.engine(table, rows=0)
 
@@ -413,8 +392,7 @@ def test_single_token_completions_are_out_of_reach_while_decoding() -> None:
     """A record whose first token ends it keeps its label at no cost and with an infinite margin."""
     bench = toy("llama")
     stopped = replace(bench.records[0], tokens=(2,), completion="", label=False)
-    table = bench.table(DECODE)
-    engine = AblationEngine(bench.subject, bench.task, [stopped, *bench.records[1:]], DECODE, table)
+    engine = replace(bench, records=(stopped, *bench.records[1:])).engine(bench.table(DECODE))
     outcomes = engine.evaluate([(Neuron(Basis.MLP_OUT, 0, 0),)], [0])
     assert outcomes.labels.tolist() == [[False]]
     assert outcomes.margins.tolist() == [[np.inf]]
@@ -425,31 +403,23 @@ def test_single_token_completions_are_out_of_reach_while_decoding() -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("basis", Basis)
 def test_smollm2_completions_equal_the_plain_path(basis: Basis) -> None:
-    """On the real model, early, middle and late layers, strong and weak groups, both labels."""
+    """On the real model, groups of a layer and one that spans several, both labels."""
     from mecharule_ops.loading.model_names import load
     from mecharule_ops.tasks.arithmetic import Arithmetic
 
-    subject = load("smollm2-135m")
     task = Arithmetic(prefix="1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n")
-    records = observe(task, subject, task.examples(12, np.random.default_rng(0))).records
-    width = subject.width(basis)
-    generator = np.random.default_rng(1)
+    subject, examples = load("smollm2-135m"), task.examples(12, np.random.default_rng(0))
+    bench = Toy(subject=subject, task=task, records=observe(task, subject, examples).records)
     for baseline in (Baseline.ZERO, Baseline.MEAN_POSITIONAL):
-        intervention = Intervention(basis=basis, baseline=baseline)
-        table = replacement_table(subject, records, intervention)
-        arguments = (subject, task, records, intervention, table)
-        shares = ((2, width // 8), (14, width // 2), (28, width // 4))
-        groups = [
-            tuple(Neuron(basis, layer, int(c)) for c in generator.choice(width, max(1, size), replace=False))
-            for layer, size in shares
-        ]
-        fast = AblationEngine(*arguments).completions(groups, range(12))
-        slow = ReferenceEngine(*arguments).completions(groups, range(12))
+        table = bench.table(Intervention(basis=basis, baseline=baseline))
+        engine, groups = bench.engine(table), bench.groups(basis, 4, seed=1)
+        fast = engine.completions(groups, range(12))
+        slow = bench.reference(table).completions(groups, range(12))
         ties = np.minimum(fast.margins, slow.margins) < 1e-3
         pairs = zip(sum(fast.tokens, ()), sum(slow.tokens, ()), strict=True)
         assert (np.array([one == other for one, other in pairs]) | ties.ravel()).all()
         assert ties.mean() < 0.05
-        assert (AblationEngine(*arguments).evaluate(groups, range(12)).labels == fast.labels).all()
+        assert (engine.evaluate(groups, range(12)).labels == fast.labels).all()
 
 
 @pytest.mark.parametrize("offset", [0, 1, 4])
@@ -467,8 +437,7 @@ def test_logits_that_are_no_numbers_under_an_ablation_are_no_flip(offset: int, s
     ill = replace(table, values=tuple(values))
     fine = [Neuron(Basis.MLP_OUT, 1, channel) for channel in (0, 1, 2)]
     together = [Neuron(Basis.MLP_OUT, layer, 3) for layer in (1, 2)]
-    plain = ReferenceEngine(bench.subject, bench.task, bench.records, ill.intervention, ill)
-    for engine in (bench.engine(ill, slope=slope), plain):
+    for engine in (bench.engine(ill, slope=slope), bench.reference(ill)):
         engine.completions([fine, together[:1], together[1:]], range(10))
         for group in (together, [*fine, *together]):
             said = (

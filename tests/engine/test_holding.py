@@ -8,7 +8,6 @@ from tiny_models import crossed
 from toy_behaviour import Toy, at_sites, forward, hooked, naive_completion, toy, turning
 
 from mecharule_ops.engine.chunks import Chunk
-from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
@@ -39,7 +38,7 @@ def test_both_engines_hold_what_a_whole_forward_a_token_holds(family: str, basis
     assert bench.engine(table).completions(groups, examples, held).tokens == wanted
     if family == "gemma3_text":
         return  # TransformerLens knows no text model of this family, so it has no reference path.
-    plain = ReferenceEngine(bench.subject, bench.task, bench.records, table.intervention, table, rows=3)
+    plain = bench.reference(table, rows=3)
     assert plain.completions(groups, examples, held).tokens == wanted
 
 

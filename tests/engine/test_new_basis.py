@@ -12,7 +12,6 @@ from toy_behaviour import toy
 from mecharule_ops.bases import ROWS, Basis, BasisRow
 from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.engine.guard import check_intervention
-from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.preparation import prepare
@@ -58,7 +57,7 @@ def test_both_engines_ablate_it_alike(attn_out: Basis, family: str, phase: Phase
     table = bench.table(intervention)
     groups, examples = bench.groups(attn_out, 3, seed=2), [7, 0, 4, 2]
     fast = bench.engine(table).completions(groups, examples)
-    slow = ReferenceEngine(bench.subject, bench.task, bench.records, intervention, table)
+    slow = bench.reference(table)
     assert fast.tokens == slow.completions(groups, examples).tokens
     before = [bench.records[example].tokens for example in examples]
     assert any(list(row) != before for row in fast.tokens)

@@ -18,7 +18,6 @@ from toy_behaviour import Toy, toy
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.engine.precision import calibrate
 from mecharule_ops.engine.proof import prove
-from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.loading import products
 from mecharule_ops.loading.model_names import load
@@ -146,8 +145,7 @@ def reference(bench: Toy, basis: Basis, phase: Phase) -> Any:
     """The plain path brings the weights to the processor; it knows no Gemma 3 of text alone."""
     if bench.subject.hf.config.model_type == "gemma3_text":
         return None
-    asked = intervention(basis, phase)
-    engine = ReferenceEngine(bench.subject, bench.task, bench.records, asked, bench.table(asked))
+    engine = bench.reference(bench.table(intervention(basis, phase)))
     with torch.no_grad():
         return engine.completions(bench.groups(basis, 1, 2), [2, 5]).tokens
 

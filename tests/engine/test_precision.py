@@ -14,7 +14,6 @@ from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate, probes
-from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.engine.speculation import GroupLeads
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
@@ -135,12 +134,9 @@ def test_the_reference_path_agrees_and_refuses_to_widen_without_room(monkeypatch
     table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
     groups, examples = wide.groups(Basis.ATTN_HEAD, 4, seed=2), range(len(wide.records))
 
-    def reference(of: Toy) -> ReferenceEngine:
-        return ReferenceEngine(of.subject, of.task, of.records, table.intervention, table)
-
     fast = low.engine(table, slope=0.05).completions(groups, examples)
-    assert reference(low).completions(groups, examples).tokens == fast.tokens
+    assert low.reference(table).completions(groups, examples).tokens == fast.tokens
     monkeypatch.setattr("mecharule_ops.engine.reference.free_bytes", lambda device: 10)
-    assert reference(wide).bridge is not None
+    assert wide.reference(table).bridge is not None
     with pytest.raises(ModelUnavailable, match=r"GB free on cpu to widen .* got 0\.00 GB"):
-        _ = reference(low).bridge
+        _ = low.reference(table).bridge

@@ -18,6 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from mecharule_ops.engine.ablation import AblationEngine, Group
 from mecharule_ops.engine.behaviour import behaviour_on
+from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
@@ -110,6 +111,9 @@ class Toy:
 
     def engine(self, table: ReplacementTable, **settings: Any) -> AblationEngine:
         return AblationEngine(self.subject, self.task, self.records, table.intervention, table, **settings)
+
+    def reference(self, table: ReplacementTable, **settings: Any) -> ReferenceEngine:
+        return ReferenceEngine(self.subject, self.task, self.records, table.intervention, table, **settings)
 
     def copy(self) -> Toy:
         """One whose weights may be changed."""
