@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import product
@@ -12,19 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_behaviour import BareTask
+from toy_behaviour import Toy
 
 from mecharule_ops.config import make_config
-from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.known_answers.known_model import SUMS, SURE, KnownModel, changed_files, margins
-from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY as MODELS
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.replacement.baselines import replacement_table
-from mecharule_ops.tasks.programs import PROGRAMS, KnownProgram, Program
+from mecharule_ops.tasks.programs import PROGRAMS, KnownProgram
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Example, Intervention, Neuron, Phase
+from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 COMBINATIONS = tuple(
     product(Basis, (Baseline.ZERO, Baseline.MEAN, Baseline.MEAN_POSITIONAL), (Phase.LAST_PROMPT, Phase.WHOLE))
@@ -37,46 +34,27 @@ CASES = [
 """The default suite takes two combinations of each model, so that all of them come up."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerTask(BareTask):
-    """Right when the completion is the program's answer."""
-
-    name = "answer"
-    max_new_tokens: int = 1
-    phase: Phase = Phase.LAST_PROMPT
-    program: Program = field(repr=False)
-
-    def label(self, example: Example, completion: str) -> bool:
-        return completion.strip() == f"={self.program.answer(example.prompt.split())}"
-
-    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
-        inputs = self.program.inputs()
-        return tuple(Example(id=i, prompt=" ".join(tokens), fields={}) for i, tokens in enumerate(inputs))
-
-
 @dataclass(frozen=True)
 class Known(KnownModel):
     """A known model in the engine too, with what it says on all inputs."""
 
     @cached_property
-    def task(self) -> AnswerTask:
-        return AnswerTask(program=self.program)
+    def bench(self) -> Toy:
+        task, subject = KnownProgram(program=self.name), load(str(self.folder / self.name))
+        drawn = task.examples(10**6, np.random.default_rng(0))
+        examples = sorted(drawn, key=lambda example: example.id)
+        return Toy(subject=subject, task=task, records=behaviour_on(task, subject, examples).records)
 
-    @cached_property
-    def subject(self) -> Subject:
-        return load(str(self.folder / self.name))
-
-    @cached_property
-    def records(self) -> Sequence[BehaviourRecord]:
-        return behaviour_on(self.task, self.subject, self.task.examples(0, np.random.default_rng(0))).records
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        """The first and the last token of each input."""
+        return [(tokens[0], tokens[-1]) for tokens in self.program.inputs()]
 
     def changed(self, *units: Neuron, value: float | None = 0.0) -> np.ndarray:
         """Inputs whose answer changes when the units are at a value, or at their mean, at the last place."""
-        everywhere = range(len(self.ids))
+        mean = (Baseline.MEAN, Phase.LAST_PROMPT, range(len(self.ids)))
         held = {
-            (unit.basis, unit.layer, unit.channel): self.replacement(
-                unit, Baseline.MEAN, Phase.LAST_PROMPT, everywhere
-            )
+            (unit.basis, unit.layer, unit.channel): self.replacement(unit, *mean)
             if value is None
             else np.asarray(value)
             for unit in units
@@ -96,13 +74,14 @@ def known(name: str) -> Known:
 def test_a_model_answers_as_its_program(name: str) -> None:
     """On all inputs that have an answer, by a clear margin; the model with a fault is wrong where it was planted."""
     case = known(name)
-    defined = np.array(
-        [case.program.answer(record.example.prompt.split()) is not None for record in case.records]
-    )
-    assert [record.label for record in case.records] == list(
-        [int(p[0]) % 2 != int(p[-1]) % 2 for p in case.program.inputs()] if name == "fault" else defined
+    inputs = case.program.inputs()
+    defined = np.array([case.program.answer(tokens) is not None for tokens in inputs])
+    assert [record.example.prompt.split() for record in case.bench.records] == [list(one) for one in inputs]
+    assert [record.label for record in case.bench.records] == list(
+        [int(first) % 2 != int(last) % 2 for first, last in case.ends] if name == "fault" else defined
     )
     assert margins(case.logits)[defined].min() > 1.9
+    assert task_of(make_config(model=f"known/{name}", task="program")) == case.bench.task
 
 
 @pytest.mark.parametrize(("name", "basis", "baseline", "phase"), CASES)
@@ -111,13 +90,11 @@ def test_every_unit_does_in_the_engine_what_it_does_in_the_oracle(
 ) -> None:
     """On every input: the token that is said without the unit, near ties apart."""
     case = known(name)
-    intervention = Intervention(basis=basis, baseline=baseline, phase=phase)
-    table = replacement_table(case.subject, case.records, intervention)
-    engine = AblationEngine(case.subject, case.task, case.records, intervention, table)
-    place = {record.example.id: at for at, record in enumerate(case.records)}
+    table = case.bench.table(Intervention(basis=basis, baseline=baseline, phase=phase))
+    place = {record.example.id: at for at, record in enumerate(case.bench.records)}
     measured = [place[identifier] for identifier in table.records]
     units = case.units(basis)
-    found = engine.completions([[unit] for unit in units], range(len(case.records)))
+    found = case.bench.engine(table).completions([[unit] for unit in units], range(len(place)))
     for unit, tokens in zip(units, found.tokens, strict=True):
         held = case.replacement(unit, baseline, phase, measured)
         logits = case.oracle.logits(
@@ -146,7 +123,7 @@ def test_the_comparison_can_fail() -> None:
 def test_either_of_two_heads_suffices() -> None:
     case = known("backup")
     first, second = (Neuron(Basis.ATTN_HEAD, 0, channel) for channel in (0, 1))
-    others = np.array([record.example.prompt[0] != "a" for record in case.records])
+    others = np.array([begin != "a" for begin, _ in case.ends])
     for value in (0.0, None):
         assert not case.changed(first, value=value).any()
         assert not case.changed(second, value=value).any()
@@ -155,7 +132,7 @@ def test_either_of_two_heads_suffices() -> None:
 
 def test_two_neurons_cancel() -> None:
     case = known("cancelling")
-    on = np.array([record.example.prompt[0] in "ab" for record in case.records])
+    on = np.array([begin in "ab" for begin, _ in case.ends])
     pair = [unit for unit in case.mattering(Basis.MLP_HIDDEN) if (case.changed(unit) == on).all()]
     assert len(pair) == 2
     assert not case.changed(*pair).any()
@@ -169,15 +146,14 @@ def test_a_saturated_head_moves_nothing_to_first_order_and_everything_when_ablat
     written = case.values[Basis.ATTN_HEAD, 0][:, -1, 0]
     nearly = case.oracle.logits(case.ids, {(Basis.ATTN_HEAD, 0, 0): 0.999 * written[:, None]})
     assert np.abs(nearly - case.logits).max() < 0.02
-    assert (case.changed(head) == [record.example.prompt[0] != "a" for record in case.records]).all()
+    assert (case.changed(head) == [begin != "a" for begin, _ in case.ends]).all()
 
 
 def test_one_neuron_is_an_or_of_two_ands_which_act_only_through_it() -> None:
     case = known("either")
-    ends = [(record.example.prompt[0], record.example.prompt[-1]) for record in case.records]
     (union,) = case.mattering(Basis.MLP_HIDDEN, lambda unit: unit.layer == 1)
     conjunctions = case.mattering(Basis.MLP_HIDDEN, lambda unit: unit.layer == 0)
-    assert (case.changed(union) == [pair in (("a", "b"), ("c", "d")) for pair in ends]).all()
+    assert (case.changed(union) == [pair in (("a", "b"), ("c", "d")) for pair in case.ends]).all()
     assert sorted(int(case.changed(unit).sum()) for unit in conjunctions) == [16, 16]
     held = {(union.basis, 1, union.channel): case.values[union.basis, 1][:, -1, union.channel][:, None]}
     for unit in conjunctions:
@@ -187,12 +163,12 @@ def test_one_neuron_is_an_or_of_two_ands_which_act_only_through_it() -> None:
 
 def test_the_fault_is_mended_by_its_neuron_where_it_acts_and_nothing_is_broken() -> None:
     case = known("fault")
-    wrong = np.array([not record.label for record in case.records])
+    wrong = np.array([not record.label for record in case.bench.records])
     (unit,) = case.mattering(Basis.MLP_HIDDEN, lambda unit: unit.layer == 1)
     assert (case.changed(unit) == wrong).all()
     said = case.oracle.logits(case.ids, {(unit.basis, 1, unit.channel): np.zeros(())}).argmax(-1)
-    words = case.subject.tokenizer.convert_ids_to_tokens(said.tolist())
-    assert words == [f"={record.example.prompt[-1]}" for record in case.records]
+    words = case.bench.subject.tokenizer.convert_ids_to_tokens(said.tolist())
+    assert words == [f"={end}" for _, end in case.ends]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -216,14 +192,3 @@ def test_the_digests_are_those_of_the_files(tmp_path: Path) -> None:
     (copy / "hist" / "config.json").unlink()
     (copy / "mod4" / "model.safetensors").write_bytes(b"")
     assert changed_files(copy) == ("hist/config.json", "mod4/model.safetensors")
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_known_model_has_its_program_as_its_task(name: str) -> None:
-    task = task_of(make_config(model=f"known/{name}", task="program"))
-    assert isinstance(task, KnownProgram)
-    assert task.program == name
-
-
-def test_all_models_together_are_small() -> None:
-    assert sum(file.stat().st_size for file in MODELS.rglob("*") if file.is_file()) < 1_000_000
