@@ -17,7 +17,7 @@ import pytest
 from array_checks import check_arrays
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ("bundled_run", "commanded")
+pytest_plugins = ("bundled_run",)
 
 # Read by torch, XGBoost and tokenizers when they are first imported, which is after this file.
 os.environ["OMP_NUM_THREADS"] = "1"

@@ -1,8 +1,10 @@
-"""File order is never a sample: no product code cuts the beginning, or every k-th, off a list of records."""
+"""What no product code does: cut the beginning, or every k-th, off a list of records; tell a time in a docstring."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -55,3 +57,21 @@ def test_a_cut_would_be_seen() -> None:
     for cut in ("records[:256]", "run.records[:MOST]", "train[::2]", "np.flatnonzero(test)[:k]"):
         assert cuts(cut) == [cut]
     assert cuts("rows[:3] + records[3]") == []
+
+
+TIME = re.compile(r"(?<![\w/])\.?\d[\d.,]* (s|ms|seconds|minutes)\b")
+
+
+def times(source: str) -> Iterator[str]:
+    """Times that strings standing alone tell: they belong on a page with the command and the machine's class."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield from (found.group() for found in TIME.finditer(str(node.value.value)))
+
+
+def test_no_docstring_tells_a_time() -> None:
+    """Nobody measures it again when the code changes."""
+    for file in (file for room in PRODUCT[:-1] for file in (ROOT / room).rglob("*.py")):
+        assert not [*times(file.read_text(encoding="utf-8"))], file
+    assert [*times('def fit():\n    """The trees. Cost: 0.5 s on one core."""')] == ["0.5 s"]
+    assert not [*times('def fit():\n    """The trees of 2,000 splits."""\n    return "3 s"')]

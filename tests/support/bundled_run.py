@@ -1,6 +1,7 @@
-"""One finished run of the bundled model, made once a test session and shared; loaded as a plugin by `conftest`.
+"""One finished run of the bundled model, made once a test session, and a child process for commands, one a worker.
 
-It is small on purpose: 300 records, one regime, the 256 MLP-write coordinates searched and tested singly.
+A plugin of `conftest`. The run is small on purpose: 300 records, one regime, the 256 MLP-write coordinates searched
+and tested singly.
 The package is imported when a fixture is first used, so that tests without a model stay quick to collect and
 the shape checks of pytest are switched on first.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from command_process import Child, Commands
 
 if TYPE_CHECKING:
     from mecharule_ops.events import Event
@@ -142,3 +144,23 @@ def unit(copied_run: Path) -> str:
     """The strongest of the finished run."""
     with opened(copied_run, read_only=True) as run:
         return str(run.findings.units()[0].neuron)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder; a module that wants another one has a fixture of this name."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="session")
+def child() -> Iterator[Child]:
+    """The process."""
+    made = Child()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def commands(child: Child, runs: Path) -> Commands:
+    """The command line over that folder."""
+    return Commands(child, runs)
