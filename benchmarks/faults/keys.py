@@ -39,7 +39,7 @@ SIZES = ((120, 40), (80, 24), (60, 15), (40, 12), (20, 5), (200, 60))
 class Endless(FakeBackend):
     """Tells a search of two thousand nodes, then progress for as long as nobody stops it."""
 
-    def _tell(self, session: Session, begin: int) -> None:
+    def _tell(self, session: Session) -> None:
         more = [StageStarted(stage="more", total=1_000_000, unit="records")]
         progress = (StageProgress(stage="more", done=done, total=1_000_000) for done in range(1_000_000))
         for number, event in enumerate((*self.told, *more)):

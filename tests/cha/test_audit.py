@@ -37,17 +37,13 @@ def chance(
     return total
 
 
-def test_one_stratum_worked_by_hand() -> None:
-    """10 units, 6 tested, none found: 3 agonists have chance C(7,6)/C(10,6) = 1/30, 2 have 28/210 = .13."""
-    assert most_agonists([10], [6], 0, 0.05) == 2
-    assert most_agonists([10], [6], 0, 0.03) == 3
-    assert most_agonists([10], [10], 4, 0.05) == 4
-    assert most_agonists([10], [0], 0, 0.05) == 10
-
-
 @pytest.mark.parametrize("seed", range(15))
 def test_bounds_equal_counting_and_are_safe_for_any_spread(seed: int) -> None:
-    """One stratum: exact. Several: no spread of one agonist more than the bound has a chance above α."""
+    """One stratum: exact. Several: no spread of one agonist more than the bound has a chance above α.
+
+    By hand, of 10 units 6 tested and none found: 3 agonists have chance C(7,6)/C(10,6) = 1/30, 2 have 28/210 = .13.
+    """
+    assert (most_agonists([10], [6], 0, 0.05), most_agonists([10], [6], 0, 0.03)) == (2, 3)
     rng = np.random.default_rng(seed)
     strata = int(rng.integers(1, 4))
     population = tuple(rng.integers(4, 14, size=strata).tolist())
@@ -165,6 +161,7 @@ def test_coverage_can_fail() -> None:
 def test_an_audit_ends_as_soon_as_it_can_state_its_bound() -> None:
     """Nothing to find: it ends after its first stage. Many to find: it goes on, and what it finds is listed."""
     settings = AuditSettings(at_most=5, **SMALL)
+    assert run_audit(set(), {"all": []}, settings).missed_at_most == 0
     quiet = run_audit(set(), {"all": units(60)}, settings)
     (first_stage,) = sample_sizes((60,), 5, 0, 0.025)
     assert (quiet.strata[0].tested, quiet.missed_at_most) == (first_stage, 5)
@@ -187,12 +184,6 @@ def test_the_audit_admits_what_cancellation_hid() -> None:
     result = audited(audit, lambda query: oracle.answer(query).estimate)
     assert set(result.found) == {Neuron(Basis.MLP_OUT, 3, 5)}
     assert result.missed_at_most == 0
-
-
-def test_an_audit_without_population_says_zero() -> None:
-    """Nothing pruned, nothing missed."""
-    result = run_audit(set(), {"all": []}, AuditSettings(at_most=2, **SMALL))
-    assert (result.missed_at_most, result.strata[0].tested) == (0, 0)
 
 
 def test_a_stopped_audit_states_what_its_stages_showed_and_illegal_answers_change_nothing() -> None:
@@ -225,6 +216,7 @@ def test_exclusion_errs_no_more_often_than_it_says(n: int, tau: float, slip: flo
     """
     plan = exclusion_plan(n, tau, slip)
     assert plan.needed / n >= tau > (plan.needed - 1) / n
+    assert exclusion_plan(9, 0.5, 0.06).sizes == (3, 4, 5, 7, 9)  # C(4,3)/C(9,3) = 4/84, of the first 2 6/36.
     rng = np.random.default_rng(0)
     draws = rng.permuted(np.tile(np.arange(n) < plan.needed, (20_000, 1)), axis=1).cumsum(axis=1)
     looks = zip(plan.sizes[:-1], plan.most[:-1], strict=True)
@@ -232,14 +224,6 @@ def test_exclusion_errs_no_more_often_than_it_says(n: int, tau: float, slip: flo
     assert wrong <= slip + 3 * math.sqrt(slip / 20_000)
     assert wrong > slip / 10
     assert plan.most[-1] == plan.needed - 1
-
-
-def test_exclusion_by_hand() -> None:
-    """Of 9 examples 5 flip: none is among the first 3 with chance C(4,3)/C(9,3) = 4/84, the first 2 with 6/36."""
-    assert exclusion_plan(9, 0.5, 0.06).sizes == (3, 4, 5, 7, 9)
-    assert exclusion_plan(9, 0.5, 0.21).sizes[0] == 2
-    assert exclusion_plan(64, 0.2, 0.01).sizes[0] == 18
-    assert exclusion_plan(5, 0.2, 0.01).sizes == (5,)
 
 
 def test_slip_widens_the_bound_by_what_it_may_hide() -> None:

@@ -16,6 +16,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import FirstOrderPass, effects, predicted_labels, prediction
 from mecharule_ops.mechanism.forced import Forcing
+from mecharule_ops.mechanism.measured import measured_drop
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 K = 2
@@ -93,6 +94,8 @@ def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
     for units in ([Neuron(Basis.ATTN_HEAD, 3, 0)], [Neuron(Basis.MLP_OUT, 0, 0)], []):
         with pytest.raises(UsageError, match="choose units that this model has"):
             prediction(bench.subject, bench.records, table, units=units)
+    with pytest.raises(UsageError, match="choose units"):
+        measured_drop(bench.subject, bench.records, table, [[Neuron(Basis.MLP_OUT, 0, 0)]])
     with pytest.raises(UsageError, match="expected 1 to 39 competitors"):
         prediction(bench.subject, bench.records, table, competitors=40)
 
@@ -249,3 +252,38 @@ def test_a_predicted_change_is_labelled_by_the_task() -> None:
             spliced[at] = 20
         assert found[row] == task.label(record.example, subject.decode(spliced))
     assert (found != [record.label for record in long]).any()
+
+
+@pytest.mark.parametrize(("family", "basis"), crossed(Basis))
+def test_measured_drops_are_those_of_whole_forwards(family: str, basis: Basis) -> None:
+    """And the token that is best afterwards is the one that a whole forward puts first."""
+    asked = Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT)
+    (bench, table), plain = exact(family, asked), toy(family)
+    last = Neuron(basis, 2, plain.subject.width(basis) - 1)
+    groups = [[Neuron(basis, 1, 0)], [last, Neuron(basis, 2, 1)], [Neuron(basis, 2, 2), Neuron(basis, 0, 1)]]
+    found = measured_drop(plain.subject, plain.records, table, groups)
+    every = np.tile(np.arange(40), (found.left.shape[2], 1))
+    for index, group in enumerate(groups):
+        for record in (0, 3):
+            best = found.best[index, record][:, None]
+            before, after = (leads_under(bench, table, units, record, best)[:, 0] for units in ([], group))
+            assert found.fall[index, record] == pytest.approx(before - after, abs=2e-3, rel=1e-3, nan_ok=True)
+            left = leads_under(bench, table, group, record, every)
+            for position, own in enumerate(bench.records[record].tokens):
+                row = np.where(every[0] == own, np.inf, left[position])
+                assert found.left[index, record, position] == pytest.approx(row.min(), abs=2e-3, rel=1e-3)
+                assert row[found.best[index, record, position]] == pytest.approx(row.min(), abs=2e-3)
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_measured_change_is_a_change_of_the_completion(phase: Phase) -> None:
+    """The smallest lead left is negative exactly for completions that decoding under do(A) changes."""
+    bench = toy("llama")
+    table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=phase))
+    groups = bench.groups(Basis.MLP_OUT, 12, seed=1)
+    found = measured_drop(bench.subject, bench.records, table, groups)
+    real = bench.engine(table).completions(groups, range(len(bench.records)))
+    clean = [record.tokens for record in bench.records]
+    changed = [[after != own for after, own in zip(row, clean, strict=True)] for row in real.tokens]
+    assert found.changed.tolist() == changed
+    assert 0 < np.mean(changed) < 1

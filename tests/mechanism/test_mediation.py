@@ -35,19 +35,15 @@ def test_four_records_by_hand() -> None:
 
 
 def test_nothing_held_takes_nothing_away_and_all_held_everything() -> None:
-    """The two ends: the same outcomes leave every flip, clean completions none."""
-    alone = outcome([(1, 8), (1, 6), (1, 4), (1, 9, 3)], [True, True, True, False])
-    none = np.zeros(4, bool)
-    found = mediation(CLEAN, alone, {"same": alone, "all": Outcome(tokens=CLEAN, flipped=none)}, 0.05)
-    same, every = found.through
+    """The two ends: the same outcomes leave every flip, clean completions none; without flips bounds say nothing."""
+    alone, clean = (
+        outcome([(1, 8), (1, 6), (1, 4), (1, 9, 3)], [True] * 3 + [False]),
+        outcome(CLEAN, [False] * 4),
+    )
+    same, every = mediation(CLEAN, alone, {"same": alone, "all": clean}, 0.05).through
     assert (same.gone.count, same.first_gone.count, same.new.flips) == (0, 0, 0)
     assert (every.gone.count, every.first_gone.count, every.restored) == (3, 3, 3)
-
-
-def test_without_flips_there_are_no_shares() -> None:
-    """Nothing to trace: zero of zero, bounds that say nothing."""
-    alone = Outcome(tokens=CLEAN, flipped=np.zeros(4, bool))
-    (through,) = mediation(CLEAN, alone, {"m1": alone}, 0.05).through
+    (through,) = mediation(CLEAN, clean, {"m1": clean}, 0.05).through
     assert (through.gone.n, through.gone.lower, through.gone.upper) == (0, 0.0, 1.0)
     assert np.isnan(through.gone.rate)
 
@@ -66,14 +62,10 @@ def test_pairs_are_counted_as_a_loop_counts_them() -> None:
     for _ in range(50):
         one, two, together = generator.random((3, 40)) < generator.random((3, 1))
         pair = pair_flips("a1.h1", one, two, together, 0.05, 3)
-        triples = list(zip(one, two, together, strict=True))
-        assert pair.either == sum(a or b for a, b, _ in triples)
-        assert pair.both == sum(a and b for a, b, _ in triples)
-        assert (pair.extra.count, pair.extra.n) == (
-            sum(c and not (a or b) for a, b, c in triples),
-            sum(not (a or b) for a, b, _ in triples),
-        )
-        assert pair.lost.count == sum((a or b) and not c for a, b, c in triples)
+        either = one | two
+        assert (pair.either, pair.both) == (either.sum(), (one & two).sum())
+        assert (pair.extra.count, pair.extra.n) == ((together & ~either).sum(), (~either).sum())
+        assert pair.lost.count == (either & ~together).sum()
         if pair.extra.count + pair.lost.count:
             sign = binomtest(pair.extra.count, pair.extra.count + pair.lost.count)
             assert pair.p_value == pytest.approx(sign.pvalue)
@@ -97,12 +89,8 @@ def test_breaks_are_counted_by_place_and_change() -> None:
     """The most frequent first, ties by name; what is not listed still counts for its place."""
     made = [("tens", "3", "4")] * 3 + [("units", "1", "2")] * 2 + [("units", "5", "6")]
     found = breaks([FirstChange(place=p, before=b, after=a) for p, b, a in made], listed=2)
-    assert [(place.place, place.count.flips, place.count.n) for place in found.places] == [
-        ("tens", 3, 6),
-        ("units", 3, 6),
-    ]
-    assert [(change.before, change.after, change.count) for change in found.changes] == [
-        ("3", "4", 3),
-        ("1", "2", 2),
-    ]
+    places = [(place.place, place.count.flips, place.count.n) for place in found.places]
+    assert places == [("tens", 3, 6), ("units", 3, 6)]
+    changes = [(change.before, change.after, change.count) for change in found.changes]
+    assert changes == [("3", "4", 3), ("1", "2", 2)]
     assert breaks([]).places == ()

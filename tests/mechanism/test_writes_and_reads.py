@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +20,7 @@ from mecharule_ops.mechanism.links import DirectShare
 from mecharule_ops.mechanism.reads import head_positions, reads
 from mecharule_ops.mechanism.token_sources import token_name, token_sources
 from mecharule_ops.mechanism.writes import LISTED, answer_tokens, moved_by, writes
+from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 HEAD = Neuron(Basis.ATTN_HEAD, 1, 2)
@@ -34,31 +38,31 @@ def alternating(bench: Toy) -> np.ndarray:
     return np.arange(len(bench.records)) % 2 == 0
 
 
+def moves(bench: Toy, table: ReplacementTable, unit: Neuron) -> Iterator[tuple[int, int, int, Any, Any]]:
+    """Record, position, the model's own token, what the unit writes less its replacement, and the sign of its value."""
+    forcing = Forcing(bench.subject, bench.records, table.intervention.phase)
+    for batch in forcing.batches():
+        with torch.no_grad():
+            fed = forcing.feed_units(batch, table, [1], traced=False)
+            moved, sign = moved_by(bench.subject, fed, unit)
+        at = fed.forced.predicted
+        places = zip(at.row.tolist(), at.position.tolist(), at.generated.tolist(), moved, sign, strict=True)
+        yield from ((batch[row], *rest) for row, *rest in places)
+
+
 @pytest.mark.parametrize(("family", "basis"), crossed(Basis))
 def test_what_is_written_is_the_direct_push(
     family: str, basis: Basis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two routes: W_U applied to the write, and the lead's direction applied to the unit; no soft cap in either."""
-    bench, phase = toy(family), turning(family, basis)
+    bench, unit = toy(family), Neuron(basis, 1, 1)
     monkeypatch.setattr(bench.subject.hf.config, "final_logit_softcapping", None, raising=False)
-    unit = Neuron(basis, 1, 1)
-    table = table_of(bench, basis, phase)
+    table = table_of(bench, basis, turning(family, basis))
     direct = effects(bench.subject, bench.records, table, [unit], competitors=1, effect=Effect.DIRECT)
-    forcing = Forcing(bench.subject, bench.records, phase)
-    _, head = bench.subject.wiring.head(bench.subject.hf)
-    weight = head.get_parameter("weight").detach()
-    for batch in forcing.batches():
-        with torch.no_grad():
-            fed = forcing.feed_units(batch, table, [1], traced=False)
-            moved, _ = moved_by(bench.subject, fed, unit)
-        at = fed.forced.predicted
-        for place, (row, position) in enumerate(zip(at.row.tolist(), at.position.tolist(), strict=True)):
-            record = batch[row]
-            other = int(direct.leads.token[record, position, 0])
-            push = moved[place] @ (weight[at.generated[place]] - weight[other])
-            assert float(push) == pytest.approx(
-                float(direct.effect[record, position, 0, 0]), rel=1e-3, abs=1e-4
-            )
+    weight = bench.subject.wiring.head(bench.subject.hf)[1].get_parameter("weight").detach()
+    for record, position, own, moved, _ in moves(bench, table, unit):
+        push = float(moved @ (weight[own] - weight[int(direct.leads.token[record, position, 0])]))
+        assert push == pytest.approx(float(direct.effect[record, position, 0, 0]), rel=1e-3, abs=1e-4)
 
 
 @pytest.mark.parametrize("basis", list(Basis))
@@ -67,36 +71,27 @@ def test_lists_are_means_over_positions_of_each_group(basis: Basis) -> None:
     bench, unit = toy("gpt2"), Neuron(basis, 1, 1)
     table, flipped = table_of(bench, basis, baseline=Baseline.ZERO), alternating(bench)
     found = writes(bench.subject, bench.records, table, unit, flipped)
-    forcing = Forcing(bench.subject, bench.records, Phase.LAST_PROMPT)
-    answer = answer_tokens(forcing).tolist()
+    answer = answer_tokens(Forcing(bench.subject, bench.records, Phase.LAST_PROMPT)).tolist()
     weight = bench.subject.hf.get_output_embeddings().weight.detach()
     sums: dict[str, list[tuple[torch.Tensor, bool]]] = {"all": [], "flipped": [], "unflipped": []}
-    for batch in forcing.batches():
-        with torch.no_grad():
-            fed = forcing.feed_units(batch, table, [1], traced=False)
-            moved, sign = moved_by(bench.subject, fed, unit)
-        for place, row in enumerate(fed.forced.predicted.row.tolist()):
-            pushes = weight @ moved[place]
-            first = answer[int(pushes[answer].argmax())] == int(fed.forced.predicted.generated[place])
-            turned = pushes * sign[place] if basis is not Basis.ATTN_HEAD else pushes
-            for name in ("all", "flipped" if flipped[batch[row]] else "unflipped"):
-                sums[name].append((turned, first))
+    for record, _, own, moved, sign in moves(bench, table, unit):
+        pushes = weight @ moved
+        first = answer[int(pushes[answer].argmax())] == own
+        for name in ("all", "flipped" if flipped[record] else "unflipped"):
+            sums[name].append((pushes * sign if basis is not Basis.ATTN_HEAD else pushes, first))
     assert [group.group for group in found.groups] == list(sums)
     assert found.fixed is (basis is not Basis.ATTN_HEAD)
     for group in found.groups:
-        mean = torch.stack([pushes for pushes, _ in sums[group.group]]).mean(0)
+        pushed, first = zip(*sums[group.group], strict=True)
+        mean = torch.stack(pushed).mean(0)
         among = mean[answer] - mean[answer].mean()
         best = among.argsort(descending=True)[:LISTED]
-        assert [push.push for push in group.answer.raised] == pytest.approx(
-            [value for value in among[best].tolist() if value > 0], abs=1e-5
-        )
-        texts = [token_name(bench.subject, answer[place]) for place in best.tolist()]
-        assert [push.token for push in group.answer.raised] == texts[: len(group.answer.raised)]
+        raised = [(token_name(bench.subject, answer[place]), float(among[place])) for place in best.tolist()]
+        names, values = zip(*[pair for pair in raised if pair[1] > 0], strict=True)
+        assert [push.token for push in group.answer.raised] == list(names)
+        assert [push.push for push in group.answer.raised] == pytest.approx(values, abs=1e-5)
         assert group.vocabulary.lowered[0].push == pytest.approx(float((mean - mean.mean()).min()), abs=1e-5)
-        assert (group.own_first.flips, group.positions) == (
-            sum(first for _, first in sums[group.group]),
-            len(sums[group.group]),
-        )
+        assert (group.own_first.flips, group.positions) == (sum(first), len(first))
         assert group.answer.size == len(answer) < group.vocabulary.size == len(weight)
 
 

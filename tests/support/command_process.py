@@ -169,5 +169,4 @@ def _main(arguments: list[str], environment: dict[str, str]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        sys.__stdout__.write(json.dumps(_served(json.loads(line)), allow_nan=False) + "\n")
-        sys.__stdout__.flush()
+        print(json.dumps(_served(json.loads(line)), allow_nan=False), flush=True)

@@ -8,7 +8,7 @@ by itself for forward derivatives and for masked attention is, so models here co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -17,6 +17,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from mecharule_ops.loading import model_names, placement
 from mecharule_ops.loading.model import Subject
@@ -82,7 +83,9 @@ class OnCard(Tensor):
 
     def to(self, *where: Any, **settings: Any) -> Tensor:
         """Itself, or a copy in another type or on another device; its gradient comes back to its card."""
-        device, dtype, *_ = torch._C._nn._parse_to(*_as_device(where), **_named(settings))
+        asked = (where[0].device, where[0].dtype) if where and isinstance(where[0], Tensor) else where
+        named = {name: value for name, value in settings.items() if name in ("device", "dtype")}
+        device, dtype, *_ = torch._C._nn._parse_to(*asked, **named)
         moved = self if dtype is None or dtype == self.dtype else _ATEN._to_copy(self, dtype=dtype)
         if device is None or _indexed(device) == self.card:
             return cast(Tensor, moved)
@@ -127,7 +130,7 @@ class _Simulated(TorchDispatchMode):
 
 def _computed(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """What `func` gives, on the one device that its tensors lie on or the one that it is told."""
-    given = list(_tensors((*args, *kwargs.values())))
+    given = _tensors((args, dict(kwargs)))
     target = _one_device(func, args, given)
     settings = dict(kwargs)
     told = settings.get("device")
@@ -136,7 +139,7 @@ def _computed(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
         target = _indexed(told)
     if told is not None:
         settings["device"] = _PROCESSOR
-    result = func(*_with(_held, args), **{name: _with(_held, value) for name, value in settings.items()})
+    result = func(*_with(_held, args), **_with(_held, settings))
     if target == _PROCESSOR:
         return result
     if func.overloadpacket is _ATEN.detach:
@@ -146,20 +149,14 @@ def _computed(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     return _with(lambda one: same[id(one)] if id(one) in same else OnCard(one, target), result)
 
 
-def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+def _tensors(values: Any) -> list[Tensor]:
     """Those among what an operation is given, lists of them included."""
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
+    return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
 
 
 def _with(change: Callable[[Tensor], Tensor], value: Any) -> Any:
     """What an operation is given or gives, its tensors changed."""
-    if isinstance(value, Tensor):
-        return change(value)
-    return type(value)(_with(change, one) for one in value) if type(value) in (list, tuple) else value
+    return tree_map_only(Tensor, change, value)
 
 
 def _held(tensor: Tensor) -> Tensor:
@@ -186,17 +183,6 @@ def _indexed(device: Any) -> torch.device:
     """A device with its number."""
     found = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
     return torch.device("cuda:0") if found.type == "cuda" and found.index is None else found
-
-
-def _as_device(where: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments of `to` with a tensor's own device and type said."""
-    if where and isinstance(where[0], Tensor):
-        return (where[0].device, where[0].dtype)
-    return where
-
-
-def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name in ("device", "dtype")}
 
 
 @contextmanager

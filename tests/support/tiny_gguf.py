@@ -78,22 +78,12 @@ def write_parts(folder: Path, count: int = 2) -> list[Path]:
 
 
 def _describe(writer: gguf.GGUFWriter, pre: str, flags: Collection[str]) -> None:
-    writer.add_context_length(64)
-    writer.add_embedding_length(32)
-    writer.add_block_count(3)
-    writer.add_feed_forward_length(48)
-    writer.add_head_count(4)
-    writer.add_head_count_kv(2)
-    writer.add_rope_dimension_count(8)
-    writer.add_rope_freq_base(10000.0)
-    writer.add_layer_norm_rms_eps(1e-6)
-    writer.add_vocab_size(len(SPELT))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(pre)
-    writer.add_token_list(SPELT)
-    writer.add_token_types([3, 3, *[1] * (len(SPELT) - 2)])
-    writer.add_token_merges(["1 2"])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
+    told = {"context_length": 64, "embedding_length": 32, "block_count": 3, "feed_forward_length": 48}
+    told |= {"head_count": 4, "head_count_kv": 2, "rope_dimension_count": 8, "rope_freq_base": 10000.0}
+    told |= {"layer_norm_rms_eps": 1e-6, "vocab_size": len(SPELT), "bos_token_id": 1, "eos_token_id": 2}
+    told |= {"tokenizer_model": "gpt2", "tokenizer_pre": pre, "token_list": SPELT, "token_merges": ["1 2"]}
+    told |= {"token_types": [3, 3, *[1] * (len(SPELT) - 2)]}
+    for name, value in told.items():
+        getattr(writer, f"add_{name}")(value)
     for flag in flags:
         writer.add_bool(f"tokenizer.ggml.{flag}", True)

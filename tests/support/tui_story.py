@@ -39,24 +39,12 @@ def tested(
 ) -> NodeTested:
     first, *_, last = map(int, re.findall(r"(?<=[.h])\d+", f"{units} {units}"))
     root = parent is None
-    place = {"begin": 0, "end": 0, "channels": tuple(range(first, last + 1))}
-    below = {"begin": first, "end": last + 1, "channels": ()}
-    counts = {
-        "associated_flips": flips[0],
-        "unrelated_flips": flips[1],
-        "associated_n": 64,
-        "unrelated_n": 64,
-    }
-    ucb = min(1.0, max(flips) / 64 + 0.12)
-    same = {
-        "search": search,
-        "node": node,
-        "parent": parent,
-        "size": size,
-        "units": units,
-        "verdict": verdict,
-    }
-    return NodeTested(depth=int(not root), ucb=ucb, **same, **counts, **(place if root else below))
+    place: dict[str, Any] = {"begin": 0, "end": 0, "channels": tuple(range(first, last + 1))}
+    below: dict[str, Any] = {"begin": first, "end": last + 1, "channels": ()}
+    counts: dict[str, Any] = {"associated_flips": flips[0], "unrelated_flips": flips[1]}
+    counts |= {"associated_n": 64, "unrelated_n": 64, "ucb": min(1.0, max(flips) / 64 + 0.12)}
+    same: dict[str, Any] = {"search": search, "node": node, "parent": parent, "size": size, "units": units}
+    return NodeTested(depth=int(not root), verdict=verdict, **same, **counts, **(place if root else below))
 
 
 def found(search: str, unit: str, regime: int, flips: tuple[int, int]) -> events.AgonistFound:
@@ -117,7 +105,7 @@ def ledger_events(ids: str = "") -> Iterator[Event]:
 
 
 def anchored(unit: str, rule: str, mcc: float, full: float | None, ends: tuple[float, float]) -> Event:
-    held_out = {"held_out_mcc": mcc, "held_out_low": ends[0], "held_out_high": ends[1]}
+    held_out: dict[str, Any] = {"held_out_mcc": mcc, "held_out_low": ends[0], "held_out_high": ends[1]}
     return events.RuleAnchored(
         regime=1, neuron=unit, rule=rule, full_mcc=full, prompt_only=full is not None, **held_out
     )
@@ -208,7 +196,7 @@ class FakeBackend(Backend):
         return self.place
 
     def runs(self) -> tuple[RunSummary, ...]:
-        same = {"when": 1_700_000_000.0, "task": "arithmetic", "model": "arith-tiny"}
+        same: dict[str, Any] = {"when": 1_700_000_000.0, "task": "arithmetic", "model": "arith-tiny"}
         return tuple(
             RunSummary(id=name, path=self.place / name, status=status, **same)
             for name, status in (("0c1f", "interrupted"), ("9e2b", "12 units localized, 6 agonists"))
