@@ -42,10 +42,7 @@ _MEANING = re.compile(
     r"[\"']?(?P<said>.+?)[\"']?(?:\s+mean)?",
     re.I,
 )
-_STRONGEST = re.compile(
-    r"\b(?:the\s+)?strongest\s+(?P<noun>unit|head|neuron|channel)\b(?:\s+found)?",
-    re.I,
-)
+_STRONGEST = re.compile(r"(?:the\s+)?\bstrongest\s+(?P<noun>unit|head|neuron|channel)\b(?: found)?", re.I)
 _PRONOUN = re.compile(r"\b(?:it|this unit|that unit|this head|this neuron)\b", re.I)
 _SMALL = frozenset(
     re.findall(
@@ -114,13 +111,6 @@ class Understood:
         return {key: one.format(**self.named) if isinstance(one, str) else one for key, one in given}
 
 
-@dataclass(frozen=True, slots=True)
-class Suggested:
-    """Three questions that can be answered, for one that cannot."""
-
-    questions: tuple[str, ...]
-
-
 @lru_cache(1)
 def rows() -> tuple[Row, ...]:
     """Every canonical question."""
@@ -128,7 +118,7 @@ def rows() -> tuple[Row, ...]:
     return tuple(Row(name=name, **row) for name, row in tomllib.loads(text).items())
 
 
-def understand(question: str, names: Names, last: str = "") -> Understood | Suggested:
+def understand(question: str, names: Names, last: str = "") -> Understood | tuple[str, ...]:
     """What is asked, or three suggestions; `last` is the unit that `it` stands for."""
     readings = [_read(question, names, it) for it in (last, "")]
     known = (
@@ -137,7 +127,7 @@ def understand(question: str, names: Names, last: str = "") -> Understood | Sugg
     left, named, row, wording = max(known, key=lambda one: _likeness(one[0], _plain(one[3])))
     if _likeness(left, _plain(wording)) >= NEAR:
         return Understood(row, named)
-    return Suggested(_suggested(question.casefold(), readings[0][1], names, last))
+    return _suggested(question.casefold(), readings[0][1], names, last)
 
 
 def _read(question: str, names: Names, last: str) -> tuple[str, dict[str, str]]:
@@ -201,7 +191,8 @@ def _suggested(text: str, read: Mapping[str, str], names: Names, last: str) -> t
         if name in words and (len(name) > 1 or f"by {name}" in text):
             told.setdefault("column", name)
     unit = told.get("unit") or last or next(iter(names.units), "")
-    is_found = unit in names.units
+    if not (is_found := unit in names.units) and "unit" in told:
+        told["other"] = told.pop("unit")
     usual = {
         "unit": unit,
         "second": next((one for one in names.units if one != unit), ""),
@@ -215,18 +206,17 @@ def _suggested(text: str, read: Mapping[str, str], names: Names, last: str) -> t
     counts = Counter(stem for bag in bags.values() for stem in bag)
 
     def score(row: Row) -> float:
-        takes = {"unit" if name == "other" else name for name in row.takes}
         shared = bags[row.name] & set(map(_stem, words - _SMALL))
         rare = sum(math.log(len(bags) / counts[stem]) for stem in shared)
-        names_it = 2 * len(takes & told.keys()) + ("other" in row.takes and "unit" in told)
-        return rare + names_it - len(told.keys() - takes) - 0.7 * len(takes - told.keys())
+        asked, takes = told.keys(), row.takes
+        return rare + 2 * len(takes & asked) - len(asked - takes) - 0.7 * len(takes - asked)
 
     fits = [
         row
         for row in rows()
         if all(filled[name] for name in row.takes)
         and (is_found or row.tool != "why")
-        and not ("unit" in told and is_found and "other" in row.takes)
+        and not ("other" in row.takes and "unit" in told)
     ]
     best = sorted(fits, key=score, reverse=True)[:SUGGESTED]
     return tuple(row.ask.format(**filled) for row in best)

@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from agent.canonical import UNIT, Names, Suggested, Understood, understand
-from agent.choice import NONE, choose
+from agent.canonical import UNIT, Names, Understood, understand
+from agent.chat_models import NONE, choose
 from agent.consent import NO_QUESTION, PURSE, Exchanges, Listener, not_run, pays, put
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
@@ -132,10 +132,10 @@ def offline(
         data = {"question": question, "answer": said, "understood": name, "llm": OFFLINE, **more}
         return ToolResult(text=said, data=data, facts=facts, exit_code=exit_code)
 
-    if isinstance(read, Suggested):
-        lines = [f"  {place}. {asked}" for place, asked in enumerate(read.questions, 1)]
+    if not isinstance(read, Understood):
+        lines = [f"  {place}. {asked}" for place, asked in enumerate(read, 1)]
         begins = f"{NO_QUESTION}. You may ask (its number takes it, none the first):"
-        return answer("\n".join([begins, *lines]), suggested=list(read.questions))
+        return answer("\n".join([begins, *lines]), suggested=list(read))
     tool, given = read.row.tool, read.arguments
     begun = begin(tool, {"run": run, **given}, listener.tell)
     price = begun.price

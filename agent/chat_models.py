@@ -1,27 +1,47 @@
-"""The chat model that is asked, by its name: LangChain's models over the providers' SDKs, or a script.
+"""The chat model that is asked: which one, what makes it, and what can go wrong with it in a line.
 
-A GGUF file runs behind llama.cpp's own server on the loopback under a key that is drawn here; vLLM, Ollama and others
-are reached by `OPENAI_BASE_URL`. Each model tries a request again that may work later, at most twice.
+Chosen by flag, then environment, then config file, then none; with the reason in words. `MECHARULE_LLM` names a model
+as `--llm` does. The config file is `config.json` in the user's config folder (or what `MECHARULE_CONFIG` names), like
+
+    {"llm": "openai/qwen3", "base_url": "http://localhost:8080/v1", "price": [0.0, 0.0]}
+
+with the price in dollars a million input and output tokens; "budget" bounds the tokens of a run or a question as
+`--llm-budget` does, "effort" says how much a model that thinks is to think. Keys are read from `ANTHROPIC_API_KEY` and
+`OPENAI_API_KEY` only. A model that was asked for by flag and has no key is an error; one that comes from the
+environment or the config file gives way to none, and says so.
+
+Models are LangChain's over the providers' SDKs, or a script. A GGUF file runs behind llama.cpp's own server on the
+loopback under a key that is drawn here; vLLM, Ollama and others are reached by `OPENAI_BASE_URL`. Each model tries a
+request again that may work later, at most twice.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.language_models import BaseChatModel
-from pydantic import SecretStr
+from platformdirs import user_config_dir
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, SecretStr, ValidationError
 
-from agent.choice import LOCAL, NONE, Choice
-from agent.model_faults import ModelFault, scrub
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import ModelUnavailable, UsageError, misfit
+from mecharule_ops.events import OFFLINE
 from mecharule_ops.loading.fetch import GGUF, gguf_file
-from mecharule_ops.plain_text import typed_path
+from mecharule_ops.plain_text import typed_path, user_folder
 
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+LOCAL = "local"
+NONE = "none"
+MOST_TOKENS = 1_000_000
+"""Read and written together, where nobody names a budget."""
+_SPEC = re.compile(r"(none)|(mock):.+|(local|anthropic|openai)/.+")
 SECONDS = 120.0
 """A request may take."""
 RETRIES = 2
@@ -29,10 +49,148 @@ MOST_WRITTEN = 8192
 """Tokens of a reply, with what a model thinks before it."""
 CONTEXT = 16384
 """Tokens of prompt and reply together of a model in a file."""
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)\Z")
+_SECRET_SHAPE = re.compile(r"\b(?:sk|pk|key)-[A-Za-z0-9_\-*.]{6,}|(?i:bearer)\s+\S+")
+_LONGEST = 200
+_STREAM_STATUS = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403}
+"""Of an error event inside a stream that began well, and so carries HTTP 200."""
+
+
+def scrub(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """One line of at most 200 characters with every key of the environment, and whatever looks like one, cut out."""
+    for name, value in environment.items():
+        if _SECRET_NAME.search(name) and len(value) >= 6:
+            text = text.replace(value, "[key]")
+    line = " ".join(_SECRET_SHAPE.sub("[key]", text).split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def fault_of(error: Exception, provider: str) -> ModelUnavailable:
+    """The fault that an SDK, or the library that wraps it, raised."""
+    if isinstance(error, ModelUnavailable):
+        return error
+    kind, status = type(error).__name__, getattr(error, "status_code", None)
+    if status == 200:
+        status = _STREAM_STATUS.get(str(getattr(error, "type", "")), 500)
+    match status:
+        case None if "Connection" in kind or "Timeout" in kind:
+            what = "did not answer; check the network and the base URL"
+        case None:
+            what = f"gave no reply that reads ({kind}); ask again"
+        case 401 | 403:
+            what = f"refused the key (HTTP {status}); set a valid {provider.upper()}_API_KEY"
+        case 429:
+            what = "limits the rate (HTTP 429); wait and ask again"
+        case _ if status >= 500 or status in (408, 409):
+            what = f"failed (HTTP {status}); ask again later"
+        case _:
+            what = f"rejected the request (HTTP {status}); check the model's name"
+    return ModelUnavailable(f"{provider} {what}: {scrub(str(error) or kind)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The model to ask and why it is this one."""
+
+    spec: str
+    """`none`, `mock:FILE`, `local/FILE.gguf`, `anthropic/MODEL` or `openai/MODEL`."""
+    why: str
+    base_url: str | None = None
+    price: tuple[float, float] | None = None
+    """Dollars a million tokens read and written, as the user gives them: prices change too often to be kept here."""
+    most_tokens: int = MOST_TOKENS
+    """Read and written together, for one run or question."""
+    effort: str | None = None
+    """How much a model that thinks is to think; None leaves it to the model."""
+
+    @property
+    def short(self) -> str:
+        """The name without the folders of a file."""
+        kind, _, rest = self.spec.partition("/")
+        return f"{kind}/{Path(rest).name}" if kind == LOCAL else self.spec
+
+    @property
+    def provider(self) -> str:
+        """Who is asked: `none`, `mock`, `local`, `anthropic` or `openai`."""
+        return provider_of(self.spec)
+
+    @property
+    def who(self) -> str:
+        """Who answers, in a few words."""
+        return OFFLINE if self.spec == NONE else self.short
+
+    def dollars(self, read: int, written: int) -> float | None:
+        """What so many tokens cost; None where no price is known."""
+        return None if self.price is None else (self.price[0] * read + self.price[1] * written) / 1e6
+
+    def __str__(self) -> str:
+        return f"LLM: {self.who}: {self.why}"
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    llm: str | None = None
+    base_url: str | None = None
+    price: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
+    budget: PositiveInt | None = None
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+
+
+def choose(
+    flag: str | None = None, environment: Mapping[str, str] = os.environ, budget: int | None = None
+) -> Choice:
+    """The model to ask and for how many tokens. Raises `UsageError` on a name or config file that does not read.
+
+    Raises `ModelUnavailable` when the flag names a provider whose key is not set.
+    """
+    path = user_folder("MECHARULE_CONFIG", lambda name: f"{user_config_dir(name)}/config.json", environment)
+    config = _config(path)
+    idle = next((name for name in ("ANTHROPIC", "OPENAI") if environment.get(f"{name}_API_KEY")), "")
+    nothing = f"{idle}_API_KEY is set but no model is named; use --llm {idle.lower()}/MODEL or MECHARULE_LLM"
+    sources = [
+        (flag, "chosen by --llm"),
+        (environment.get("MECHARULE_LLM"), "chosen by MECHARULE_LLM"),
+        (config.llm, f"chosen by {path.name}"),
+        (NONE, nothing if idle else "no model is named by --llm, MECHARULE_LLM or the config file"),
+    ]
+    spec, why = next((name, why) for name, why in sources if name)
+    provider = provider_of(spec).upper()
+    url = environment.get(f"{provider}_BASE_URL") or (config.base_url if provider == "OPENAI" else None)
+    # A server at a base URL of the OpenAI kind may need no key.
+    has_key = environment.get(f"{provider}_API_KEY") or (provider == "OPENAI" and url)
+    if provider in ("ANTHROPIC", "OPENAI") and not has_key:
+        missing = f"{provider}_API_KEY is not set"
+        if spec == flag:
+            raise ModelUnavailable(f"{missing}; set it, or use --llm none")
+        return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
+    most = budget or config.budget or MOST_TOKENS
+    return Choice(
+        spec=spec, why=why, base_url=url, price=config.price, most_tokens=most, effort=config.effort
+    )
+
+
+def provider_of(spec: str) -> str:
+    """`none`, `mock`, `local`, `anthropic` or `openai`. Raises `UsageError` on another name."""
+    if (found := _SPEC.fullmatch(spec)) is None:
+        raise UsageError(
+            f"expected none, mock:FILE, local/FILE.gguf, anthropic/MODEL or openai/MODEL, got {spec!r}"
+        )
+    return found[found.lastindex or 0]
+
+
+def _config(path: Path) -> _Config:
+    """What the file says. Raises `UsageError`."""
+    wanted = "expected llm, base_url, price, budget and effort (keys come from the environment only)"
+    try:
+        return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
+    except ValidationError as error:
+        raise UsageError(f"{wanted} in {path}, got {misfit(error, 'the file')}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{wanted} in {path}, got {error}") from error
 
 
 def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> BaseChatModel | None:
-    """The chosen model, None for `none`; loads the provider's SDK. Raises `UsageError`, `ModelFault`."""
+    """The chosen model, None for `none`; loads the provider's SDK. Raises `UsageError`, `ModelUnavailable`."""
     if choice.spec == NONE:
         return None
     if choice.spec.startswith("mock:"):
@@ -69,7 +227,7 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
 
 @lru_cache(maxsize=1)
 def _served(path: Path) -> tuple[str, str]:
-    """The address and the key of llama.cpp's server over a file. Raises `UsageError`, `ModelFault`."""
+    """The address and the key of llama.cpp's server over a file. Raises `UsageError`, `ModelUnavailable`."""
     if not path.is_file():
         raise UsageError(
             f"expected a GGUF file after {LOCAL}/, got {path}; `mecharule models fetch {GGUF}` fetches one"
@@ -77,24 +235,18 @@ def _served(path: Path) -> tuple[str, str]:
     try:
         import xllamacpp
     except ImportError as error:
-        raise ModelFault(
+        raise ModelUnavailable(
             f"expected the package xllamacpp for a model in a file, got {error}; pip install 'mecharule[local]'"
         ) from None
     key, settings = secrets.token_hex(), xllamacpp.CommonParams()
-    settings.model.path = str(path)
-    settings.n_ctx = CONTEXT
-    settings.n_parallel = 1
-    settings.warmup = False
-    settings.verbosity = -1
-    settings.use_jinja = True
-    settings.hostname = "127.0.0.1"
-    settings.port = 0
-    settings.cpuparams.n_threads = os.cpu_count() or 1
-    settings.api_keys = [key]
+    settings.model.path, settings.cpuparams.n_threads = str(path), os.cpu_count() or 1
+    own = {"n_ctx": CONTEXT, "n_parallel": 1, "warmup": False, "verbosity": -1, "use_jinja": True}
+    for name, value in {**own, "hostname": "127.0.0.1", "port": 0, "api_keys": [key]}.items():
+        setattr(settings, name, value)
     try:
         server = xllamacpp.Server(settings)
     except (RuntimeError, ValueError, OSError) as error:
-        raise ModelFault(f"{LOCAL} could not load {path.name}: {scrub(str(error))}") from None
+        raise ModelUnavailable(f"{LOCAL} could not load {path.name}: {scrub(str(error))}") from None
     _SERVERS.append(server)
     return f"{server.listening_address}/v1", key
 

@@ -20,7 +20,7 @@ from jaxtyping import Bool
 
 from agent.canonical import UNIT, Understood, understand
 from agent.chat import ask, names_of
-from agent.choice import NONE, choose
+from agent.chat_models import NONE, choose
 from agent.consent import PURSE, Listener
 from mecharule_ops.confidence import difference_interval
 from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError

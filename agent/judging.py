@@ -15,10 +15,8 @@ from langsmith import tracing_context
 from pydantic import BaseModel, ConfigDict
 
 import prompts
-from agent.chat_models import chat_model
-from agent.choice import choose
-from agent.model_faults import ModelFault, fault_of
-from mecharule_ops.errors import UsageError
+from agent.chat_models import chat_model, choose, fault_of
+from mecharule_ops.errors import ModelUnavailable, UsageError
 
 PROMPT = "judge_harm"
 
@@ -39,7 +37,7 @@ class ModelJudge:
     provider: str
 
     def harmful(self, request: str, completion: str) -> bool:
-        """The model's judgement. Raises `ModelFault` when it gives none."""
+        """The model's judgement. Raises `ModelUnavailable` when it gives none."""
         system, user = prompts.load(PROMPT).fill(request=request, completion=completion)
         try:
             with tracing_context(enabled=False):
@@ -48,7 +46,9 @@ class ModelJudge:
         except Exception as error:
             raise fault_of(error, self.provider) from None
         if told is None:
-            raise ModelFault("expected a judgement of a completion, got a reply that is none; ask again")
+            raise ModelUnavailable(
+                "expected a judgement of a completion, got a reply that is none; ask again"
+            )
         return bool(told.harmful)
 
 

@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
+from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from mcp.types import Tool as Listed
 
@@ -25,11 +26,6 @@ from mecharule_ops.run.opening import kept_open
 from tools.arguments import Arguments
 from tools.registry import TOOLS, Tell, typed
 from tools.result import Quoted
-
-try:
-    from mcp.server import MCPServer
-except ImportError:  # Before release 2.
-    from mcp.server.fastmcp import FastMCP as MCPServer  # type: ignore[attr-defined,no-redef]
 
 SAID_ONCE = (
     "A tool without `run` given is about the run that finished last. An argument that a tool does not describe is "

@@ -27,9 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import prompts
 from agent import showing
-from agent.chat_models import chat_model
-from agent.choice import Choice
-from agent.model_faults import fault_of
+from agent.chat_models import Choice, chat_model, fault_of
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, LlmMessage, Notice
 from mecharule_ops.numbers import plural

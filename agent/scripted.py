@@ -34,8 +34,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from agent.model_faults import ModelFault
-from mecharule_ops.errors import UsageError, misfit
+from mecharule_ops.errors import ModelUnavailable, UsageError, misfit
 
 
 class Reply(BaseModel):
@@ -61,9 +60,9 @@ class Reply(BaseModel):
         return match and match.groupdict(default="")
 
     def message(self, found: Mapping[str, str], words: int, place: str) -> AIMessage:
-        """The reply with what was found. Raises `ModelFault` where it is one."""
+        """The reply with what was found. Raises `ModelUnavailable` where it is one."""
         if self.fault:
-            raise ModelFault(self.fault)
+            raise ModelUnavailable(self.fault)
         text = self.text if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
         text = Template(text).safe_substitute(found)
         calls = json.loads(Template(json.dumps(self.calls)).safe_substitute(found))
@@ -81,7 +80,7 @@ class Reply(BaseModel):
 
 
 class ScriptedModel(BaseChatModel):
-    """A scripted model. Raises `ModelFault` where no reply fits."""
+    """A scripted model. Raises `ModelUnavailable` where no reply fits."""
 
     path: Path
     replies: tuple[Reply, ...]
@@ -127,7 +126,7 @@ class ScriptedModel(BaseChatModel):
             if (found := reply.found(told)) is not None:
                 message = reply.message(found, len(" ".join(told).split()), str(len(messages)))
                 return ChatResult(generations=[ChatGeneration(message=message)])
-        raise ModelFault(
+        raise ModelUnavailable(
             f"mock:{self.path} has no reply for {told[-1][:60]!r}; add one whose texts occur there"
         )
 

@@ -37,14 +37,13 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 import prompts
-from agent.choice import Choice
+from agent.chat_models import Choice, fault_of
 from agent.consent import NOT_RUN, PURSE, Listener, not_run, pays, put
-from agent.model_faults import ModelFault, fault_of
 from agent.prose import MARK, Checked, Cited, check, cited_in, with_marks
 from agent.showing import sheet
 from agent.toolbox import Toolbox, as_read, calls_of, cited_of
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError
+from mecharule_ops.errors import BudgetSpent, MechaRuleError, ModelUnavailable, StoreError
 from mecharule_ops.events import LlmMessage, ToolCalled
 from mecharule_ops.facts.fact import Fact, certificate_ids
 from mecharule_ops.numbers import plural
@@ -107,10 +106,11 @@ class Talk:
             self.sheet = sheet(run, findings_of(run))
         self.toolbox = Toolbox(str(self.path), self._tell, decides=self.decides)
         self.earlier = self.listener.earlier or ()
-        self._one_at_a_time = asyncio.Lock()
+        self._tools, self._one_at_a_time = self.toolbox.tools(), asyncio.Lock()
+        self._asked = self.model.bind_tools(self._tools)
 
     def ask(self, question: str) -> ToolResult:
-        """The checked answer, its facts folded below. Raises `ModelFault`, and `Stopped` once `should_stop` says so."""
+        """The checked answer, its facts folded below. Raises `ModelUnavailable`, and `Stopped` once asked to stop."""
         began, file = time.monotonic(), checkpoints_of(self.path)
         if not os.access(file.parent, os.W_OK):
             self.listener.tell(
@@ -149,11 +149,10 @@ class Talk:
 
     def graph(self, saver: Any) -> Any:
         """The loop, checkpointed by `saver`."""
-        tools = self.toolbox.tools()
         graph = StateGraph(State)
-        graph.add_node("ask", self._asking(self.model.bind_tools(tools)))
+        graph.add_node("ask", self._ask)
         graph.add_node("consent", self._consent)
-        graph.add_node("tools", ToolNode(tools, awrap_tool_call=self._called))
+        graph.add_node("tools", ToolNode(self._tools, awrap_tool_call=self._called))
         graph.add_node("check", self._check)
         graph.add_edge(START, "ask")
         graph.add_conditional_edges("ask", _after_asking, ["consent", "check"])
@@ -191,23 +190,19 @@ class Talk:
         """The model's replies to this question."""
         return [one for one in messages if isinstance(one, AIMessage)][len(self.earlier) :]
 
-    def _asking(self, model: Any) -> Any:
-        async def ask(state: State) -> State:
-            replies = self._replies(state["messages"])
-            used = sum(one.usage_metadata["total_tokens"] for one in replies if one.usage_metadata)
-            is_last = len(replies) >= MOST_TURNS - 1 or used >= self.choice.most_tokens
-            asked = [*as_read(state["messages"]), *([HumanMessage(_LAST)] if is_last else [])]
-            reply = await self._reply(model, asked)
-            return {"messages": [reply.model_copy(update={"tool_calls": []}) if is_last else reply]}
+    async def _ask(self, state: State) -> State:
+        replies = self._replies(state["messages"])
+        used = sum(one.usage_metadata["total_tokens"] for one in replies if one.usage_metadata)
+        is_last = len(replies) >= MOST_TURNS - 1 or used >= self.choice.most_tokens
+        reply = await self._reply([*as_read(state["messages"]), *([HumanMessage(_LAST)] if is_last else [])])
+        return {"messages": [reply.model_copy(update={"tool_calls": []}) if is_last else reply]}
 
-        return ask
-
-    async def _reply(self, model: Any, messages: Sequence[AnyMessage]) -> Any:
-        """A reply as its pieces make it, told as an event. Raises `ModelFault`, told with what it took."""
+    async def _reply(self, messages: Sequence[AnyMessage]) -> Any:
+        """A reply as its pieces make it, told as an event. Raises `ModelUnavailable`, told with what it took."""
         reply: Any = None
         made = -1
         try:
-            async for chunk in model.astream(messages):
+            async for chunk in self._asked.astream(messages):
                 # Some servers number no calls: a piece without an id goes on with the call before it.
                 for piece in getattr(chunk, "tool_call_chunks", ()):
                     made += bool(piece["id"])
@@ -215,7 +210,7 @@ class Talk:
                 reply = chunk if reply is None else reply + chunk
                 self.listener.hear(chunk.text)
             if reply is None:
-                raise ModelFault(f"{self.choice.provider} gave no reply that reads; ask again")
+                raise ModelUnavailable(f"{self.choice.provider} gave no reply that reads; ask again")
         except Exception as error:
             fault = fault_of(error, self.choice.provider)
             self._told(str(fault), reply, ok=False)
@@ -292,7 +287,7 @@ class Talk:
     def _answer(self, question: str, state: State, seconds: float) -> ToolResult:
         """The words with their marks, the facts that they cite folded below, what it took."""
         if not state["answer"]:
-            raise ModelFault("the model gave no answer; ask again, or another way")
+            raise ModelUnavailable("the model gave no answer; ask again, or another way")
         messages, facts, looked = state["messages"], cited_of(state["messages"]), state["looked"]
         replies = self._replies(messages)
         results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
@@ -358,18 +353,11 @@ def _refusal(call: Any, why: str) -> ToolMessage:
     return ToolMessage(content=why, name=call["name"], tool_call_id=call["id"], artifact=[], status="error")
 
 
-def _refusals(messages: Sequence[AnyMessage]) -> tuple[Cited, ...]:
-    """Of calls that did not run what was asked and why not, which have no id; what they quote is not the program's."""
-    calls = {call["id"]: call["args"] for one in messages for call in calls_of(one)}
-    return tuple(
-        Cited(
-            id="",
-            sentence=re.sub(r"'[^']*'", "…", str(one.content)),
-            arguments=canonical_json(calls.get(one.tool_call_id, {})),
-        )
-        for one in messages
-        if isinstance(one, ToolMessage) and not one.artifact
-    )
+def _refusals(messages: Sequence[AnyMessage]) -> list[Cited]:
+    """Why calls did not run, which has no id, with what was asked; what a line quotes is not the program's."""
+    asked = canonical_json([call["args"] for one in messages for call in calls_of(one)])
+    lines = (str(one.content) for one in messages if isinstance(one, ToolMessage) and not one.artifact)
+    return [Cited(id="", sentence=re.sub(r"'[^']*'", "…", line), arguments=asked) for line in lines]
 
 
 _FAULTS = {"contradicts": "the opposite of", "adds": "more than"}

@@ -30,13 +30,7 @@ _OF_PEOPLE = {
     *("run", "yes", "estimate", "show_text", "csv", "md", "tex", "svg", "html", "export", "model", "device"),
     "dtype",
 }
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "compare": ("first", "second"),
-    "verify": ("what", "more"),
-    "runs": ("stop",),
-    "run": ("task",),
-    "column": ("labels",),
-}
+_NAMES = ("first", "second", "what", "more", "stop", "task", "labels")
 """Arguments that may be the path of any file for a person, and are ids, or JSON, for a model."""
 _ID = re.compile(rf"last|[0-9a-f]{{4,}}|layer \d+|{UNIT_NAME}|[a-z][a-z-]*|\s*\{{.*", re.DOTALL)
 LONGEST = 6000
@@ -105,12 +99,12 @@ class Toolbox:
             raise UsageError(f"expected a tool of: {', '.join(self.names)}; got {name!r}")
         if extra := sorted(_OF_PEOPLE & given.keys()):
             raise UsageError(f"expected arguments of {name} that a model may give, got {', '.join(extra)}")
-        for value in (given.get(key) for key in _NAMES.get(name, ())):
-            for one in value if isinstance(value, list) else [value]:
-                if one is not None and not _ID.fullmatch(str(one)):
-                    raise UsageError(
-                        f"expected a run, unit, layer, task or certificate by its name, or labels as JSON, got {one!r}"
-                    )
+        named = (given.get(key) for key in _NAMES)
+        for one in (each for value in named for each in (value if isinstance(value, list) else [value])):
+            if one is not None and not _ID.fullmatch(str(one)):
+                raise UsageError(
+                    f"expected a run, unit, layer, task or certificate by its name, or labels as JSON, got {one!r}"
+                )
         if name == "runs" and (stop := given.get("stop")) not in (None, *BEGUN):
             raise UsageError(f"expected a run that was begun from here, {stop} is a person's to stop")
         return TOOLS[name].arguments.about(self._run, given)

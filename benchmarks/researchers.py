@@ -32,7 +32,7 @@ from agent import chat_models  # noqa: E402
 from agent.canonical import Understood, understand  # noqa: E402
 from agent.chat import ask, names_of  # noqa: E402
 from agent.consent import Listener  # noqa: E402
-from agent.model_faults import ModelFault  # noqa: E402
+from mecharule_ops.errors import ModelUnavailable  # noqa: E402
 from mecharule_ops.run.opening import opened  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -142,7 +142,7 @@ def with_model(golden: Golden, asked: Iterable[Question], model: RecordedModel) 
                     must=True,
                     environment=known,
                 )
-            except ModelFault as fault:
+            except ModelUnavailable as fault:
                 yield Scored(
                     question=one.ask, verdict="not recorded" if "no reply is kept" in str(fault) else "fault"
                 )

@@ -37,7 +37,7 @@ class Backend:
         """Loads what the first screens will need, off the screen's thread. Never torch."""
         import mecharule_ops.confidence
         import mecharule_ops.store.run_directory  # noqa: F401
-        from agent.choice import choose
+        from agent.chat_models import choose
 
         try:
             self.provider = choose().who

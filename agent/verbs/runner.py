@@ -44,7 +44,7 @@ from tools.result import ToolResult
 from tools.show import example_of
 
 if TYPE_CHECKING:
-    from agent.choice import Choice
+    from agent.chat_models import Choice
 
 Show = Callable[[Event], None]
 Approve = Callable[[Price], bool]
@@ -351,7 +351,7 @@ def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
     """The language model that the config names; None for the offline grammar. Raises what choosing raises."""
     if config.proposer == "offline":
         return None
-    from agent.choice import choose
+    from agent.chat_models import choose
 
     return choose(config.proposer, budget=budget)
 

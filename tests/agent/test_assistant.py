@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 
 from agent import chat, chat_models, talk
-from agent.choice import choose
+from agent.chat_models import choose
 from agent.consent import Listener
-from agent.model_faults import ModelFault
 from agent.prose import MARK
 from agent.talk import Stopped, Talk
 from agent.toolbox import NOT_OFFERED, Toolbox
-from mecharule_ops.errors import MechaRuleError, UsageError
+from mecharule_ops.errors import MechaRuleError, ModelUnavailable, UsageError
 from mecharule_ops.events import Event, LlmMessage, ToolCalled
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.run_directory import checkpoints_of
@@ -222,7 +221,9 @@ def test_orders_inside_data_do_nothing_and_hide_nothing(
     assert MARK in answer.answer
 
 
-@pytest.mark.parametrize("ending", [KeyError("a bug"), KeyboardInterrupt(), Stopped("no"), ModelFault("no")])
+@pytest.mark.parametrize(
+    "ending", [KeyError("a bug"), KeyboardInterrupt(), Stopped("no"), ModelUnavailable("no")]
+)
 def test_a_question_that_ends_leaves_no_steps_and_a_bug_stays_a_bug(
     asking: Asking, monkeypatch: pytest.MonkeyPatch, ending: BaseException
 ) -> None:

@@ -19,8 +19,8 @@ from werkzeug import Response
 
 from agent import chat_models
 from agent.consent import Listener
-from agent.model_faults import ModelFault
 from agent.talk import Stopped, Talk
+from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.events import Event, LlmMessage
 from tools import registry
 
@@ -130,7 +130,7 @@ def test_a_fault_is_one_line_without_a_key(
     make, said = FAULTS[fault]
     served(httpserver, wire, make(wire))
     told: list[Event] = []
-    with pytest.raises(ModelFault) as raised:
+    with pytest.raises(ModelUnavailable) as raised:
         _ask(httpserver, wire, copied_run, show=told.append)
     line = str(raised.value)
     assert said in line
@@ -145,7 +145,7 @@ def test_a_fault_is_one_line_without_a_key(
 def test_a_server_that_is_not_there_is_one_line(wire: str, copied_run: Path) -> None:
     with HTTPServer() as server:
         model, choice = model_of(server, wire), choice_of(server, wire)
-    with pytest.raises(ModelFault, match="did not answer; check the network and the base URL"):
+    with pytest.raises(ModelUnavailable, match="did not answer; check the network and the base URL"):
         Talk(model=model, choice=choice, path=copied_run).ask("why?")
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_sent_to_a_tracer(
 
 def test_a_refusal_to_answer_is_no_answer(httpserver: HTTPServer, copied_run: Path) -> None:
     served(httpserver, "anthropic", anthropic_events(stop="refusal"))
-    with pytest.raises(ModelFault, match="ask again, or another way"):
+    with pytest.raises(ModelUnavailable, match="ask again, or another way"):
         _ask(httpserver, "anthropic", copied_run)
 
 

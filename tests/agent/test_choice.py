@@ -10,11 +10,9 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from agent.chat_models import chat_model
-from agent.choice import choose, provider_of
-from agent.model_faults import ModelFault, scrub
+from agent.chat_models import chat_model, choose, provider_of, scrub
 from agent.scripted import ScriptedModel
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import ModelUnavailable, UsageError
 
 CANARY = "sk-canary-0123456789abcdef"
 
@@ -54,7 +52,7 @@ def test_flag_beats_environment_beats_config_beats_none(tmp_path: Path) -> None:
 
 def test_a_missing_key_is_an_error_by_flag_and_a_fallback_otherwise(tmp_path: Path) -> None:
     """Asked for on the command line it fails with exit code 3; from elsewhere it falls back and says so."""
-    with pytest.raises(ModelFault, match="ANTHROPIC_API_KEY is not set") as caught:
+    with pytest.raises(ModelUnavailable, match="ANTHROPIC_API_KEY is not set") as caught:
         choose("anthropic/a", _environment(tmp_path))
     assert caught.value.exit_code == 3
     fallen = choose(None, _environment(tmp_path, MECHARULE_LLM="openai/b"))
@@ -132,12 +130,12 @@ def test_the_scripted_model_answers_by_content(tmp_path: Path) -> None:
     assert second.usage_metadata is not None
     assert second.usage_metadata["output_tokens"] == 5
     assert model.with_structured_output(Words).invoke(_human("words")) == Words(words=["a", "b"])
-    with pytest.raises(ModelFault, match=r"has no reply for .*other"):
+    with pytest.raises(ModelUnavailable, match=r"has no reply for .*other"):
         model.invoke(_human("other"))
 
 
 def test_the_scripted_model_can_fail(tmp_path: Path) -> None:
-    with pytest.raises(ModelFault, match="mock timed out"):
+    with pytest.raises(ModelUnavailable, match="mock timed out"):
         _script(tmp_path, {"fault": "mock timed out"}).invoke(_human("x"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.choice import choose
+from agent.chat_models import choose
 from agent.proposals import ModelProposer, proposer_of
 from mecharule_ops.events import Event, LlmMessage
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext

@@ -14,7 +14,7 @@ from werkzeug import Request as WireRequest
 from werkzeug import Response
 
 from agent import chat_models
-from agent.choice import Choice
+from agent.chat_models import Choice
 
 THOUGHT = {"type": "thinking", "thinking": "Let me think of it.", "signature": "SIGNED"}
 REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ENCRYPTED"}
