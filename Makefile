@@ -94,7 +94,12 @@ selftest: $(STAMP)  ## the whole product on six models whose circuit is known; e
 	$(BIN)/mecharule selftest
 
 docs: $(STAMP)  ## the API page, from the docstrings; writes site/
-	$(BIN)/python benchmarks/api_page.py site
+	$(BIN)/pdoc --docformat google --no-show-source --math -o site mecharule_ops \
+	  mecharule_ops.notebook.finished_run mecharule_ops.notebook.door mecharule_ops.pages.rows mecharule_ops.config \
+	  mecharule_ops.errors mecharule_ops.events mecharule_ops.types mecharule_ops.bases \
+	  mecharule_ops.cha mecharule_ops.predicates.language mecharule_ops.findings.records mecharule_ops.findings.counts \
+	  mecharule_ops.findings.controls mecharule_ops.findings.accounts mecharule_ops.findings.chain mecharule_ops.gates.outcome \
+	  mecharule_ops.gates.exported mecharule_ops.rules.families mecharule_ops.tasks.from_file mecharule_ops.tasks.text
 
 format: $(STAMP)  ## rewrite the code in the house format
 	$(BIN)/ruff format .

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from engine_figures import decided, evaluation, growth, ideas, matrix_peak
+from engine_figures import decided, evaluation, matrix_peak
 from loading_figures import loading
 from pages import ROOT, made_at, markdown, processor, put_between
 from search_figures import exhaustive_tiny, rules, search, whole_run
@@ -33,8 +33,6 @@ SECTIONS: dict[str, Section] = {
     "exhaustive-tiny": exhaustive_tiny,
     "evaluation": evaluation,
     "decided": decided,
-    "ideas": ideas,
-    "growth": growth,
     "matrix-peak": matrix_peak,
     "search-smollm2": search,
     "whole-run": whole_run,

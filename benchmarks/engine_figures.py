@@ -7,11 +7,9 @@ forward a token, six tokens. Both answer the same groups on the same examples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -20,11 +18,9 @@ from setting import DEFAULT, Case, Figure, Setting, seconds, setting
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.confidence import Testing
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.passes.greedy import NearClean
 from mecharule_ops.run.driver import NamedSearch, SearchDriver
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
@@ -96,12 +92,10 @@ def decided(case: Case = DEFAULT) -> Iterator[Figure]:
     )
 
 
-def searched(
-    fast: AblationEngine, given: Setting, layers: Sequence[int], testing: Testing = Testing.SEQUENTIAL
-) -> list[ChaTree]:
+def searched(fast: AblationEngine, given: Setting, layers: Sequence[int]) -> list[ChaTree]:
     """The trees of a search of some layers, driven as a run drives them, outcomes stored in a run file."""
     width, half = given.subject.width(Basis.MLP_OUT), len(given.examples) // 2
-    settings = ChaSettings(n_associated=half, n_unrelated=len(given.examples) - half, testing=testing)
+    settings = ChaSettings(n_associated=half, n_unrelated=len(given.examples) - half)
     named = []
     for layer in layers:
         candidates = LayerCandidates(layer=layer, channels=np.arange(width), scores=np.zeros(width))
@@ -118,74 +112,6 @@ def searched(
         for _ in driver.run(named):
             pass
     return [each.search.tree for each in named]
-
-
-def ideas(case: Case = DEFAULT) -> Iterator[Figure]:
-    """What each idea contributes: the time without it over the time with all of them, where it can matter most."""
-    given = setting(case, True)
-    fast, loop = given.engines(ZERO)
-    low, high, examples = given.depths[1], given.depths[2], given.examples
-    middle, late = groups_of(given, low), groups_of(given, high)
-    whole = seconds(lambda: fast.evaluate(middle, examples))
-
-    def without(name: str, taken: float, over: float = whole, note: str = f"layer {low}") -> Figure:
-        return Figure(f"without {name}", taken / over, "× the time", note=note)
-
-    slow = seconds(lambda: loop.evaluate(middle[:2], examples)) * len(SIZES) / 2
-    yield without("any of them", slow, note=f"layer {low}: the hooked loop")
-    yield without("batches of groups", seconds(partial(singly, fast, middle, examples)))
-    lowest = seconds(lambda: fast.evaluate(groups_of(given, 0), examples))
-    yield without("starting above the layer", lowest, note=f"layer 0 over layer {low}")
-    if given.subject.device.type == "cpu":
-        with patch("mecharule_ops.engine.ablation.through_onednn", lambda model: nullcontext()):
-            yield without("oneDNN products", seconds(lambda: fast.evaluate(middle, examples)))
-    for layer, groups in {low: middle, high: late}.items():
-        bounded = seconds(partial(fast.evaluate, groups, examples))
-        with patch.object(NearClean, "greedy", lambda near, hidden, rows: near._whole.greedy(hidden)):
-            full = seconds(partial(fast.evaluate, groups, examples))
-        yield without("the bounded argmax", full, bounded, f"layer {layer}")
-    wrong = setting(case, False)
-    if wrong.examples:
-        theirs, _ = wrong.engines(ZERO)
-        early = seconds(lambda: theirs.evaluate(middle, wrong.examples))
-        late_end = seconds(lambda: theirs.completions(middle, wrong.examples))
-        yield without("the early end", late_end, early, f"layer {low}, wrong answers: whole completions")
-    fixed, looks = (
-        searched(fast, given, [low], testing)[0].example_forwards
-        for testing in (Testing.FIXED, Testing.SEQUENTIAL)
-    )
-    yield Figure(
-        "without sequential looks", fixed / looks, "× the forwards", note=f"one search of layer {low}"
-    )
-
-
-def growth(case: Case = DEFAULT) -> Iterator[Figure]:
-    """How the time of one batch grows with depth, examples, groups and tokens, each over its first value."""
-    given = setting(case, True)
-    fast, _ = given.engines(ZERO)
-    _, middle, high = given.depths
-    groups, examples = groups_of(given, middle), given.examples
-    first: dict[str, float] = {}
-
-    def line(axis: str, value: int, taken: float) -> Figure:
-        base = first.setdefault(axis, taken)
-        return Figure(f"time at {value} {axis}", taken / base, f"× that of the first {axis}")
-
-    for layer in sorted({high * quarter // 4 for quarter in range(5)}, reverse=True):
-        depth = given.subject.n_layers - layer
-        yield line(
-            "layers above", depth - 1, seconds(partial(fast.evaluate, groups_of(given, layer), examples))
-        )
-    for share in (8, 4, 2, 1):
-        count = len(examples) // share
-        yield line("examples", count, seconds(partial(fast.evaluate, groups, examples[:count])))
-    for count in (1, 2, 4, 8):
-        yield line("groups", count, seconds(partial(fast.evaluate, groups[:count], examples)))
-    lengths = np.array([len(given.behaviour.records[example].tokens) for example in examples])
-    for length in sorted(set(lengths.tolist())):
-        same = [example for example, tokens in zip(examples, lengths, strict=True) if tokens == length][:16]
-        if len(same) == 16:
-            yield line("tokens", length, seconds(partial(fast.evaluate, groups, same)))
 
 
 def matrix_peak(case: Case = DEFAULT) -> Iterator[Figure]:

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 from bench import Section, machine, told, write
-from engine_figures import decided, evaluation, growth, ideas, matrix_peak
+from engine_figures import decided, evaluation, matrix_peak
 from loading_figures import KINDS, loading
 from precision import precision
 from search_figures import CUT, exhaustive_tiny, search, wall_clock, whole_run
@@ -52,8 +52,6 @@ def sections(table: Case, large: Case, quick: bool) -> dict[str, Section]:
         "run": partial(a_run, large, whole),
         "evaluation": partial(evaluation, table),
         "decided": partial(decided, table),
-        "ideas": partial(ideas, table),
-        "growth": partial(growth, table),
         "matrix-peak": partial(matrix_peak, table),
         "matrix-peak-bfloat16": partial(matrix_peak, low),
         "precision": partial(precision, low, groups),

@@ -10,12 +10,10 @@ import argparse
 import math
 import resource
 import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +23,6 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates, Regime
 
-Measured = TypeVar("Measured")
 UNITS = (1_000, 10_000, 100_000, 1_000_000)
 AGONISTS = (1, 10, 100, 1_000)
 EXAMPLES = 64
@@ -126,18 +123,6 @@ def line(row: Row) -> str:
     )
 
 
-def each_apart(
-    measure: Callable[..., Measured], cases: Sequence[tuple[object, ...]], line: Callable[[Measured], str]
-) -> list[Measured]:
-    """What was measured of each case, printed as it comes; every case in a process of its own, so its memory too."""
-    rows = []
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        for row in pool.map(measure, *zip(*cases, strict=True)):
-            print(line(row), flush=True)
-            rows.append(row)
-    return rows
-
-
 def plot(rows: list[Row], path: Path) -> None:
     """Queries against the bound, a mark a search, with lines of equal ratio."""
     figure, axes = plt.subplots(figsize=(6, 4.5))
@@ -170,7 +155,12 @@ def main() -> None:
         f"{'search':<12} {'N':>9} {'k':>6} {'found':>6} {'queries':>8} {'k·log+k':>9} {'ratio':>6} "
         f"{'of exh.':>9} {'seconds':>7} {'MiB':>8}"
     )
-    rows = each_apart(measure, cases, line)
+    rows = []
+    # Every case in a process of its own, so its memory too.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        for row in pool.map(measure, *zip(*cases, strict=True)):
+            print(line(row), flush=True)
+            rows.append(row)
     if options.write:
         put_rows("search-planted", rows)
     if options.plot:

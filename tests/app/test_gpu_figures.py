@@ -29,7 +29,7 @@ REFUSED = {
     ("--device", "cpu"): (2, "expected a CUDA device, got cpu; `--device cpu` goes with --quick only"),
     ("--device", "cpu", "--quick", "--only", "nothing"): (
         2,
-        "expected sections of: run, evaluation, decided, ideas, growth, matrix-peak, matrix-peak-bfloat16, "
+        "expected sections of: run, evaluation, decided, matrix-peak, matrix-peak-bfloat16, "
         "precision, exhaustive-tiny, search, whole-run, loading; got nothing",
     ),
 }
@@ -61,10 +61,10 @@ def figures_of(written: Path, *sections: str) -> dict[str, dict[str, object]]:
 @pytest.mark.slow
 def test_what_is_measured_in_one_process_runs_on_the_processor(tmp_path: Path) -> None:
     """Every such section gives figures; what two ways compute agrees."""
-    names = ("evaluation", "decided", "ideas", "growth", "matrix-peak", "matrix-peak-bfloat16", "precision")
+    names = ("evaluation", "decided", "matrix-peak", "matrix-peak-bfloat16", "precision")
     figures = figures_of(tmp_path / "gpu.json", *names, "exhaustive-tiny", "search")
     for start in (
-        *("one group alone", "one decided group", "without the bounded argmax", "time at 8 groups"),
+        *("one group alone", "one decided group"),
         *("share of the float32 matrix peak", "share of the bfloat16 matrix peak", "exhaustive mlp_out"),
         "CHA of arith-tiny",
     ):
