@@ -25,13 +25,13 @@ from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
-from mecharule_ops.facts.run_behaviour import PROPERTIES
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, kept_open, opened
 from mecharule_ops.run.tabulating import columns_of, few_valued
 from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
 from mecharule_ops.store.run_file import is_held
+from mecharule_ops.tasks.arithmetic_vocabulary import CONDITIONS
 from mecharule_ops.types import Neuron
 from tools._asked import condition_of
 from tools.registry import begin, finish
@@ -180,7 +180,7 @@ def names_of(run: Run) -> Names:
     units = tuple(str(each.neuron) for each in found)
     firsts = (str(Neuron(run.config.bases[0], 0, channel)) for channel in range(len(units) + 1))
     numbers = [name for name in run.task.prompt_columns if columns[name].dtype.kind in "if"]
-    words = {word: word for one in PROPERTIES.values() if condition(one.predicate) for word in one.said}
+    words = {word: word for word, known in CONDITIONS.items() if condition(known)}
     for name, values in few_valued(run).items():
         words |= {str(value).casefold(): f"{name} is {value}" for value in values}
     words |= {said: said for said in (f"{other} > {one}" for one, other in pairwise(sorted(numbers)))}

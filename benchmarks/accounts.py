@@ -28,8 +28,7 @@ from pages import ROOT, made_at, markdown, put_table
 from planted_rules import planted
 
 from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.facts.rules import short
-from mecharule_ops.facts.unit_rules import shown_words
+from mecharule_ops.facts.rules import short, shown_words
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import load

@@ -10,9 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.rules import rule_words
-from mecharule_ops.facts.run_behaviour import PROPERTIES
-from mecharule_ops.facts.unit_rules import told_rule
+from mecharule_ops.facts.rules import rule_words, told_rule
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.rules.algebra import Rule
@@ -27,6 +25,7 @@ from mecharule_ops.run.opening import (
     regime_of,
 )
 from mecharule_ops.run.tabulating import Part, drawn, few_valued, fires
+from mecharule_ops.tasks.arithmetic_vocabulary import CONDITIONS
 from mecharule_ops.types import Neuron, Regime
 from tools.arguments import DirectedArguments
 
@@ -102,7 +101,7 @@ def condition_of(run: Run, text: str) -> Rule:
     A column of one's own table goes before a word. Raises `UsageError`.
     """
     asked, few = text.casefold(), few_valued(run).items()
-    known = [one.predicate for one in PROPERTIES.values() if asked in one.said]
+    known = [CONDITIONS[asked]] if asked in CONDITIONS else []
     known += [f"{x} == {one!r}" for x, values in few for one in values if f"{x} is {one}".casefold() == asked]
     for tried in (text, f"holds({text})", *known):
         with suppress(UsageError):

@@ -14,8 +14,7 @@ from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import Fact, FactValue
-from mecharule_ops.facts.rules import short
-from mecharule_ops.facts.unit_rules import told_rule
+from mecharule_ops.facts.rules import short, told_rule
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.plain_text import beginning, last_line
 from mecharule_ops.rules.algebra import Rule

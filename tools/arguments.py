@@ -36,7 +36,7 @@ _WhatItIs = Literal["accuracy", "task", "model", "settings", "splitter", "words"
 _WhatItRestsOn = Literal["search", "cost", "missed", "layers", "controls", "rules", "limits"]
 RunSection = Literal[_WhatItIs, _WhatItRestsOn]
 """What `show` tells of a run in sentences."""
-ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candidates", "slices"]
+ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candidates"]
 """What `show` prints as a table."""
 Explained = Literal["drive", "chain", "controls"]
 """What `explain` can be asked."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts import run_behaviour, run_evidence, run_setting
+from mecharule_ops.facts import run_evidence, run_setting
 from mecharule_ops.facts.fact import SENTENCES, Fact, FactValue, Stated, fact
 from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
-from mecharule_ops.facts.unit_rules import shown_of_all
+from mecharule_ops.facts.rules import shown_of_all
 from mecharule_ops.findings.records import Findings, to_json
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table
@@ -26,7 +26,7 @@ from tools.arguments import CandidatesArguments, RunSection, ShowArguments, Show
 from tools.result import About, Tell, ToolResult, of_facts
 
 SECTIONS: Mapping[RunSection, Callable[[Run, Findings], Iterator[Stated]]] = {
-    "accuracy": run_behaviour.accuracy,
+    "accuracy": run_setting.accuracy,
     "task": run_setting.task,
     "model": run_setting.model,
     "settings": run_setting.settings,
@@ -50,7 +50,7 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
 
     The data of a report are the findings.
     """
-    from mecharule_ops.pages import render_html, render_text
+    from mecharule_ops.pages.content import report_page, report_text
     from mecharule_ops.pages.screen import screen
 
     if given.table is not None and given.section is not None:
@@ -61,9 +61,9 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
         return _section(run, given)
     findings = findings_of(run)
     if given.html is not None:
-        write_file(given.html, render_html(findings))
+        write_file(given.html, report_page(findings))
         return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
-    text = render_text(findings) if given.full else screen(findings, example_of(run))
+    text = report_text(findings) if given.full else screen(findings, example_of(run))
     return ToolResult(data=json.loads(to_json(findings)), text=text)
 
 
@@ -149,7 +149,7 @@ def _section(run: Run, given: ShowArguments) -> ToolResult:
             raise UsageError(
                 f"expected --where of --section accuracy alone, got it of {given.section}; leave it out"
             )
-        told = run_behaviour.accuracy(run, findings, condition_of(run, given.where))
+        told = run_setting.accuracy(run, findings, condition_of(run, given.where))
     else:
         told = SECTIONS[given.section](run, findings)
     facts = [fact(said, f"run:{run.id}", key=key, value=value) for key, value, said in told]

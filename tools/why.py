@@ -12,14 +12,22 @@ from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts import account_facts
-from mecharule_ops.facts.account_facts import READS, REGISTERED, SAID_SURE, SAID_WHEN, WHEN, WRITES, explained
+from mecharule_ops.facts.account_facts import (
+    READS,
+    REGISTERED,
+    SAID_SURE,
+    SAID_WHEN,
+    WHEN,
+    WRITES,
+    unit_parts,
+)
 from mecharule_ops.facts.claims import counts_words
 from mecharule_ops.facts.control_facts import beside_random, split_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact
 from mecharule_ops.facts.flips import both_slices
-from mecharule_ops.facts.searches import search_name, searched_words
+from mecharule_ops.facts.rules import when_told
+from mecharule_ops.facts.searches import search_name
 from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
-from mecharule_ops.facts.unit_rules import when_told
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, told_apart
@@ -163,7 +171,7 @@ class _Told:
     def _explanation(self) -> Iterator[Fact]:
         """When, what breaks, how; what was registered and shown of when it flips stands behind what was learned."""
         known = self.known
-        parts = explained(known.neuron, known.account, known.chain, self.run.id)
+        parts = unit_parts(known.neuron, known.account, known.chain, self.run.id)
         if known.account is None and known.rule is not None:
             said = when_told(None, known.rule, self.run.id)
             parts[WHEN] = fact(said, self.of.source, unit=known.neuron, part=SAID_WHEN)
@@ -210,13 +218,16 @@ class _Told:
         if controls is not None and controls.selective is Selective.SELECTIVE:
             yield self.of("selective", split_words(controls), True, part=SAID_SURE)
         if known.search.bounded:
-            least = max(lower for _, lower in self.slices.values())
-            parts = {"searched": searched_words(known.search), "bound": percent_at_least(least, findings.tau)}
-            parts |= {"sure": f"{100 * (1 - findings.alpha):g} %", "tau": percent(findings.tau)}
+            least, noun = max(lower for _, lower in self.slices.values()), known.neuron.basis.row.noun
+            parts = {
+                "among": plural(known.search.cost.candidates, noun),
+                "sure": f"{100 * (1 - findings.alpha):g} %",
+            }
+            parts |= {"bound": percent_at_least(least, findings.tau)}
             yield self.of.told("least", "why.least", least, part=SAID_SURE, **parts)
         else:
             yield self.of.told("least", "why.least.none", part=SAID_SURE)
-        registered = explained(known.neuron, known.account, None, self.run.id).get(REGISTERED)
+        registered = unit_parts(known.neuron, known.account, None, self.run.id).get(REGISTERED)
         if registered is not None:
             yield replace(registered, key=f"{self.of.key}.{REGISTERED}", value=registered.sentence)
         yield from controls_facts(controls, known.estimate, known.agonist.tau, self.of)

@@ -148,11 +148,11 @@ class Backend:
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
-        from mecharule_ops.pages import render_html
+        from mecharule_ops.pages.content import report_page
 
         if session.findings is None:
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
-        return render_html(session.findings)
+        return report_page(session.findings)
 
     def call(self, line: str, run: str | None, tell: Tell) -> ToolResult:
         """The result of a tool called as on a shell, `why m4.12`, about the open run. Raises `UsageError`."""

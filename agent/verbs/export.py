@@ -10,7 +10,7 @@ from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.findings.records import Findings, to_json
-from mecharule_ops.pages import render_html, render_text
+from mecharule_ops.pages.content import report_page, report_text
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.replacement.table_files import write_table
 from mecharule_ops.run.live_run import Run
@@ -58,8 +58,8 @@ def export(given: ExportOptions, tell: Tell) -> ToolResult:
 def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
     named = ("run", "model", "model_hash", "tokenizer_hash", "task")
     texts = {
-        "report.html": render_html(findings),
-        "report.txt": render_text(findings),
+        "report.html": report_page(findings),
+        "report.txt": report_text(findings),
         "report.json": to_json(findings) + "\n",
         CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
         "README.md": README.format(**{name: getattr(findings, name) for name in named}),

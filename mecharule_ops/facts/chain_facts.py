@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mecharule_ops.codec import encode
-from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, OneUnit, Together
-from mecharule_ops.mechanism.links import FLIPPED, Activation, DirectShare, HeadReading, TokenPush, Written
+from mecharule_ops.mechanism.links import FLIPPED, Activation, DirectShare, HeadReading, Written
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
 from mecharule_ops.numbers import k_of_n, of_n, percent, plural, signed
 from mecharule_ops.plain_text import plain
@@ -22,24 +22,29 @@ SAID_BREAKS, SAID_HOW = "What breaks", "How"
 """What an answer calls them."""
 NAMED_FROM = 0.1
 """Logits from which a push on a token is named: less cannot be told from what any unit writes."""
-_SOURCES, _THROUGH = 3, 3
+_NAMED = 3
+"""Pieces, tokens, further places and units that are named of each kind."""
 _OFTEN = 0.1
 """Share of the flips from which a change of one token into another is worth a clause."""
-_OTHER_PLACES = 3
-"""Places that are named beside the most frequent one."""
 _ABOVE = {Above.EVERYTHING: "everything above it", Above.HEADS: "later heads", Above.MLPS: "later MLPs"}
 
 
 def chain_parts(chain: Chain, run: str) -> dict[str, Fact]:
-    """Each part of the explanation that a chain gives."""
-    parts = {
-        BREAKS: _breaks(chain, run),
-        READS: _reads(chain, run),
-        WRITES: writes_sentence(chain, run),
-        THROUGH: _through(chain, run),
+    """Each part of the explanation that a chain gives; no carriers where no unit found lies above it."""
+    cited, source = f"c:{chain.mediation_certificate}", f"run:{run}"
+    direct = chain.mediation.flips.flips and chain.mediation.of(Above.EVERYTHING) is None
+    texts = {
+        BREAKS: (_breaks(chain), SAID_BREAKS, cited, *([source] if chain.breaks.places else [])),
+        READS: (_reads(chain), SAID_HOW, source),
+        WRITES: (writes_words(chain), SAID_HOW, source),
+        THROUGH: (_through(chain), SAID_HOW, source if direct else cited),
+        CARRIERS: (_carriers(chain), SAID_HOW, cited),
     }
-    carriers = _carriers(chain)
-    return parts if carriers is None else {**parts, CARRIERS: carriers}
+    return {
+        name: fact(text, *sources, unit=chain.unit, part=part)
+        for name, (text, part, *sources) in texts.items()
+        if text
+    }
 
 
 def chain_facts(chain: Chain, run: str) -> Iterator[Fact]:
@@ -53,17 +58,10 @@ def chain_facts(chain: Chain, run: str) -> Iterator[Fact]:
         ("pairs", _pairs(chain.pairs), f"c:{chain.pairs_certificate}"),
         ("notes", chain.notes, f"run:{run}"),
     )
-    for name, said, source in links:
-        if said:
-            told = "; ".join(said)
-            yield fact(
-                f"{told[:1].upper()}{told[1:]}",
-                source,
-                unit=chain.unit,
-                part=name.capitalize(),
-                key=f"{key}.{name}",
-                value=values[name],
-            )
+    for name, lines, source in links:
+        if told := "; ".join(lines):
+            text, part = f"{told[:1].upper()}{told[1:]}", name.capitalize()
+            yield fact(text, source, unit=chain.unit, part=part, key=f"{key}.{name}", value=values[name])
 
 
 def hold_words(hold: Hold) -> str:
@@ -84,136 +82,100 @@ def quoted(token: str) -> str:
     return f"'{plain(visible) if visible.strip() else '␣' * len(visible)}'"
 
 
-def _breaks(chain: Chain, run: str) -> Fact:
+def _breaks(chain: Chain) -> str:
     """Which piece of the answer changes first, and how."""
-    cited, flips = f"c:{chain.mediation_certificate}", chain.mediation.flips
+    flips = chain.mediation.flips
     if not chain.breaks.places:
-        said = f"Nothing: it flips {of_n(flips)} of these answers"
-        return fact(said, cited, unit=chain.unit, part=SAID_BREAKS)
+        return said("chain.breaks.none", flips=of_n(flips))
     place, *others = chain.breaks.places
-    rest = "".join(f", {other.place} in {other.count.flips:,}" for other in others[:_OTHER_PLACES])
-    often = ""
+    rest = "".join(f", {other.place} in {other.count.flips:,}" for other in others[:_NAMED])
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
         there = "" if change.place == place.place else f" in {change.place}"
-        often = f"; most often {quoted(change.before)} → {quoted(change.after)}{there} ({change.count}×)"
+        turned = f"{quoted(change.before)} → {quoted(change.after)}{there}"
+        rest += f"; most often {turned} ({change.count}×)"
     where = place.place[:1].upper() + place.place[1:]
-    said = f"{where} first, in {place.count.flips:,} of the {place.count.n:,} flips{rest}{often}"
-    return fact(said, cited, f"run:{run}", unit=chain.unit, part=SAID_BREAKS)
+    return said("chain.breaks", where=where, count=place.count, rest=rest)
 
 
-def _reads(chain: Chain, run: str) -> Fact:
+def _reads(chain: Chain) -> str:
     """What it reads on flipped records: the pieces that a head attends to, the value of a channel or neuron."""
-    reads = of_group(chain.reads.heads, FLIPPED)
-    active = of_group(chain.reads.activations, FLIPPED)
+    reads, active = of_group(chain.reads.heads, FLIPPED), of_group(chain.reads.activations, FLIPPED)
     if reads is not None:
-        pieces = ", ".join(
-            f"{source.name} ({percent(source.attention)})" for source in reads.sources[:_SOURCES]
-        )
-        said = f"Where it flips it attends most to {pieces}"
-    elif active is not None:
-        said = f"Where it flips its value is {active.mean:.3g} against {active.replacement:.3g} of its replacement"
-    else:
-        said = "What it reads and writes where it flips has no value: no answer flips"
-    return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
+        pieces = (f"{source.name} ({percent(source.attention)})" for source in reads.sources[:_NAMED])
+        return said("chain.reads.head", pieces=", ".join(pieces))
+    return said("chain.reads.none") if active is None else said("chain.reads.value", v=active)
 
 
-def writes_sentence(chain: Chain, run: str) -> Fact:
+def writes_words(chain: Chain) -> str:
     """Which answer tokens it raises and lowers where it flips; those that it hardly moves are left out."""
-    said = _written(chain) or f"It moves no answer token by {NAMED_FROM:g} logits or more"
-    return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
+    flipped, groups = of_group(chain.writes.groups, FLIPPED), chain.writes.groups
+    group = groups[0] if chain.writes.fixed and groups else flipped
+    moved, told = [], []
+    for verb, pushes in (("raises", group.answer.raised), ("lowers", group.answer.lowered)) if group else ():
+        tokens = [quoted(push.token) for push in pushes[:_NAMED] if abs(push.push) >= NAMED_FROM]
+        moved += [f"{verb} {', '.join(tokens)}"] if tokens else []
+    if moved:
+        where = "Above its replacement it" if chain.writes.fixed else "It"
+        told.append(f"{where} {' and '.join(moved)} ({NAMED_FROM:g} logits or more)")
+    if flipped is not None and abs(flipped.own_push) >= NAMED_FROM:
+        told.append(f"the token that the model writes moves by {signed(flipped.own_push)} logits")
+    return "; ".join(told) or said("chain.writes.none", least=NAMED_FROM)
 
 
-def _written(chain: Chain) -> str:
-    named = of_group(chain.writes.groups, FLIPPED)
-    group: Written | None = chain.writes.groups[0] if chain.writes.fixed and chain.writes.groups else named
-    if group is None:
-        return ""
-    moved = {"raises": group.answer.raised, "lowers": group.answer.lowered}
-    parts = [f"{verb} {', '.join(tokens)}" for verb, pushes in moved.items() if (tokens := _named(pushes))]
-    where = "Above its replacement it" if chain.writes.fixed else "It"
-    own = named is not None and abs(named.own_push) >= NAMED_FROM
-    said = [f"{where} {' and '.join(parts)} ({NAMED_FROM:g} logits or more)"] if parts else []
-    said += (
-        [f"the token that the model writes moves by {signed(named.own_push)} logits"] if named and own else []
-    )
-    return "; ".join(said)
-
-
-def _named(pushes: Sequence[TokenPush]) -> list[str]:
-    return [quoted(push.token) for push in pushes[:_SOURCES] if abs(push.push) >= NAMED_FROM]
-
-
-def _direct(chain: Chain) -> tuple[str, ...]:
-    lines = []
-    flipped = of_group(chain.direct, FLIPPED)
+def _direct(chain: Chain) -> list[str]:
+    lines, flipped, left = [], of_group(chain.direct, FLIPPED), remaining(chain)
     if flipped is not None:
         share = flipped.share
-        word = "no share of a drop that is not positive" if share is None else f"{percent(share)} of it"
-        if share is not None and not 0 <= share <= 1:
-            word = f"{share:.2f} times it"
-        lines.append(
-            f"on flipped records the lead falls by {flipped.drop:.2f} logits to first order, {word} "
-            f"({signed(flipped.push)}) directly, the final norm's scale held"
-        )
-    left = remaining(chain)
+        word = "no share of a drop that is not positive"
+        if share is not None:
+            word = f"{percent(share)} of it" if 0 <= share <= 1 else f"{share:.2f} times it"
+        lines.append(said("chain.direct", d=flipped, share=word, push=signed(flipped.push)))
     if left is not None and left.n:
-        lines.append(f"with everything above held at its clean value {k_of_n(left)} of the flips remain")
-    return tuple(lines)
+        lines.append(said("chain.direct.remain", left=k_of_n(left)))
+    return lines
 
 
-def _through(chain: Chain, run: str) -> Fact:
+def _through(chain: Chain) -> str:
     """Which kinds of later parts carry the flips, and what is left without any."""
-    cited, whole = f"c:{chain.mediation_certificate}", chain.mediation.of(Above.EVERYTHING)
     if not chain.mediation.flips.flips:
-        return fact("There is no flip whose way could be traced", cited, unit=chain.unit, part=SAID_HOW)
-    if whole is None:
-        said = "Nothing lies above it, so its whole effect is direct"
-        return fact(said, f"run:{run}", unit=chain.unit, part=SAID_HOW)
+        return said("chain.through.none")
     kinds = [(words, held.gone) for hold, words in _ABOVE.items() if (held := chain.mediation.of(hold))]
     kinds.sort(key=lambda kind: (kind[0] == _ABOVE[Above.EVERYTHING], -kind[1].count))
+    if chain.mediation.of(Above.EVERYTHING) is None:
+        return said("chain.through.nothing_above")
     (first, gone), *others = kinds
-    through = f"It acts through {first}: with" if 2 * gone.count > gone.n and others else "With"
+    acts = f"It acts through {first}: with" if 2 * gone.count > gone.n and others else "With"
     rest = "".join(f"; with {words}, {other.count} of {other.n}" for words, other in others)
-    said = f"{through} {first} held at unablated values {gone.count} of {gone.n} flips do not happen{rest}"
-    return fact(said, cited, unit=chain.unit, part=SAID_HOW)
+    return said("chain.through", acts=acts, first=first, gone=gone, rest=rest)
 
 
-def _carriers(chain: Chain) -> Fact | None:
-    """Which single heads found above it carry flips; None where none lies above it."""
+def _carriers(chain: Chain) -> str:
+    """Which single heads found above it carry flips; empty where none lies above it."""
     held = [(one.hold, one.gone.count) for one in chain.mediation.through if isinstance(one.hold, OneUnit)]
     if not held or not chain.mediation.flips.flips:
-        return None
+        return ""
     heads = [(hold, gone) for hold, gone in held if hold.unit.basis is Basis.ATTN_HEAD and gone]
     heads.sort(key=lambda one: -one[1])
-    named = ", ".join(f"{hold_words(hold)} {gone}" for hold, gone in heads[:_THROUGH])
-    said = (
-        f"Of the units found above it, held one at a time, these prevent most flips: {named}"
-        if named
-        else "No unit found above it prevents a flip when held alone"
-    )
-    return fact(said, f"c:{chain.mediation_certificate}", unit=chain.unit, part=SAID_HOW)
+    named = ", ".join(f"{hold_words(hold)} {gone}" for hold, gone in heads[:_NAMED])
+    return said("chain.carriers", named=named) if named else said("chain.carriers.none")
 
 
-def _pairs(pairs: Sequence[PairFlips]) -> tuple[str, ...]:
+def _pairs(pairs: Sequence[PairFlips]) -> list[str]:
     """A line for each pair that interacts, one for all that do not."""
-    shown = [pair for pair in pairs if pair.interaction is not Interaction.NONE]
     quiet = [pair for pair in pairs if pair.interaction is Interaction.NONE]
     lines = [
-        f"with {pair.other}: {pair.together}/{pair.n} flip together, {pair.either} under either alone; "
-        f"{plural(pair.extra.count, 'new flip')}, {pair.lost.count} lost, p {pair.p_value:.2g}: they "
-        f"{pair.interaction}{', or their effects add up' if pair.interaction is Interaction.BACKUP else ''}"
-        for pair in shown
+        said(
+            "chain.pair",
+            p=pair,
+            new=plural(pair.extra.count, "new flip"),
+            add=", or their effects add up" if pair.interaction is Interaction.BACKUP else "",
+        )
+        for pair in pairs
+        if pair not in quiet
     ]
-    if quiet:
-        counts = " · ".join(
-            f"{pair.other} {pair.together} ({pair.either}; {pair.independent:.0f})" for pair in quiet
-        )
-        lines.append(
-            f"no interaction shown, flips of {quiet[0].n} together (under either alone; expected under either if "
-            f"independent): {counts}"
-        )
-    return tuple(lines)
+    counts = [f"{pair.other} {pair.together} ({pair.either}; {pair.independent:.0f})" for pair in quiet]
+    return [*lines, *([said("chain.pairs.quiet", n=quiet[0].n, counts=" · ".join(counts))] if quiet else [])]
 
 
 Part = TypeVar("Part", Written, HeadReading, Activation, DirectShare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.controls import AgonistControls, Selective
 from mecharule_ops.numbers import k_of_n
@@ -30,11 +31,9 @@ def beside_random(controls: AgonistControls | None) -> str:
     """`12 of 64 kept aside, more than 4 of 5 random units and all 8 of its layer`: what stands beside a count."""
     if controls is None or controls.basis is None or controls.flips is None:
         return "no random unit was ablated beside it"
-    flips, layer = (
-        controls.flips,
-        "" if controls.layer is None else f" and {fewer_words(controls.layer)} of its layer",
-    )
-    return f"{flips.flips:,} of {flips.n:,} kept aside, more than {fewer_words(controls.basis)} random units{layer}"
+    flips, fewer = controls.flips, fewer_words(controls.basis)
+    layer = "" if controls.layer is None else f" and {fewer_words(controls.layer)} of its layer"
+    return f"{flips.flips:,} of {flips.n:,} kept aside, more than {fewer} random units{layer}"
 
 
 def standing_words(controls: AgonistControls) -> str:
@@ -42,14 +41,10 @@ def standing_words(controls: AgonistControls) -> str:
     standing = controls.standing
     if standing is None or standing.at_most >= standing.others:
         return ""
-    verb = "is" if standing.at_most == 1 else "are"
-    sure = (
-        "" if standing.confidence is None else f" ({standing.confidence:.0%} confidence)".replace("%", " %")
-    )
-    if standing.at_most == standing.known:
-        known = standing.known or "none"
-        return f"on the slices {known} of the other {standing.others:,} units {verb} as strong{sure}"
-    return f"on the slices at most {standing.at_most:,} of the other {standing.others:,} units {verb} as strong{sure}"
+    exact, are = standing.at_most == standing.known, "is" if standing.at_most == 1 else "are"
+    many = str(standing.known or "none") if exact else f"at most {standing.at_most:,}"
+    sure = "" if standing.confidence is None else f" ({100 * standing.confidence:g} % confidence)"
+    return f"on the slices {many} of the other {standing.others:,} units {are} as strong{sure}"
 
 
 def split_words(controls: AgonistControls) -> str:
@@ -57,25 +52,20 @@ def split_words(controls: AgonistControls) -> str:
     if controls.split is None:
         return ""
     p = "" if controls.selective_p is None else f", {p_words(controls.selective_p)}"
-    return (
-        f"of all held-out records it flips {k_of_n(controls.split.associated)} where the splitter rule fires, "
-        f"{k_of_n(controls.split.unrelated)} elsewhere{p}"
-    )
+    here, elsewhere = k_of_n(controls.split.associated), k_of_n(controls.split.unrelated)
+    return said("controls.split", here=here, elsewhere=elsewhere, p=p)
 
 
 def baseline_words(controls: AgonistControls, main: FlipEstimate, tau: float) -> str:
     """`with baseline zero it flips …`, and whether its counts are told apart from `main`; empty if not run."""
     if controls.second is None:
         return ""
-    below = ""
-    if controls.below_elsewhere(tau):
-        depends = controls.depends_on_baseline(main, tau)
-        below = (
-            ", below τ: its strength depends on the baseline"
-            if depends
-            else ", below τ there, not told apart"
-        )
-    return f"with baseline {controls.second_baseline} it flips {both_slices(controls.second)}{below}"
+    depends = controls.depends_on_baseline(main, tau)
+    below = (
+        ", below τ: its strength depends on the baseline" if depends else ", below τ there, not told apart"
+    )
+    flips = both_slices(controls.second)
+    return f"with baseline {controls.second_baseline} it flips {flips}{below if controls.below_elsewhere(tau) else ''}"
 
 
 def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> list[str]:

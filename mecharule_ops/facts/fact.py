@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 FactValue = str | int | float | bool | None | Sequence["FactValue"] | Mapping[str, "FactValue"]
 """What JSON holds."""
@@ -15,9 +16,14 @@ SENTENCES: Mapping[str, str] = dict(line.split(": ", 1) for line in _LINES if li
 """What a run states of itself, by name."""
 
 
+def said(name: str, /, **parts: object) -> str:
+    """The sentence of that name, with these parts."""
+    return SENTENCES[name].format(**parts)
+
+
 def stated(key: str, value: FactValue, of: str = "", /, **parts: object) -> Stated:
     """A fact of the run in the sentence of its key, or in that `of` another name, with these parts."""
-    return key, value, SENTENCES[of or key].format(**parts)
+    return key, value, said(of or key, **parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,28 +57,22 @@ class Fact:
 
 def certificate_ids(sources: Iterable[str]) -> tuple[str, ...]:
     """The ids of the certificates among sources, each once."""
-    return tuple(dict.fromkeys(id.removeprefix("c:") for id in sources if id.startswith("c:")))
+    return _ids("c:", sources)
 
 
 def run_ids(sources: Iterable[str]) -> tuple[str, ...]:
     """The ids of the runs among sources, each once."""
-    return tuple(dict.fromkeys(id.removeprefix("run:") for id in sources if id.startswith("run:")))
+    return _ids("run:", sources)
 
 
-def fact(
-    sentence: str,
-    *sources: str,
-    unit: object = None,
-    part: str = "",
-    key: str = "",
-    value: FactValue = None,
-    offers: bool = False,
-) -> Fact:
-    """A fact from its sources, about a unit where one is named."""
+def _ids(kind: str, sources: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(id.removeprefix(kind) for id in sources if id.startswith(kind)))
+
+
+def fact(sentence: str, *sources: str, unit: object = None, **given: Any) -> Fact:
+    """A fact from its sources, about a unit where one is named; `given` are its part, key, value, …."""
     about = None if unit is None else str(unit)
-    return Fact(
-        sentence=sentence, unit=about, sources=sources, part=part, key=key, value=value, offers=offers
-    )
+    return Fact(sentence=sentence, unit=about, sources=sources, **given)
 
 
 def keyed(facts: Iterable[Fact]) -> dict[str, FactValue]:

@@ -22,13 +22,10 @@ def of_these(count: FlipCount, name: str, tau: float = TAU, units: int = 0) -> s
     """
     if not count.n:
         return f"0/0 of {name}"
-    lower = lower_bound(count.flips, count.n, searched_alpha(ALPHA, units) / 2)
-    doubtful = units and count.n < SLICE and count.flips and not reaches(lower, tau)
-    doubt = (
-        f"; of all such at least {percent_at_least(lower, tau)}, as one of {plural(units, 'unit')}"
-        if doubtful
-        else ""
-    )
+    lower, doubt = lower_bound(count.flips, count.n, searched_alpha(ALPHA, units) / 2), ""
+    if units and count.n < SLICE and count.flips and not reaches(lower, tau):
+        among = plural(units, "unit")
+        doubt = f"; of all such at least {percent_at_least(lower, tau)}, as one of {among}"
     return f"{count.flips:,} of these {count.n:,} of {name} ({percent(count.flips / count.n)}{doubt})"
 
 
@@ -47,10 +44,3 @@ def both_slices(estimate: FlipEstimate, tau: float = TAU, units: int = 0) -> str
     """`50 of these 64 of D+ (78 %) and 8 of these 64 of D- (12 %)`."""
     plus, minus = estimate.associated, estimate.unrelated
     return f"{of_these(plus, 'D+', tau, units)} and {of_these(minus, 'D-', tau, units)}"
-
-
-def leaning(selectivity: float | None, epsilon: float) -> str:
-    """`more on D+`, `more on D-`, or `alike on both` where the slices differ by less than ε: a point estimate."""
-    if selectivity is None or not abs(selectivity) >= epsilon:
-        return "alike on both"
-    return "more on D+" if selectivity > 0 else "more on D-"

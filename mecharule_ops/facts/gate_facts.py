@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.fact import Fact, FactValue, fact, said
 from mecharule_ops.gates.outcome import ControlKind, LearnedGates
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.numbers import percent, plural, signed
@@ -13,52 +13,38 @@ from mecharule_ops.types import OutcomeWords, Regime
 
 def gate_facts(found: LearnedGates, words: OutcomeWords) -> Iterator[Fact]:
     """The one test, each control beside it, and what may be claimed."""
-    source, status = f"run:{found.run}", found.status.value
-    wanted, result = words.of(found.asked.regime is Regime.BASELINE_NEGATIVE), found.test
-    sources = (*(f"c:{one}" for one in found.certificates), source)
+    source, status, result = f"run:{found.run}", found.status.value, found.test
+    text = f"{status[0].upper()}{status[1:]}"
     if result is None:
-        said = f"{status[0].upper()}{status[1:]}; the test records were not opened"
-        yield fact(said, source, key="gates.status", value=found.status.name)
+        text = said("gates.status.unopened", status=text)
+        yield fact(text, source, key="gates.status", value=found.status.name)
         return
-    units = ", ".join(dict.fromkeys(str(gate.unit) for gate in found.gates))
-    records = plural(result.n, f"{'fresh' if found.fresh else 'held-out'} record")
-    yield fact(
-        f"With {units} off where a gate fires, {percent(result.after / result.n)} of {records} are {wanted}, "
-        f"{percent(result.before / result.n)} without: {changed_words(result)}, {points_words(result)}",
-        *sources,
-        key="gates.test",
-        value=_value(result),
-    )
-    yield fact(f"{status[0].upper()}{status[1:]}", source, key="gates.status", value=found.status.name)
+    parts = {
+        "units": ", ".join(dict.fromkeys(str(gate.unit) for gate in found.gates)),
+        "after": percent(result.after / result.n),
+        "before": percent(result.before / result.n),
+        "records": plural(result.n, f"{'fresh' if found.fresh else 'held-out'} record"),
+        "wanted": words.of(found.asked.regime is Regime.BASELINE_NEGATIVE),
+        "points": points_words(result),
+    }
+    sources = (*(f"c:{one}" for one in found.certificates), source)
+    yield fact(said("gates.test", r=result, **parts), *sources, key="gates.test", value=_value(result))
+    yield fact(text, source, key="gates.status", value=found.status.name)
     for one in found.controls:
-        yield fact(
-            f"Beside them, {one.kind.value}: {points_words(one.result)}; the gates are ahead by "
-            f"{points_words(one.ahead)}",
-            source,
-            key=f"gates.control.{one.kind.name.lower()}",
-            value={"result": _value(one.result), "ahead": _value(one.ahead)},
-        )
+        points, ahead = points_words(one.result), points_words(one.ahead)
+        text = said("gates.control", kind=one.kind.value, points=points, ahead=ahead)
+        value = {"result": _value(one.result), "ahead": _value(one.ahead)}
+        yield fact(text, source, key=f"gates.control.{one.kind.name.lower()}", value=value)
     beaten = [one.ahead.interval[0] > 0 for one in found.controls if one.kind is not ControlKind.RANDOM]
     needed = result.interval[0] > 0 and all(beaten)
-    yield fact(
-        "They do more than what was tried without units"
-        if needed
-        else "So it is not shown that a unit is needed for what they mend",
-        source,
-        key="gates.units_needed",
-        value=needed,
-    )
+    text = said("gates.units_needed" if needed else "gates.units_needed.not")
+    yield fact(text, source, key="gates.units_needed", value=needed)
 
 
 def points_words(result: Paired) -> str:
     """`+2.9 points [+2.1, +3.7]`."""
     low, high = result.interval
     return f"{signed(result.points)} points [{signed(low)}, {signed(high)}]"
-
-
-def changed_words(result: Paired) -> str:
-    """`110 mended, 23 broken`."""
-    return f"{result.fixed:,} mended, {result.broken:,} broken"
 
 
 def _value(result: Paired) -> FactValue:

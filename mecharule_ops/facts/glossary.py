@@ -60,7 +60,6 @@ SPELLINGS: Mapping[str, str] = {
     written(spelling): term.name for term in TERMS.values() for spelling in (term.name, *term.also)
 }
 """The name of the term for each way to write it."""
-HEAD = "Words: "
 
 
 def explained(text: str) -> str:
@@ -74,10 +73,4 @@ def explained(text: str) -> str:
         told += more
         read = " ".join(term.short for term in more)
     words = [f"{term.name}: {term.short}" for term in GLOSSES if term in told]
-    return f"{HEAD}{'; '.join(words)}." if words else ""
-
-
-def unexplained(text: str) -> tuple[str, ...]:
-    """The words that a text holds and whose meaning it does not give."""
-    said = " ".join(text.split())
-    return tuple(term.name for term in GLOSSES if re.search(term.found, text) and term.short not in said)
+    return f"Words: {'; '.join(words)}." if words else ""

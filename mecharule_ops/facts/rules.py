@@ -1,4 +1,4 @@
-"""When a unit flips the behaviour, in words: a rule only where held-out records bear it out, and how far it could go.
+"""When a unit flips the behaviour, in words: a rule with its counts where held-out records bear it out, else why not.
 
 A rule is shown where the whole bootstrap interval of its held-out MCC lies above 0 and its test against chance holds
 after correction over all learned rules of the run (`findings.shown`); anywhere else one phrase says that none predicts.
@@ -9,30 +9,98 @@ from __future__ import annotations
 
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import p_words
-from mecharule_ops.facts.fact import FactValue
+from mecharule_ops.facts.fact import FactValue, said
+from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.numbers import k_of_n, percent, plural, sentence
+from mecharule_ops.numbers import plural
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.types import FlipsWhere
 
 LONGEST_WORDS = 400
 """Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
 LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
-TREES = "free-form trees of the same columns"
-NOT_ANCHORED = "no rule was sought in this run"
+SHORT_WORDS = 120
+"""Characters of a rule that is said though it is not shown."""
 NO_RULE, UNSCORED = "no rule predicts", "too few for a rule"
 """Where there is room for little: of rules that were scored, and of one that could not be."""
+
+
+def told_rule(account: Account | None, anchored: UnitRule | None) -> UnitRule | None:
+    """The one rule that is told of a unit, everywhere: its account's over the prompt, the anchored one without account.
+
+    None where neither was sought. The others stand in the tables that `show --table rules` and `explain` print.
+    """
+    return anchored if account is None else account.family(Family.INPUT)
+
+
+def when_told(account: Account | None, anchored: UnitRule | None, run: str) -> str:
+    """When a unit flips, for who has ten seconds: the words of that rule with counts; else as `rule_words`.
+
+    Of a rule that is not shown too, where it is short: what it comes to says why it is not.
+    """
+    rule = told_rule(account, anchored)
+    if rule is None or rule.where is None or not 0 < len(rule.words) <= _room(rule):
+        text = rule_words(rule, run)
+        return text if rule is not None and rule.shown else text[:1].upper() + text[1:]
+    where, interval = rule.where, rule.interval
+    parts = {
+        "counts": f"{rule.words}: {where_words(where)} elsewhere",
+        "of": f"{where.holds.n + where.elsewhere.n:,} held-out answers",
+        "often": _how_often(where),
+        "mcc": "" if interval is None else short(interval.mcc),
+        "why": _why_not(rule),
+    }
+    name = "when.unscored" if interval is None else "when.shown" if rule.shown else "when.not_shown"
+    return said(name, **parts)
+
+
+def _room(rule: UnitRule) -> int:
+    return LONGEST_WORDS if rule.shown else SHORT_WORDS
+
+
+def where_words(where: FlipsWhere) -> str:
+    """`84 of 98, against 8 of 24`."""
+    held, other = where.holds, where.elsewhere
+    return f"{held.flips:,} of {held.n:,}, against {other.flips:,} of {other.n:,}"
+
+
+def _how_often(where: FlipsWhere) -> str:
+    """*Mostly*: more than half of all flips are where the rule holds, and it flips more than half there, and more."""
+    held, other = where.holds, where.elsewhere
+    more = held.flips * max(other.n, 1) > other.flips * max(held.n, 1)
+    if more and 2 * held.flips > held.n and held.flips > other.flips:
+        return "Mostly"
+    return "More often" if more else "Less often"
 
 
 def rule_words(rule: UnitRule | None, run: str) -> str:
     """`b is 7 or more (b >= 7) – input rule, MCC .45 [.38, .52]; …`, or why it has none.
 
-    Beside an account's rule stands what free-form trees of the same columns reach. A long anchored rule is cut, and a
-    command shows the rest.
+    Beside an account's rule stands what free-form trees of the same columns reach. A long rule is cut, and a command
+    shows the rest.
     """
     if rule is None:
-        return NOT_ANCHORED
-    return _anchored(rule, run) if rule.family is Family.ANCHORED else _of_account(rule)
+        return "no rule was sought in this run"
+    trees, anchored = rule.free_form, rule.family is Family.ANCHORED
+    if rule.shown:
+        kind = f"{rule.family} rule"
+        if anchored:
+            kind = "input rule" if rule.prompt_only else "rule over the output"
+        beside = f"; free-form trees of the same columns reach {short(trees.mcc)}" if trees else ""
+        return f"{worded(clipped(str(rule.rule), run), rule.words)} – {kind}, MCC {rule.interval}{beside}"
+    beside = f" (free-form trees of the same columns reach {trees})" if trees else ""
+    verb = "can be scored" if rule.status is FamilyStatus.TOO_FEW_HELD_OUT else "predicts"
+    why = f"the best one learned reaches {_why_not(rule)}" if rule.interval else rule.status.value
+    return f"no {'' if anchored else f'{rule.family} '}rule {verb}{beside}: {why}"
+
+
+def _why_not(rule: UnitRule) -> str:
+    """`MCC .30 [.02, .55], p = .08 (corrected for 24 rules)`, the interval alone where that reaches 0."""
+    tested = ""
+    if rule.status is FamilyStatus.NOT_APART and rule.chance is not None:
+        tested = f", {_tested(rule)} (corrected for {plural(rule.chance.rules, 'rule')})"
+    return f"MCC {rule.interval}{tested}"
 
 
 def rule_value(rule: UnitRule) -> dict[str, FactValue]:
@@ -47,30 +115,40 @@ def rule_value(rule: UnitRule) -> dict[str, FactValue]:
     }
 
 
-def _of_account(rule: UnitRule) -> str:
-    kind, status = rule.family.value, rule.status
-    if status is FamilyStatus.SHOWN:
-        trees = "" if rule.free_form is None else f"; {TREES} reach {short(rule.free_form.mcc)}"
-        return f"{worded(str(rule.rule), rule.words)} – {kind} rule, MCC {rule.interval}{trees}"
-    trees = "" if rule.free_form is None else f" ({TREES} reach {rule.free_form})"
-    why = "" if status is FamilyStatus.NO_BETTER else f": {status.value}"
-    if status is FamilyStatus.NOT_APART:
-        why = f": {_failed_words(rule)}"
-    found = {FamilyStatus.TOO_FEW_HELD_OUT: "can be scored", FamilyStatus.ARITHMETIC: "is sought"}
-    scored = found.get(status, "predicts")
-    return f"no {kind} rule {scored}{trees}{why}"
+def shown_words(rule: UnitRule) -> str:
+    """Whether a rule is shown and why: `yes, p = .004`, `no, p = .08`, `no, its interval reaches 0`; `–` without one.
+
+    The p is that of Fisher's exact test on held-out records, corrected over all learned rules of the run (Holm).
+    """
+    if rule.rule is None:
+        return "–"
+    if rule.interval is None:
+        return "no, too few held out"
+    if not rule.interval.above_chance:
+        return "no, its interval reaches 0"
+    return f"{'yes' if rule.shown else 'no'}, {_tested(rule)}"
 
 
-def _failed_words(rule: UnitRule) -> str:
-    """`the best one learned reaches MCC .30 [.02, .55], p = .08 (corrected for 24 rules)`."""
-    best = f"the best one learned reaches MCC {rule.interval}"
-    if rule.status is not FamilyStatus.NOT_APART or rule.chance is None or rule.chance.adjusted is None:
-        return best
-    return f"{best}, {p_words(rule.chance.adjusted)} (corrected for {plural(rule.chance.rules, 'rule')})"
+def _tested(rule: UnitRule) -> str:
+    adjusted = None if rule.chance is None else rule.chance.adjusted
+    return "not corrected" if adjusted is None else p_words(adjusted)
+
+
+def shown_of_all(findings: Findings) -> str:
+    """`2 of 24 learned rules are shown (corrected for 24, α = .05)`; empty without a rule that was tested so."""
+    rules = [rule for outcome in findings.searches for rule in outcome.rules]
+    tests = [rule.chance for rule in rules if rule.chance is not None and rule.chance.adjusted is not None]
+    if not tests:
+        return ""
+    shown = sum(rule.shown for rule in rules)
+    are = "is" if 1 in (shown, len(rules)) else "are"
+    over = " to ".join(map(str, sorted({test.rules for test in tests})))  # Those learned later are more.
+    corrected = f"(corrected for {over}, α = {short(tests[0].level)})"
+    return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown {corrected}"
 
 
 def worded(rule: str, words: str) -> str:
-    """The words of a rule and its syntax behind them; the syntax alone of a long rule, or where a run kept no words."""
+    """The words of a rule and its syntax behind them; the syntax alone of a long rule."""
     return f"{words} ({rule})" if 0 < len(words) <= LONGEST_WORDS else rule
 
 
@@ -79,35 +157,10 @@ def briefly(rule: UnitRule) -> str:
     return rule.words if 0 < len(rule.words) <= LONGEST_WORDS else str(rule.rule)
 
 
-def _anchored(rule: UnitRule, run: str) -> str:
-    if rule.rule is None:
-        flips = "" if rule.flips is None else f" for the {k_of_n(rule.flips)} records that it flips"
-        return f"no rule predicts: no clause was found{flips}"
-    if (held := rule.held_out) is None:
-        return "no rule predicts: there were no held-out records to score one"
-    if rule.shown:
-        said = "input rule" if rule.prompt_only else "rule over the output"
-        return f"{worded(clipped(str(rule.rule), run), rule.words)} – {said}, MCC {rule.interval}"
-    if rule.interval is not None:
-        return f"no rule predicts: {_failed_words(rule)}"
-    return f"no rule can be scored: too few flips for an interval, {held.positives} in {held.n:,} held-out answers"
-
-
 def short(value: float) -> str:
     """`.78`, `-.05`, `1.00`: two decimals without the leading zero, as a correlation is printed."""
     text = f"{value + 0.0:.2f}"
     return "0.00" if float(text) == 0 else text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
-
-
-def rule_line(findings: Findings, rule: UnitRule | None) -> str:
-    """What is known of when ablating a unit flips a record, as a line of a report."""
-    said = rule_words(rule, findings.run)
-    if rule is None or rule.held_out is None or not rule.shown:
-        return sentence(said)
-    held = rule.held_out
-    floor = "" if findings.is_hq_t(rule) else "; below the floors of high quality"
-    counts = f"(n {held.n:,}, {plural(held.positives, 'flip')})"
-    return f"Rule: {said} {counts}, fires on {percent(held.coverage)} of {held.n:,}{floor}."
 
 
 def clipped(rule: str, run: str) -> str:

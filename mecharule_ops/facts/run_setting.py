@@ -1,38 +1,64 @@
-"""How a run was set up, a section a function: its model, task, settings, splitter."""
+"""How a run was set up and what its unablated model does, a section a function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import numpy as np
+
+from mecharule_ops.codec import encode
 from mecharule_ops.facts.fact import SENTENCES, Stated, stated
 from mecharule_ops.facts.run_evidence import each_search, rounding
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.numbers import plural
-from mecharule_ops.plain_text import beginning, last_line
+from mecharule_ops.numbers import k_of_n, plural
+from mecharule_ops.plain_text import beginning, last_line, what_differs
+from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store import keys
-from mecharule_ops.types import Baseline, Basis, Regime
+from mecharule_ops.run.tabulating import few_valued, fires
+from mecharule_ops.types import Baseline, Regime, Share
 
-_OPERATIONS: Mapping[str, str] = {
-    "+": "additions",
-    "-": "subtractions",
-    "*": "multiplications",
-    "/": "divisions",
-}
+SHOWN = 5
+"""Records that are told of each kind."""
+
+
+def setting(findings: Findings) -> Iterator[Stated]:
+    """What findings alone say of it: model, versions, task, thresholds, seed, proposer, predicates."""
+    yield stated("model", findings.model, f=findings)
+    made = ", ".join(f"{name} {number}" for name, number in sorted(findings.versions.items()))
+    yield stated("model.versions", dict(findings.versions), made=made)
+    settings = findings.task_settings.items()
+    asked = ", ".join(f"{name} {value!r}" for name, value in settings if value not in ("", None))
+    yield stated("task", findings.task, f=findings, asked=asked)
+    limits = {name: getattr(findings, name) for name in ("tau", "epsilon", "alpha", "mcc_floor")}
+    yield stated("settings.thresholds", limits, f=findings)
+    yield stated("settings.seed", findings.seed, f=findings)
+    offline = "settings.proposer.offline" if findings.proposer == "offline" else ""
+    yield stated("settings.proposer", findings.proposer, offline, f=findings)
+    counts = findings.predicates
+    kept = {name: getattr(counts, name) for name in ("proposed", "refused", "kept")}
+    yield stated("settings.predicates", kept, p=counts)
+
+
+def _part(findings: Findings, section: str) -> Iterator[Stated]:
+    return (one for one in setting(findings) if one[0].partition(".")[0] == section)
+
+
+def choices(findings: Findings) -> Iterator[Stated]:
+    """Where the run leaves the paper or its code."""
+    for choice in findings.choices:
+        text = choice.sentence.removesuffix(".")
+        yield stated(f"settings.choice.{choice.setting}", text, "settings.choice", choice=choice, said=text)
 
 
 def model(run: Run, findings: Findings) -> Iterator[Stated]:
-    """Its name and hash, its size in units, what it was run with, how many completions rounding may decide."""
-    yield stated("model", findings.model, f=findings)
+    """Its name and hash, what it was run with, its size in units, how many completions rounding may decide."""
+    yield from _part(findings, "model")
     for basis in run.config.bases:
-        name = keys.attribution(basis, run.regimes[0])
-        if run.store.has(name):
-            layers, width = run.store.get(name).shape
-            size = {"layers": plural(layers, "layer"), "each": plural(width, f"{basis.value} unit")}
-            yield stated(f"model.{basis.value}", [layers, width], "model.basis", **size, all=layers * width)
-    made = ", ".join(f"{name} {number}" for name, number in sorted(findings.versions.items()))
-    yield stated("model.versions", dict(findings.versions), made=made)
+        layers, width = run.sizes(basis, run.regimes[0])
+        size = {"layers": plural(layers, "layer"), "each": plural(width, f"{basis.value} unit")}
+        yield stated(f"model.{basis.value}", [layers, width], "model.basis", **size, all=layers * width)
     device = findings.numbers
     how = "float32 on the processor (CPU), no GPU" if device is None else f"{device.dtype} on {device.device}"
     yield stated("model.computed_in", how, how=how)
@@ -41,25 +67,14 @@ def model(run: Run, findings: Findings) -> Iterator[Stated]:
 
 def task(run: Run, findings: Findings) -> Iterator[Stated]:
     """What the model was asked to do, on what; how it answers; how many records there are and how they were parted."""
-    settings, signs = findings.task_settings, _operators(findings)
-    names = " and ".join(_OPERATIONS[sign] for sign in signs)
-    asked = ", ".join(f"{name} {value!r}" for name, value in settings.items() if value not in ("", None))
-    if signs and "low" in settings:
-        asked = f"{names} of whole numbers from {settings['low']} to {settings['high']}"
-    yield stated("task", findings.task, f=findings, asked=asked)
+    yield from _part(findings, "task")
+    settings = findings.task_settings
     if template := settings.get("template"):
         yield stated("task.template", template, template=template)
     if not run.task.concealed:
-        example, answered = run.records[0].example, beginning(run.records[0].completion)
-        yield stated(
-            "task.example", last_line(example.prompt), asked=last_line(example.prompt), answered=answered
-        )
+        example, answered = last_line(run.records[0].example.prompt), beginning(run.records[0].completion)
+        yield stated("task.example", example, asked=example, answered=answered)
     yield stated("task.success", findings.words.success, f=findings)
-    if signs:
-        without = [name for sign, name in _OPERATIONS.items() if sign not in signs]
-        either = " or ".join(filter(None, (", ".join(without[:-1]), *without[-1:])))
-        others = f"; no {either}, so the run does not say how the model does on them" if without else ""
-        yield stated("task.operators", list(signs), names=names, signs=" ".join(signs), others=others)
     stop = ", ".join(map(repr, run.task.stop)) or "nothing"
     yield stated("task.generation", run.task.max_new_tokens, r=run, stop=stop)
     prefix = settings.get("prefix", "")
@@ -73,47 +88,27 @@ def task(run: Run, findings: Findings) -> Iterator[Stated]:
         yield stated("task.further_records", records, **records)
 
 
-def _operators(findings: Findings) -> tuple[str, ...]:
-    found = tuple(str(findings.task_settings.get("operators", "")).split())
-    return found if set(found) <= _OPERATIONS.keys() else ()
-
-
 def settings(run: Run, findings: Findings) -> Iterator[Stated]:
     """When the run began; units, replacement, thresholds, directions, seed, proposer; where it leaves the paper."""
-    began = next((moment for _, moment, _ in run.store.events()), None)
-    when = "" if not began else f"{datetime.fromtimestamp(began, UTC):%Y-%m-%d %H:%M} UTC"
-    yield stated("settings.begun", when, f=findings, when=f", begun {when}" if when else "")
+    began = next((moment for _, moment, _ in run.store.events()), 0.0)
+    when = f"{datetime.fromtimestamp(began, UTC):%Y-%m-%d %H:%M} UTC"
+    yield stated("settings.begun", when, f=findings, when=when)
     for basis in run.config.bases:
-        key = f"settings.{basis.value}"
-        yield stated(key, True, "settings.basis", units=SENTENCES[f"basis.{basis}"], basis=basis.value)
-    if missing := [each for each in Basis if each not in run.config.bases]:
-        units = "; ".join(SENTENCES[f"basis.{each}"] for each in missing)
-        yield stated("settings.not_tested", [each.value for each in missing], units=units)
+        parts = {"units": SENTENCES[f"basis.{basis}"], "basis": basis.value}
+        yield stated(f"settings.{basis.value}", True, "settings.basis", **parts)
     chosen, phase = run.config.baseline, run.config.phase or run.task.phase
     why = "" if chosen is Baseline.ZERO else SENTENCES["settings.baseline.why"]
     words = SENTENCES[f"baseline.{chosen}"]
     yield stated("settings.baseline", chosen.value, words=words, baseline=chosen.value, why=why)
     yield stated("settings.phase", phase.value, words=SENTENCES[f"phase.{phase}"], phase=phase.value)
-    limits = {name: getattr(findings, name) for name in ("tau", "epsilon", "alpha", "mcc_floor")}
-    yield stated("settings.thresholds", limits, f=findings)
     for regime in Regime:
-        searched = regime in run.regimes
+        searched, key = regime in run.regimes, f"settings.searched.{regime.value}"
+        before, after = (findings.words.of(bool(label)) for label in (regime.value, not regime.value))
+        parts = {"before": before, "after": after, "arrow": regime.arrow, "regime": str(regime.value)}
         of = "settings.searched" if searched else "settings.searched.not"
-        turns = {
-            "before": findings.words.of(bool(regime.value)),
-            "after": findings.words.of(not regime.value),
-        }
-        asks = {"arrow": regime.arrow, "f": findings, "regime": regime.value}
-        yield stated(f"settings.searched.{regime.value}", searched, of, **turns, **asks)
-    yield stated("settings.seed", findings.seed, f=findings)
-    offline = "settings.proposer.offline" if findings.proposer == "offline" else ""
-    yield stated("settings.proposer", findings.proposer, offline, f=findings)
-    counts = findings.predicates
-    kept = {name: getattr(counts, name) for name in ("proposed", "refused", "kept")}
-    yield stated("settings.predicates", kept, p=counts)
-    for choice in findings.choices:
-        said = choice.sentence.removesuffix(".")
-        yield stated(f"settings.choice.{choice.setting}", said, "settings.choice", choice=choice, said=said)
+        yield stated(key, searched, of, f=findings, **parts)
+    yield from _part(findings, "settings")
+    yield from choices(findings)
 
 
 def splitter_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
@@ -137,3 +132,45 @@ def splitter_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
 
 
 splitter = each_search(splitter_of)
+
+
+def accuracy(run: Run, findings: Findings, where: Rule | None = None) -> Iterator[Stated]:
+    """Its successes in all and by what is asked, on held-out records; records where it succeeds and where it fails.
+
+    `where`: a predicate that narrows them all; raises `UsageError` for one that does not parse.
+    """
+    here = fires(run, where)[: len(run.records)] if where else np.ones(len(run.records), bool)
+    words = rule_in_words(where, run.task) if where else ""
+    inside, outside = _share(run.labels[here]), _share(run.labels[~here])
+    held_out, key = _share(run.labels[here & ~run.train]), "run.accuracy.where" if where else "run.accuracy"
+    parts = {"f": findings, "where": words, "share": k_of_n(inside), "outside": k_of_n(outside)}
+    value = {"where": encode(inside), "elsewhere": encode(outside)} if where else encode(inside)
+    yield stated(key, value, **parts)
+    for name, values in {} if where else few_valued(run).items():
+        column = run.observed.columns[name][: len(run.records)]
+        each = {str(value): _share(run.labels[column == value]) for value in values}
+        shares = ", ".join(f"{value}: {k_of_n(share)}" for value, share in each.items())
+        coded = {value: encode(share) for value, share in each.items()}
+        yield stated(f"run.accuracy.by.{name}", coded, "run.accuracy.by", name=name, shares=shares)
+    yield stated(f"{key}.held_out", encode(held_out), share=k_of_n(held_out))
+    prompts = what_differs([record.example.prompt for record in run.records])
+    for label, does in ((False, "fails"), (True, "succeeds")):
+        such = [
+            f"{prompt} {beginning(record.completion)}"
+            for prompt, record, is_here in zip(prompts, run.records, here, strict=True)
+            if is_here and record.label == label
+        ]
+        told = () if run.task.concealed else tuple(such[:SHOWN])
+        if where or told:
+            share, key = (
+                Share(count=len(such), n=int(here.sum())),
+                f"run.{'successes' if label else 'failures'}",
+            )
+            such_as = f", such as: {' · '.join(told)}" if told else ""
+            parts = {"does": does, "where": f" where {words}" if where else "", "such": such_as}
+            value = {**encode(share), "such_as": told}
+            yield stated(key, value, "run.records", share=k_of_n(share), **parts)
+
+
+def _share(labels: np.ndarray) -> Share:
+    return Share(count=int(labels.sum()), n=len(labels))

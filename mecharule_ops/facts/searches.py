@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mecharule_ops.confidence import lower_bound
+from mecharule_ops.facts.fact import said
 from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, floored
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
-from mecharule_ops.types import Basis, Regime, SearchStatus, Share
+from mecharule_ops.types import Basis, Regime, Share
 
 _KINDS = {Basis.ATTN_HEAD: "Attention heads", Basis.MLP_OUT: "MLP channels", Basis.MLP_HIDDEN: "MLP neurons"}
 
@@ -35,17 +36,13 @@ def search_names(findings: Findings) -> tuple[str, ...]:
 
 def search_titles(findings: Findings) -> tuple[str, ...]:
     """A name a search in a sentence: `Attention heads, right to wrong (1→0)`; full ones as `search_names`."""
-    return tuple(
-        name
-        if name != f"{each.intervention.basis} {each.regime.arrow}"
-        else f"{_KINDS[each.intervention.basis]}, {_turned(findings, each)} ({each.regime.arrow})"
-        for name, each in zip(search_names(findings), findings.searches, strict=True)
-    )
-
-
-def _turned(findings: Findings, outcome: SearchOutcome) -> str:
-    label = bool(outcome.regime.value)
-    return f"{findings.words.of(label)} to {findings.words.of(not label)}"
+    titles = list(search_names(findings))
+    for place, (name, each) in enumerate(zip(titles, findings.searches, strict=True)):
+        how, label = each.intervention, bool(each.regime.value)
+        if name == f"{how.basis} {each.regime.arrow}":
+            turned = f"{findings.words.of(label)} to {findings.words.of(not label)}"
+            titles[place] = f"{_KINDS[how.basis]}, {turned} ({each.regime.arrow})"
+    return tuple(titles)
 
 
 def shared_replacement(findings: Findings) -> str | None:
@@ -60,22 +57,6 @@ def shared_replacement(findings: Findings) -> str | None:
 def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
     """Whether the flips of a search do harm: 0→1 where success is harm."""
     return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
-
-
-def searched_words(outcome: SearchOutcome) -> str:
-    """`270 units searched`, or how many the search tested and how many it left to the audit without asking."""
-    units = plural(outcome.cost.candidates, "unit")
-    if SearchStatus.LEFT.value not in outcome.status:
-        return f"{units} searched"
-    left = (
-        outcome.cost.candidates - outcome.singletons_tested
-        if outcome.audit is None
-        else outcome.audit.unknown
-    )
-    drawn = 0 if outcome.audit is None else outcome.audit.tested
-    return (
-        f"{units}, of which the search left {left:,} unasked and the audit drew {drawn or 'none'} of these,"
-    )
 
 
 def recall_words(found: Share | None, *, every: bool = False) -> str:
@@ -116,59 +97,35 @@ def summed_recall_words(found: Share, units: Share | None) -> str:
 
 def guaranteed_words(audit: SearchAudit, found: int) -> str:
     """`17 at τ, at most 216 missed: at least 7 % of all such units found (95 % confidence)`."""
-    said, most = f"{found:,}" if found else "none", audit.missed_at_most
+    most, parts = audit.missed_at_most, {"found": f"{found:,}" if found else "none"}
     if audit.exact and not audit.untested:
-        return f"{said} at τ, none missed: every unit was tested alone"
-    missed = f"at most {most:,} missed" if most else "none missed"
-    share = (
-        f": at least {100 * floored(found / (found + most)):g} % of all such units found"
-        if found and most
-        else ""
-    )
-    return f"{said} at τ, {missed}{share} ({100 * audit.confidence:g} % confidence)"
+        return f"{parts['found']} at τ, none missed: every unit was tested alone"
+    least = 100 * floored(found / (found + most)) if found and most else 0.0
+    share = f": at least {least:g} % of all such units found" if least else ""
+    missed = f"at most {most:,}" if most else "none"
+    return said("missed.guaranteed", missed=missed, share=share, sure=100 * audit.confidence, **parts)
 
 
 def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
     """How many τ-agonists the search missed at most, on what that rests, and the recall that follows."""
-    met = len(audit.found) - audit.found_reopened
-    until = "" if audit.exact else ", until a part of the examples ruled them out"
-    reach = f"{met or 'none'} {'reaches' if met <= 1 else 'reach'} τ"
-    if tested_all([outcome]):
-        drawn = (
-            f"Every unit was tested alone, {audit.unknown:,} of them only until a part of the examples ruled them "
-            f"out; {audit.tested:,} of these were drawn at random and tested once more{until}: {reach}"
-        )
-    else:
-        drawn = (
-            f"Of the {plural(audit.unknown, 'unit')} whose full strength the search left unknown, "
-            f"{audit.tested:,} were drawn at random and tested alone{until}: {reach}"
-        )
+    met, every, reopened = len(audit.found) - audit.found_reopened, tested_all([outcome]), ""
     if audit.reopened:
-        more = audit.found_reopened
-        drawn += (
-            f", so the {plural(audit.reopened, 'unit')} pruned together with {'it' if met == 1 else 'them'} "
-            f"{'was' if audit.reopened == 1 else 'were'} tested alone too, of which {more or 'none'} "
-            f"{'reaches' if more <= 1 else 'reach'} τ"
-        )
-    return f"{drawn}. So {guaranteed_words(audit, len(outcome.tau_agonists))}"
+        more, were = audit.found_reopened, "was" if audit.reopened == 1 else "were"
+        units, them = plural(audit.reopened, "unit"), "it" if met == 1 else "them"
+        reopened = said("missed.audit.reopened", units=units, them=them, were=were, met=_reach(more))
+    return said(
+        "missed.audit.of_all" if every else "missed.audit",
+        unknown=f"{audit.unknown:,}" if every else plural(audit.unknown, "unit"),
+        drawn=audit.tested,
+        until="" if audit.exact else ", until a part of the examples ruled them out",
+        met=_reach(met),
+        reopened=reopened,
+        guaranteed=guaranteed_words(audit, len(outcome.tau_agonists)),
+    )
 
 
-def recall_sentence(findings: Findings, outcome: SearchOutcome) -> str:
-    """How much of what there is the search found, or what bounds it."""
-    if outcome.exhaustive is None:
-        untested = max(0, outcome.cost.candidates - outcome.singletons_tested)
-        if outcome.audit is not None:
-            return audit_sentence(outcome, outcome.audit)
-        if not untested:
-            return "every searched unit was tested alone"
-        was = "was" if untested == 1 else "were"
-        return (
-            f"{plural(untested, 'unit')} {was} never tested alone, so what the search missed is not bounded"
-        )
-    if not (found := _recalled(findings, outcome, outcome.exhaustive)).n:
-        return "every searched unit was also tested alone, and none reaches τ on the point estimate"
-    said = recall_words(found, every=tested_all([outcome]))
-    return f"the search found {said} of the τ-agonists that testing every unit alone finds"
+def _reach(met: int) -> str:
+    return f"{met or 'none'} {'reaches' if met <= 1 else 'reach'}"
 
 
 def _recalled(findings: Findings, outcome: SearchOutcome, exhaustive: ExhaustiveRun) -> Share:
@@ -178,12 +135,14 @@ def _recalled(findings: Findings, outcome: SearchOutcome, exhaustive: Exhaustive
 
 
 def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
-    """The same in a few words: `5 at τ, at most 11 missed: at least 31 % (95 % confidence)`."""
+    """How much of what there is the search found, or what bounds it: `5 at τ, at most 11 missed: at least 31 % …`."""
     if outcome.exhaustive is not None:
-        if not (found := _recalled(findings, outcome, outcome.exhaustive)).n:
-            return "testing every unit alone finds none"
-        said = recall_words(found, every=tested_all([outcome]))
-        return f"found {said} of those that testing every unit alone finds"
+        found = _recalled(findings, outcome, outcome.exhaustive)
+        recall = recall_words(found, every=tested_all([outcome]))
+        return said("missed.found" if found.n else "missed.none_reaches", recall=recall)
     if outcome.audit is not None:
         return guaranteed_words(outcome.audit, len(outcome.tau_agonists))
-    return "every unit was tested alone" if tested_all([outcome]) else "what was missed is not bounded"
+    if not (untested := max(0, outcome.cost.candidates - outcome.singletons_tested)):
+        return "every unit was tested alone"
+    were = "was" if untested == 1 else "were"
+    return said("missed.unbounded", untested=plural(untested, "unit"), were=were)

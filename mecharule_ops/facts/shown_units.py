@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import fewer_words
+from mecharule_ops.facts.fact import said
 from mecharule_ops.findings.evidence import Certainty, units_for
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import percent, percent_at_least, percent_at_most, plural
@@ -26,7 +27,7 @@ def unit_status(unit: Unit) -> str:
     return NOT_MEASURED if unit.evidence is None else unit.evidence.certainty.value
 
 
-def random_rate_words(findings: Findings, search: SearchOutcome, unit: Neuron) -> str:
+def _random_rate(findings: Findings, search: SearchOutcome, unit: Neuron) -> str:
     """`95 % of all heads flip less than 18 % of such answers (95 %, by 99 drawn at random)`; their most if too few.
 
     Empty where none was drawn; a unit that was drawn itself is named.
@@ -34,13 +35,18 @@ def random_rate_words(findings: Findings, search: SearchOutcome, unit: Neuron) -
     held_out = search.held_out
     if held_out is None or not held_out.random:
         return ""
-    rate, noun, drawn = held_out.rate_of_random(findings.alpha), _noun(search), len(held_out.random)
+    rate, parts = (
+        held_out.rate_of_random(findings.alpha),
+        {"noun": _noun(search), "drawn": len(held_out.random)},
+    )
     if rate is None:
-        flip = f"the random {noun} flips" if drawn == 1 else f"each of {drawn} random {noun}s flips"
-        return f"{flip} {max(held_out.random):,} of {held_out.records:,} or fewer"
-    sure, by = f"{100 * (1 - findings.alpha):g} %", f"by {drawn:,} drawn at random"
-    by += ", itself among them" if unit in held_out.again else ""
-    return f"{sure} of all {noun}s flip less than {percent_at_most(rate)} of such answers ({sure}, {by})"
+        return said("random.most", most=max(held_out.random), records=held_out.records, **parts)
+    sure, itself = _sure(findings), ", itself among them" if unit in held_out.again else ""
+    return said("random.rate", sure=sure, rate=percent_at_most(rate), itself=itself, **parts)
+
+
+def _sure(findings: Findings) -> str:
+    return f"{100 * (1 - findings.alpha):g} %"
 
 
 def rank_words(unit: Unit) -> str:
@@ -60,26 +66,19 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
     """
     search, evidence = unit.search, unit.evidence
     if evidence is None or search.held_out is None:
-        if not unit.is_tau_agonist:
-            return f"Below τ, {unit.neuron} was not compared with random units"
-        return f"Whether {unit.neuron} flips more than random {_noun(search)}s was {NOT_MEASURED}: {measures(findings)}"
-    flips = evidence.flips
-    counts = f"flips {flips.flips:,} of {plural(flips.n, 'answer')} kept aside"
-    beside, found = (
-        random_rate_words(findings, search, unit.neuron),
-        plural(len(search.held_out.found), _noun(search)),
-    )
-    if why := unshowable(findings, search):
-        return f"{unit.neuron} {counts}; {f'{beside}; ' if beside else ''}{why}"
-    if unit.is_shown:
-        return (
-            f"{unit.neuron} {counts}, at least {percent_at_least(evidence.lower)} "
-            f"({100 * (1 - findings.alpha):g} %, as one of {found} found), and {beside}"
-        )
-    if evidence.certainty is Certainty.SUGGESTIVE:
-        luck = f"as one of {found} found it may do so by chance"
-        return f"{unit.neuron} is suggestive, not shown: it {counts}, and {beside}; {luck}"
-    return f"{unit.neuron} is open, not shown: it {counts}, and {beside}"
+        name = "unit.not_measured" if unit.is_tau_agonist else "unit.below_tau"
+        return said(name, unit=unit.neuron, noun=_noun(search), how=measures(findings))
+    flips, why = evidence.flips, unshowable(findings, search)
+    beside = _random_rate(findings, search, unit.neuron)
+    parts = {
+        "unit": unit.neuron,
+        "counts": f"flips {flips.flips:,} of {plural(flips.n, 'answer')} kept aside",
+        "found": plural(len(search.held_out.found), _noun(search)),
+        "lower": percent_at_least(evidence.lower),
+    }
+    if why:
+        return said("unit.counts_alone", beside=f"{beside}; " if beside else "", why=why, **parts)
+    return said(f"unit.{evidence.certainty.value}", beside=beside, sure=_sure(findings), **parts)
 
 
 def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:
@@ -98,19 +97,27 @@ def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:
 
 def unshowable(findings: Findings, search: SearchOutcome) -> str:
     """Why nothing of a search can be shown, with the cure; empty where something can."""
+    held_out, noun = search.held_out, _noun(search)
+    why, drawn = unshowable_by(findings, search), 0 if held_out is None else len(held_out.random)
+    parts = {
+        "how": measures(findings),
+        "every": plural(search.basis_units or 0, noun),
+        "drawn": plural(drawn, f"random {noun}"),
+        "least": 0 if held_out is None else units_for(held_out.units, findings.alpha),
+    }
+    return said(f"unshowable.{why}", **parts) if why else ""
+
+
+def unshowable_by(findings: Findings, search: SearchOutcome) -> str:
+    """The name of that reason."""
     held_out = search.held_out
     if held_out is None:
-        return f"nothing is shown, since answers kept aside were not asked: {measures(findings)}"
+        return "not_asked"
     if held_out.tells(findings.alpha) or not held_out.found:
         return ""
     if not held_out.records:
-        return "nothing can be shown, since no answer was kept aside: bring more rows"
-    noun = _noun(search)
-    if search.basis_units is not None and search.basis_units <= 19:
-        every = plural(search.basis_units, noun)
-        return f"with {every} in all nothing can be shown, which takes 20: the counts stand alone"
-    drawn, least = plural(len(held_out.random), f"random {noun}"), units_for(held_out.units, findings.alpha)
-    return f"with {drawn} nothing can be shown, which takes {least} or more: {measures(findings)}"
+        return "no_records"
+    return "few_units" if (search.basis_units or 20) < 20 else "few_drawn"
 
 
 def measures(findings: Findings) -> str:

@@ -1,7 +1,6 @@
 """The functions that give a run: a new analysis, one that goes on, or one that is stored.
 
-A table in memory, what a call's `table=` is, is kept as a JSONL file that tasks read like any other. A data frame and a
-data set are known by their packages' names, so that neither package is imported here.
+A table in memory, what a call's `table=` is, is kept as a JSONL file that tasks read like any other.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -69,10 +68,10 @@ def analyse(
     config = make_config(task=findable(str(task)), model=str(named), bases=tuple(bases), **settings)
     _check_offline(config)
     task_of(config).describe()
-    if isinstance(model, str | Path):
+    subject = None if isinstance(model, str | Path) else _subject(config.model, model, tokenizer)
+    if subject is None:
         read_shape(resolve(config.model))
-        return _finished(begun(settled(config), agreed=True), None, progress)
-    return _finished(begun(settled(config), agreed=True), _subject(config.model, model, tokenizer), progress)
+    return _finished(begun(settled(config), agreed=True), subject, progress)
 
 
 def resume(run: str | Path = "last", *, progress: bool | Listener = True) -> FinishedRun:
@@ -96,14 +95,9 @@ def _finished(store: RunStore, subject: Subject | None, progress: bool | Listene
         _check_offline(run.config)
         if subject is not None:
             run.subject = subject
-        stages(run, _listener(progress), clock=time.monotonic)
+        silent_or_live = live_progress() if progress else lambda event: None
+        stages(run, progress if callable(progress) else silent_or_live, clock=time.monotonic)
     return FinishedRun(store.path, subject)
-
-
-def _listener(progress: bool | Listener) -> Listener:
-    if callable(progress):
-        return progress
-    return live_progress() if progress else lambda event: None
 
 
 def _check_offline(config: RunConfig) -> None:
@@ -136,7 +130,7 @@ def _subject(name: str, model: Any, tokenizer: Any) -> Subject:
 
 
 def rows_of(table: object) -> list[dict[str, Cell]]:
-    """The rows of a pandas data frame (its index is left out), a Hugging Face data set, or an iterable of mappings.
+    """The rows of a Hugging Face data set, or of anything of which pandas makes a data frame; an index is left out.
 
     Raises `UsageError` for another object, a table without rows, and a cell that is no text, number or truth value,
     such as a missing one, and two columns of one name.
@@ -147,15 +141,23 @@ def rows_of(table: object) -> list[dict[str, Cell]]:
     Traceback (most recent call last):
     mecharule_ops.errors.UsageError: expected text or a number in row 1, column 'review', got None; drop or fill it
     """
-    rows: list[dict[str, Cell]] = []
-    for number, pairs in enumerate(_pairs(table), 1):
-        check_once([str(name) for name, _ in pairs], f"row {number}")
-        rows.append(
-            {str(name): _cell(value, name, f"row {number}, column {name!r}") for name, value in pairs}
-        )
-    if not rows:
+    import pandas
+
+    given: Any = table
+    try:
+        frame = given.to_pandas() if hasattr(given, "to_pandas") else pandas.DataFrame(given, dtype=object)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            "expected a pandas DataFrame, one split of a Hugging Face Dataset or a list of dicts as a table, got "
+            f"{type(table).__name__}"
+        ) from error
+    check_once(list(map(str, frame.columns)), "the table")
+    if frame.empty:
         raise UsageError("expected a table with rows, got none")
-    return rows
+    return [
+        {str(name): _cell(value, name, f"row {number}, column {name!r}") for name, value in row.items()}
+        for number, row in enumerate(frame.astype(object).to_dict("records"), 1)
+    ]
 
 
 def table_file(table: object, folder: Path) -> Path:
@@ -166,22 +168,6 @@ def table_file(table: object, folder: Path) -> Path:
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(table))
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
     return write_file(file, text).resolve()
-
-
-def _pairs(table: object) -> Iterator[Sequence[tuple[object, object]]]:
-    """(column, value) of each row."""
-    kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
-    if kind == "pandas.DataFrame":
-        for line in table.itertuples(index=False, name=None):  # type: ignore[attr-defined]
-            yield [*zip(table.columns, line, strict=True)]  # type: ignore[attr-defined]
-        return
-    rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str | Mapping) else []
-    if (not rows and kind != "builtins.list") or not all(isinstance(row, Mapping) for row in rows):
-        raise UsageError(
-            "expected a pandas DataFrame, one split of a Hugging Face Dataset or a list of dicts as a table, "
-            f"got {kind}"
-        )
-    yield from ([*row.items()] for row in rows)
 
 
 def _cell(value: object, column: object, where: str) -> Cell:

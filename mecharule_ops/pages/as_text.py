@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from mecharule_ops.pages.document import Block, Bullets, Section, Table
+from mecharule_ops.pages.document import Block, Section, Table
 from mecharule_ops.plain_text import plain, tied
 
 _GAP = "  "
@@ -47,8 +47,8 @@ def block_lines(block: Block, width: int) -> list[str]:
     """One block as `text_of` prints it: a wrapped paragraph, a list, or a table with its header."""
     if isinstance(block, str):
         return wrapped(block, width)
-    if isinstance(block, Bullets):
-        return [line for item in block.items for line in wrapped(item, width, "- ", "  ")]
+    if isinstance(block, tuple):
+        return [line for item in block for line in wrapped(item, width, "- ", "  ")]
     return [*_table_lines(block, width)]
 
 

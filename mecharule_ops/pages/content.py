@@ -2,48 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mecharule_ops.facts.account_facts import brief_account, explained, explanation
+from mecharule_ops.facts.account_facts import explanation, unit_parts
 from mecharule_ops.facts.answer_text import lines, proof
 from mecharule_ops.facts.control_facts import control_parts
 from mecharule_ops.facts.fact import SENTENCES, Stated
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, suggestions, whole_layer_words
-from mecharule_ops.facts.glossary import explained as words_of
-from mecharule_ops.facts.rules import clipped, rule_line, worded
+from mecharule_ops.facts.glossary import explained
+from mecharule_ops.facts.rules import clipped, when_told, worded
 from mecharule_ops.facts.run_evidence import (
     cost_of,
     limits,
     missed_of,
-    rule_count,
-    rule_test,
+    rule_counts,
     took,
     union_of,
 )
-from mecharule_ops.facts.run_setting import splitter_of
+from mecharule_ops.facts.run_setting import choices, setting, splitter_of
 from mecharule_ops.facts.searches import is_risk, search_names, shared_replacement
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, marked, reached_words, unshowable
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import k_of_n, of_n, plural, sentence
+from mecharule_ops.numbers import of_n, plural, sentence
 from mecharule_ops.pages.as_text import text_of
-from mecharule_ops.pages.document import Block, Bullets, Section, Table
+from mecharule_ops.pages.document import Block, Section, Table
 from mecharule_ops.pages.drawing import figure_stem
-from mecharule_ops.pages.plots import MAP
+from mecharule_ops.pages.html import html_of
+from mecharule_ops.pages.plots import MAP, figures
 from mecharule_ops.pages.rows import RuleRow, UnitRow, rule_rows, unit_row
-from mecharule_ops.types import Value
 
-ROWS = 20
-"""Units that are not ruled out are listed up to here."""
+ROWS, PAGE_ROWS = 20, 200
+"""Units that are not ruled out are listed up to here: in a text, and on a page, which scrolls."""
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""
 
 
-def report_title(findings: Findings) -> str:
-    """The title of a run's report."""
+def report_text(findings: Findings, width: int = WIDEST) -> str:
+    """The report as plain text with aligned tables, never wider than `width`."""
+    return text_of(_title(findings), report_sections(findings), width)
+
+
+def report_page(findings: Findings) -> str:
+    """The report as one self-contained HTML page, its plots inlined as SVG; no script and no external address."""
+    return html_of(_title(findings), report_sections(findings, PAGE_ROWS), figures(findings))
+
+
+def _title(findings: Findings) -> str:
     return f"MechaRule report: run {findings.run}"
 
 
@@ -52,23 +60,30 @@ def report_sections(findings: Findings, rows: int = ROWS) -> list[Section]:
 
     `rows` is the most units that are not ruled out and listed a search.
     """
-    chosen = tuple(f"{choice.setting}: {choice.sentence}" for choice in findings.choices)
+    how = shared_replacement(findings) or "the baseline and phase in the title of each search"
+    replaced = "", None, f"Replacement of ablated units: {how}"
+    setting_of = _each((*setting(findings), replaced, took(findings)))
+    chosen = _each(choices(findings))
     sections = [
         *opening_sections(findings),
         *_account_sections(findings),
         *_rule_sections(findings),
         *(search_section(findings, index, rows) for index in range(len(findings.searches))),
-        Section(title="Task and run", blocks=(_setting(findings), _told([took(findings)])), folded=True),
-        Section(title="Limits", blocks=(Bullets(tuple(sentence(said) for _, _, said in limits(findings))),)),
-        *([Section(title="Named choices", blocks=(Bullets(chosen),), folded=True)] if chosen else []),
+        Section(title="Task and run", blocks=(setting_of,), folded=True),
+        Section(title="Limits", blocks=(_each(limits(findings)),)),
+        *([Section(title="Named choices", blocks=(chosen,), folded=True)] if chosen else []),
     ]
-    words = words_of(text_of(report_title(findings), sections, WIDEST))
+    words = explained(text_of(_title(findings), sections, WIDEST))
     return [*sections, *([Section(title="Words", blocks=(words,))] if words else [])]
+
+
+def _each(stated: Iterable[Stated]) -> tuple[str, ...]:
+    return tuple(sentence(said) for _, _, said in stated)
 
 
 def _told(stated: Iterable[Stated]) -> str:
     """The sentences of facts as one paragraph."""
-    return " ".join(sentence(said) for _, _, said in stated)
+    return " ".join(_each(stated))
 
 
 def opening(findings: Findings) -> tuple[str, ...]:
@@ -112,11 +127,11 @@ def _table(units: Sequence[Unit]) -> Table:
 
 
 def _notes(findings: Findings, unit: Unit) -> tuple[str, str, str]:
-    """Its evidence; its controls; its account in short, which has a section of its own, or its anchored rule."""
+    """Its evidence; its controls; when it flips."""
     ran = unit.controls
     controls = "none was run" if ran is None else "; ".join(control_parts(ran, unit.estimate, findings.tau))
-    rule = rule_line(findings, unit.rule) if unit.account is None else sentence(brief_account(unit.account))
-    return f"{evidence_words(findings, unit)}.", f"Controls: {sentence(controls)}", rule
+    when = when_told(unit.account, unit.rule, findings.run)
+    return f"{evidence_words(findings, unit)}.", f"Controls: {sentence(controls)}", f"When: {when}."
 
 
 def _rule_sections(findings: Findings) -> list[Section]:
@@ -126,7 +141,7 @@ def _rule_sections(findings: Findings) -> list[Section]:
         RuleRow, rows, ("search", "unit", "family", "shown", "held-out MCC", "high quality")
     )
     notes = tuple((worded(clipped(str(row.learned), findings.run), row.in_words),) for row in rows)
-    told = _told((rule_count(findings), rule_test(findings)))
+    told = _told(rule_counts(findings))
     every = Section(title="Every learned rule", blocks=(told, replace(table, notes=notes)), folded=True)
     return [every] if rows else []
 
@@ -142,7 +157,7 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
         blocks.append(sentence(whole_layer_words(findings, outcome)))
     bases = {each.intervention.basis for each in findings.searches}
     if advice := suggestions(findings, outcome, bases):
-        blocks += ["What to try next:", Bullets(advice)]
+        blocks += ["What to try next:", advice]
     blocks += _weak(findings, outcome, rows)
     blocks += [_told(of(findings, outcome)) for of in (union_of, missed_of, cost_of)]
     shown = tuple(block for block in blocks if block)
@@ -164,34 +179,6 @@ def _weak(findings: Findings, outcome: SearchOutcome, most: int) -> list[Block]:
     return [said, table, *([more] if len(weak) > most else [])]
 
 
-def _setting(findings: Findings) -> Table:
-    """A row a setting."""
-    f, counts = findings, findings.predicates
-    rows = (
-        ("model", f"{f.model} (hash {f.model_hash})"),
-        ("tokenizer hash", f.tokenizer_hash),
-        ("task", f.task),
-        ("task settings", _listing(f.task_settings)),
-        ("task score", f"{k_of_n(f.task_score)} of the records, unablated"),
-        ("replacement", shared_replacement(f) or "differs by search; see their titles"),
-        ("thresholds", f"τ {f.tau:g}, ε {f.epsilon:g}, α {f.alpha:g} {f.alpha_policy}"),
-        ("predicates", f"{counts.proposed} proposed, {counts.refused} refused, {counts.kept} kept"),
-        ("proposer", f.proposer),
-        ("seed", str(f.seed)),
-        ("versions", _listing(f.versions)),
-    )
-    return Table(header=("setting", "value"), rows=rows, align="ll")
-
-
-def _listing(entries: Mapping[str, Value]) -> str:
-    """The entries by name, `numpy 2.3.5, torch 2.13.0`; text with blanks or none is quoted, to show its ends."""
-    shown = {
-        name: repr(value) if isinstance(value, str) and value.split() != [value] else value
-        for name, value in sorted(entries.items())
-    }
-    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "none recorded"
-
-
 def _account_sections(findings: Findings) -> list[Section]:
     """One a unit and regime, in the order of the searches; on a page all but the first are folded."""
     sections: list[Section] = []
@@ -205,7 +192,7 @@ def _account_sections(findings: Findings) -> list[Section]:
 def account_section(run: str, account: Account, chain: Chain | None) -> Section:
     """The section of one unit; `chain` is None where it was not traced."""
     unit, regime = account.neuron, account.regime
-    facts = explanation(explained(unit, account, chain, run))
+    facts = explanation(unit_parts(unit, account, chain, run))
     stem = figure_stem("chain", regime, unit)
     asked = f"{unit} --parts {'drive,chain' if chain else 'drive'} --regime {regime.value}"
     return Section(

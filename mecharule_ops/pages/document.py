@@ -85,14 +85,7 @@ def _printed(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else "–" if value is None else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
-    """A list of sentences."""
-
-    items: tuple[str, ...]
-
-
-Block = str | Table | Bullets
+Block = str | Table | tuple[str, ...]
 """A paragraph, a table or a list."""
 
 

@@ -88,8 +88,6 @@ def _inline(svg: str, name: str) -> str:
     svg = svg.replace("xlink:href=", "href=").replace(INK, "currentColor")
     svg = _PLACES.sub(lambda found: _LONG.sub(_rounded, found[0]), svg)
     svg = re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
-    svg = _BOX.sub(r"M\1 \2H\3V\4H\1z", svg)
-    svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
     short = f"f{zlib.crc32(name.encode()):x}"
     return (
         _classed(_named(svg, short), short)
@@ -108,8 +106,6 @@ def _named(svg: str, short: str) -> str:
 
 _PLACES = re.compile(r'\b(?:d|x|y|width|height|points|transform|cx|cy)="[^"]*"')
 """Attributes that say where something is drawn."""
-_BOX = re.compile(r"M (\S+) (\S+) L (\S+) \2 L \3 (\S+) L \1 \4 z ")
-"""An upright rectangle."""
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from mecharule_ops.pages.document import Block, Bullets, Figures, Section
+from mecharule_ops.pages.document import Block, Figures, Section
 from mecharule_ops.plain_text import plain, tied
 
 _STYLE = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
@@ -55,8 +55,8 @@ def _text(text: str) -> str:
 def _block(block: Block) -> str:
     if isinstance(block, str):
         return f"<p>{_text(block)}</p>"
-    if isinstance(block, Bullets):
-        return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block.items)}</ul>"
+    if isinstance(block, tuple):
+        return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block)}</ul>"
     notes = block.notes or ((),) * len(block.rows)
     bars = block.bars or (None,) * len(block.rows)
     body = "\n".join(

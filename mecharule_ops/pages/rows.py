@@ -12,10 +12,9 @@ from operator import attrgetter
 from typing import Any
 
 from mecharule_ops.facts.control_facts import NOT_RUN, fewer_words
-from mecharule_ops.facts.rules import short
+from mecharule_ops.facts.rules import short, shown_words
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.facts.shown_units import NOT_MEASURED, unit_status
-from mecharule_ops.facts.unit_rules import shown_words
 from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
@@ -41,10 +40,6 @@ def _flips(half: str) -> Callable[[UnitRow], str]:
     return lambda row: k_of_n(FlipCount(flips=flips(row), n=n(row)))
 
 
-def _mcc(name: str) -> Callable[[RuleRow], str]:
-    return lambda row: "–" if (value := getattr(row, name)) is None else short(value)
-
-
 def kept_aside(row: UnitRow) -> str:
     """`17 of 64, at least 16 %`, the bound of a shown unit alone; `not measured` where it was not ablated on them."""
     if row.kept_aside_flips is None or row.kept_aside_lower is None:
@@ -58,6 +53,10 @@ def _above(row: UnitRow) -> str:
     if row.random_below is None or row.random_units is None:
         return NOT_RUN
     return fewer_words(Share(count=row.random_units - row.random_below, n=row.random_units))
+
+
+def _short(value: float | None) -> str:
+    return "–" if value is None else short(value)
 
 
 def _held_out(row: RuleRow) -> str:
@@ -157,7 +156,9 @@ class RuleRow:
     records: int | None
     positives: int | None
     """The held-out records, and those of them that flip."""
-    free_form_trees: float | None = column("free-form trees", _mcc("free_form_trees"), of="free_form.mcc")
+    free_form_trees: float | None = column(
+        "free-form trees", lambda row: _short(row.free_form_trees), of="free_form.mcc"
+    )
     """MCC of trees of any form over the same columns, on the same records."""
     coverage: float | None = column(
         "coverage",
@@ -169,7 +170,7 @@ class RuleRow:
         "high quality", lambda row: ", ".join(["HQ-T"] * row.hq_t + ["HQ-F"] * row.hq_f) or "–"
     )
     """Whether an anchored rule is of high quality on held-out records, and as learned on all."""
-    full_mcc: float | None = column("full-fit MCC", _mcc("full_mcc"), of="full.mcc")
+    full_mcc: float | None = column("full-fit MCC", lambda row: _short(row.full_mcc), of="full.mcc")
     """Of an anchored rule learned on all records, on these."""
     checked: str = column("checked")
     """When it can be checked; empty without a rule."""
@@ -274,21 +275,6 @@ class CandidateRow:
     """`τ-agonist` or `localized`; empty where the search found nothing of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceRow:
-    """One side of the split of a direction."""
-
-    direction: str = column("direction")
-    side: str = column("side")
-    records: int = column("records")
-    """Kept in the slice, …"""
-    of: int = column("of")
-    """… of so many."""
-    radius: float | None = column("radius")
-    pairs: int = column("pairs")
-    rule: str | None = column("split by")
-
-
 def unit_rows(findings: Findings) -> tuple[UnitRow, ...]:
     """Every localized unit, search by search: the shown by rank, then the others by name."""
     return tuple(unit_row(unit, name) for name, unit in _named(findings))
@@ -382,25 +368,6 @@ def candidate_rows(run: Run, asked: Regime | None = None) -> Iterator[CandidateR
             )
 
 
-def slice_rows(run: Run) -> Iterator[SliceRow]:
-    """A row a direction and side: records that were eligible, those kept, radius, power, rule."""
-    for regime in run.regimes:
-        made = run.slices(regime)
-        for side, positions, size, radius in (
-            ("D+", made.associated, made.associated_size, made.associated_radius),
-            ("D-", made.unrelated, made.unrelated_size, made.unrelated_radius),
-        ):
-            yield SliceRow(
-                direction=regime.arrow,
-                side=side,
-                records=len(positions),
-                of=size,
-                radius=radius,
-                pairs=len(made.pairs),
-                rule=None if made.rule is None else str(made.rule),
-            )
-
-
 KINDS: Mapping[str, tuple[type, Callable[[Run], Iterable[Any]]]] = {
     "units": (UnitRow, lambda run: unit_rows(findings_of(run))),
     "rules": (RuleRow, lambda run: rule_rows(findings_of(run))),
@@ -409,7 +376,6 @@ KINDS: Mapping[str, tuple[type, Callable[[Run], Iterable[Any]]]] = {
     "certificates": (CertificateRow, certificate_rows),
     "claims": (ClaimRow, lambda run: [row_of(ClaimRow, one) for one in run.told.hypotheses.values()]),
     "candidates": (CandidateRow, candidate_rows),
-    "slices": (SliceRow, slice_rows),
 }
 """Of each kind its class, and the rows of a run."""
 

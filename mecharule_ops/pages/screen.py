@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mecharule_ops.facts.fact import SENTENCES
+from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.found import in_short, negative, suggestions
 from mecharule_ops.facts.glossary import explained
-from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short
+from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short, told_rule
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import (
     NOT_SHOWN,
@@ -19,7 +19,6 @@ from mecharule_ops.facts.shown_units import (
     reached_words,
     unshowable,
 )
-from mecharule_ops.facts.unit_rules import told_rule
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import wrapped
@@ -48,8 +47,8 @@ def screen(findings: Findings, example: str = "", *, ends: bool = True) -> str:
     left = LINES - len(head) - len(ending) - sum(map(len, heads)) - 2 * len(heads) - 2
     rows = max(1, left // max(1, sum(bool(findings.shown_of(outcome)) for _, outcome in named)))
     lines = [*head, ""]
-    for said, (_, outcome) in zip(heads, named, strict=True):
-        lines += [*said, *_unit_lines(findings, outcome, rows)]
+    for of_search, (_, outcome) in zip(heads, named, strict=True):
+        lines += [*of_search, *_unit_lines(findings, outcome, rows)]
     if rest := findings.searches[SEARCHES:]:
         lines.append(f"and {plural(len(rest), 'more search', 'more searches')}.")
     return "\n".join([*lines[: LINES - len(ending) - 1], "", *ending]) + "\n"
@@ -59,13 +58,13 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
     risk = ", a risk" if is_risk(findings, outcome) else ""
     if not outcome.tau_agonists:
         missed = "" if outcome.nothing_searched else f" {sentence(missed_words(findings, outcome))}"
-        said = f"{name}: {negative(findings, outcome)}{missed}"
+        text = f"{name}: {negative(findings, outcome)}{missed}"
     elif not findings.shown_of(outcome):
         why = unshowable(findings, outcome) or NOT_SHOWN
-        said = f"{name}{risk}: {reached_words(findings, outcome, len(outcome.tau_agonists))}, {why}"
+        text = f"{name}{risk}: {reached_words(findings, outcome, len(outcome.tau_agonists))}, {why}"
     else:
-        said = f"{name}{risk}: {SENTENCES['screen.columns']}"
-    return _wrapped(said)
+        text = said("screen.columns", search=f"{name}{risk}")
+    return _wrapped(text)
 
 
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:

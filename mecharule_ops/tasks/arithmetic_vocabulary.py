@@ -7,7 +7,7 @@ Places count from 0, the units. The larger vocabulary never reads the answer: on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import Any
@@ -25,6 +25,17 @@ _CUTS = (1, 2, 5)
 """Leading digits of round numbers."""
 ENUMERATED = 200_000
 """Questions at most that are laid out to see what is the same on all of them; of more only the ranges are known."""
+
+CONDITIONS: Mapping[str, str] = {
+    **dict.fromkeys(("carry", "carries"), "holds(op == '+' and carry(a, b))"),
+    **dict.fromkeys(("borrow", "borrows"), "holds(op == '-' and borrow(a, b))"),
+    **dict.fromkeys(("subtraction", "subtractions", "minus"), "op == '-'"),
+    **dict.fromkeys(("addition", "additions", "plus"), "op == '+'"),
+    **dict.fromkeys(("negative", "negative result", "negative results"), "expected < 0"),
+    **dict.fromkeys(("even", "even numbers"), "divisible(expected, 2)"),
+    **dict.fromkeys(("large", "large numbers", "three-digit"), "expected >= 100"),
+}
+"""Conditions on a record by what people call them."""
 
 
 def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str, ...]:

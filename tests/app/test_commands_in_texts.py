@@ -16,7 +16,7 @@ from findings_fixture import FINDINGS, POSITIVE, anchored
 from agent.verbs.command_line import parser, told
 from agent.verbs.options import RunOptions
 from mecharule_ops.errors import UsageError
-from mecharule_ops.pages import render_html, render_text
+from mecharule_ops.pages.content import report_page, report_text
 from mecharule_ops.pages.screen import screen
 from tools.registry import typed
 
@@ -121,7 +121,7 @@ def test_commands_in_a_rendered_report_are_commands() -> None:
     findings = replace(FINDINGS, searches=(outcome,))
     assert set(LINE.findall(screen(findings))) >= {"show 0c1f --full"}
     assert wrong(iter([screen(findings)])) == {}
-    for text in (render_text(findings), html.unescape(render_html(findings))):
+    for text in (report_text(findings), html.unescape(report_page(findings))):
         flat = " ".join(text.split())
         assert QUOTED.findall(flat)
         assert wrong(iter([flat])) == {}

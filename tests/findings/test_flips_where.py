@@ -1,4 +1,4 @@
-"""A rule with its words and its counts: made from stored flips, kept, read back, said; absent in older runs."""
+"""A rule with its words and its counts: made from stored flips, kept, read back, said."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from findings_fixture import of_family
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mecharule_ops.facts.flips_where import counted_when, not_shown_words, when_words, where_words
-from mecharule_ops.facts.rules import rule_words
-from mecharule_ops.rules.families import FamilyStatus
+from mecharule_ops.facts.rules import rule_words, when_told, where_words
+from mecharule_ops.rules.families import FamilyStatus, UnitRule
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere
@@ -20,6 +19,8 @@ from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere
 WHERE = FlipsWhere(holds=FlipCount(flips=84, n=98), elsewhere=FlipCount(flips=8, n=24))
 BARE = of_family("carry_at(a, b, 0)", 0.5, 122, 92, where=WHERE)
 SHOWN = with_words(BARE, Arithmetic())
+CARRIES = "adding b to a carries into the tens"
+COUNTS = "84 of 98, against 8 of 24 elsewhere, of 122 held-out answers"
 CHANCE = ChanceTest(p=0.01, adjusted=0.08, rules=24, level=0.05)
 
 
@@ -32,35 +33,33 @@ def test_counts_are_those_of_a_loop(rows: list[tuple[bool, bool]]) -> None:
     assert found.elsewhere == FlipCount(flips=rows.count((False, True)), n=sum(not row[0] for row in rows))
 
 
+def when(rule: UnitRule | None) -> str:
+    """What is told of a unit without account whose anchored rule is this one."""
+    return when_told(None, rule, "b00d")
+
+
 def test_a_rule_is_said_with_its_counts() -> None:
-    """Words first, then how often where it holds and elsewhere, and the score; without counts the score alone."""
+    """Words first, then how often where it holds and elsewhere, and the score; without words its syntax."""
     assert where_words(WHERE) == "84 of 98, against 8 of 24"
-    assert when_words(SHOWN) == "Mostly when adding b to a carries into the tens: 84 of 98, against 8 of 24"
-    assert counted_when(SHOWN) == f"{when_words(SHOWN)} elsewhere, of 122 held-out answers (MCC .50)"
-    assert (
-        counted_when(replace(SHOWN, where=None)) == "Adding b to a carries into the tens (held-out MCC .50)"
-    )
-    said = f"adding b to a carries into the tens (carry_at(a, b, 0)) – input rule, MCC {SHOWN.interval}"
-    assert rule_words(SHOWN, "b00d") == said
+    assert when(SHOWN) == f"Mostly when {CARRIES}: {COUNTS} (MCC .50)"
+    assert rule_words(SHOWN, "b00d") == f"{CARRIES} (carry_at(a, b, 0)) – input rule, MCC {SHOWN.interval}"
+    assert when(BARE) == rule_words(BARE, "b00d") == f"carry_at(a, b, 0) – input rule, MCC {SHOWN.interval}"
+    assert when(None) == "No rule was sought in this run"
 
 
 def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
-    """The interval that holds 0, the p after correction, or too few for an interval; nothing where one is shown."""
+    """The interval that holds 0, the p after correction, or too few for an interval; a long one is not said."""
     assert SHOWN.held_out is not None
-    assert not_shown_words(SHOWN) == ""
     weak = replace(SHOWN, held_out=replace(SHOWN.held_out, mcc=0.05))
-    counts = "84 of 98, against 8 of 24 elsewhere, of 122 held-out answers"
-    begins = f"No short rule is shown. The best one learned, adding b to a carries into the tens: {counts}"
-    assert not_shown_words(weak) == f"{begins}; its MCC, {weak.interval}, may be 0"
+    begins = f"No short rule is shown. The best one learned, {CARRIES}: {COUNTS}"
+    assert when(weak) == f"{begins}; MCC {weak.interval}"
     chance = replace(SHOWN, chance=CHANCE)
-    assert not_shown_words(chance) == f"{begins}; MCC {SHOWN.interval}, p = .08, corrected for 24 rules"
+    assert when(chance) == f"{begins}; MCC {SHOWN.interval}, p = .08 (corrected for 24 rules)"
     for missing in (replace(weak, where=None), replace(weak, words=""), replace(weak, words="x" * 200)):
-        assert not_shown_words(missing) == ""
+        assert when(missing).startswith("No input rule predicts: the best one learned reaches MCC")
     few = replace(chance, held_out=replace(SHOWN.held_out, positives=118))
     assert few.status is FamilyStatus.TOO_FEW_HELD_OUT
-    begins = begins.replace("No short rule is shown", "Too few held-out answers to score a rule")
-    assert not_shown_words(few) == begins
-    assert not_shown_words(None) == ""
+    assert when(few) == begins.replace("No short rule is shown", "Too few held-out answers to score a rule")
 
 
 @pytest.mark.parametrize(
@@ -78,4 +77,4 @@ def test_mostly_is_said_of_most(held: tuple[int, int], other: tuple[int, int], b
     where = FlipsWhere(
         holds=FlipCount(flips=held[0], n=held[1]), elsewhere=FlipCount(flips=other[0], n=other[1])
     )
-    assert when_words(replace(SHOWN, where=where)).startswith(begins)
+    assert when(replace(SHOWN, where=where)).startswith(begins)

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from findings_fixture import FINDINGS, POSITIVE, chance_p, of_family
 
-from mecharule_ops.facts.rules import rule_words
-from mecharule_ops.facts.unit_rules import shown_of_all, shown_words
+from mecharule_ops.facts.rules import rule_words, shown_of_all, shown_words
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
-from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of
+from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
 from mecharule_ops.types import ChanceTest, Neuron, Regime
 
 LEVEL = 0.05
@@ -150,3 +149,14 @@ def test_an_interval_that_reaches_0_is_not_shown_however_small_p_is() -> None:
     (done,) = shown_over([replace(POSITIVE, anchored=(rule,))], LEVEL)[0].anchored
     assert done.status is FamilyStatus.NO_BETTER
     assert shown_words(done) == "no, its interval reaches 0"
+
+
+def test_the_interval_of_a_stored_score_is_that_of_its_records() -> None:
+    """Two routes: the records themselves, and the confusion table solved from n, positives, coverage and MCC."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        target, fires = rng.random((2, 200)) < rng.uniform(0.2, 0.8, size=(2, 1))
+        scored = score(fires, target)
+        known, drawn = interval_of(scored), mcc_interval(fires, target)
+        assert (known.low, known.high) == (drawn.low, drawn.high)
+        assert known.mcc == pytest.approx(drawn.mcc)

@@ -19,7 +19,7 @@ import pytest
 
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, fact
-from mecharule_ops.facts.glossary import GLOSSES, Term, explained, unexplained
+from mecharule_ops.facts.glossary import GLOSSES, Term, explained
 from tools.arguments import RunSection
 from tools.registry import ToolResult
 
@@ -38,7 +38,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("ablate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "yes": True}),
     *(
         ("show", {"run": "RUN", "table": table})
-        for table in ("units", "rules", "certificates", "claims", "tree", "candidates", "slices")
+        for table in ("units", "rules", "certificates", "claims", "tree", "candidates")
     ),
     ("score", {"run": "RUN", "predicates": "a >= b; op == '-'"}),
     ("extract", {"run": "RUN"}),
@@ -109,6 +109,12 @@ def counts(of: Stated) -> Stated:
 def of_facts(facts: Iterable[Fact]) -> Stated:
     """What facts state together."""
     return stated("\n".join(fact.cited for fact in facts))
+
+
+def unexplained(text: str) -> tuple[str, ...]:
+    """The words that a text holds and whose meaning it does not give."""
+    said = " ".join(text.split())
+    return tuple(term.name for term in GLOSSES if re.search(term.found, text) and term.short not in said)
 
 
 def called(name: str, given: Mapping[str, object]) -> str:

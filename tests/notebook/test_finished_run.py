@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,10 +11,10 @@ import pytest
 from bundled_run import opened
 
 import mecharule_ops as mr
-from mecharule_ops import pages
 from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings.controls import holm
-from mecharule_ops.pages.rows import KINDS
+from mecharule_ops.pages.content import report_page
+from mecharule_ops.pages.rows import KINDS, prediction_rows
 from mecharule_ops.types import Share
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "use", "path", "rect"}
@@ -115,8 +113,9 @@ def test_what_displays_are_told_of_a_rule_is_what_the_run_decided(
 
 def test_every_prediction_stands_beside_what_is_simpler(run: mr.FinishedRun) -> None:
     """Lead only and drop only on the same held-out records, with the same base rate; nothing is fitted but these."""
+    told = prediction_rows(run.findings)
     for account in run.findings.searches[0].accounts:
-        rows = {row.kind: row for row in run.predictions if row.unit == str(account.neuron)}
+        rows = {row.kind: row for row in told if row.unit == str(account.neuron)}
         assert {"steady drop", "direct push", "lead only", "drop only"} <= set(rows)
         first = rows["steady drop"]
         for kind in ("lead only", "drop only"):
@@ -124,42 +123,40 @@ def test_every_prediction_stands_beside_what_is_simpler(run: mr.FinishedRun) -> 
         assert {kind for kind, row in rows.items() if row.threshold is not None} == {"lead only", "drop only"}
 
 
-def test_frames_have_the_documented_columns_and_the_rows_values(run: mr.FinishedRun) -> None:
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"claims"}))
+def test_frames_have_the_documented_columns_and_the_rows_values(
+    run: mr.FinishedRun, finished_run: Path, kind: str
+) -> None:
     """A column a field of the row's class; a value that is missing stays missing."""
-    pytest.importorskip("pandas")
-    rows = {kind: getattr(run, kind) for kind in ("units", "rules", "predictions", "certificates")}
-    for kind, told_rows in {**rows, "tree": run.tree().rows}.items():
-        frame = run.to_dataframe(kind)
-        assert list(frame.columns) == [field.name for field in fields(KINDS[kind][0])]
-        assert len(frame) == len(told_rows) > 0
-        for name in frame.columns:
-            for told, row in zip(frame[name], told_rows, strict=True):
-                value = getattr(row, name)
-                assert told == value or (value is None and told != told) or (told is value is None)
+    of, rows_of = KINDS[kind]
+    with opened(finished_run, read_only=True) as stored:
+        rows = list(rows_of(stored))
+    frame = run.to_dataframe(kind)
+    assert list(frame.columns) == [field.name for field in fields(of)]
+    assert len(frame) == len(rows) > 0
+    for name in frame.columns:
+        for told, row in zip(frame[name], rows, strict=True):
+            value = getattr(row, name)
+            assert told == value or (value is None and told != told) or (told is value is None)
 
 
 def test_the_tree_has_every_tested_group(run: mr.FinishedRun) -> None:
     (search,) = run.findings.searches
-    rows = run.tree("mlp_out", 1).rows
-    assert sorted((row.layer, row.node) for row in rows) == sorted(
-        (node.layer, node.node) for node in search.tree
-    )
-    counts = {(node.layer, node.node): node.estimate for node in search.tree}
+    nodes = {(node.layer, node.node): node for node in search.tree}
+    rows = run.to_dataframe("tree").to_dict("records")
+    assert sorted((row["layer"], row["node"]) for row in rows) == sorted(nodes)
     for row in rows:
-        assert row.strength == counts[row.layer, row.node].strength
-        assert (row.associated_flips, row.unrelated_n) == (
-            counts[row.layer, row.node].associated.flips,
-            counts[row.layer, row.node].unrelated.n,
-        )
-    assert {row.verdict for row in rows} <= {"pruned", "split", "kept", "dropped"}
-    assert sum(row.verdict == "kept" for row in rows) <= len(search.agonists)
+        counts = nodes[row["layer"], row["node"]].estimate
+        assert row["strength"] == counts.strength
+        assert (row["associated_flips"], row["unrelated_n"]) == (counts.associated.flips, counts.unrelated.n)
+    assert sum(row["verdict"] == "kept" for row in rows) <= len(search.agonists)
 
 
 def test_parts_are_well_formed_and_say_what_the_report_says(run: mr.FinishedRun) -> None:
     """A run, a tree, an account, a chain and pictures close what they open; no second renderer words them."""
     unit = str(run.findings.searches[0].accounts[0].neuron)
     account = run.account(unit)
-    page = pages.render_html(run.findings)
+    page = report_page(run.findings)
     for part in (run, run.tree(), account, run.chain(unit), run.plot.account(unit)):
         assert faults_of(part._repr_html_()) == [], part
         assert "<script" not in part._repr_html_()
@@ -181,15 +178,13 @@ def test_a_picture_is_the_reports_own_and_can_be_saved(run: mr.FinishedRun, tmp_
 
 
 def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:
-    """An account that was not made says what it costs, and leaves the file as it was."""
+    """An account that was not made says which command makes it."""
     made = {str(one.neuron) for one in run.findings.searches[0].accounts}
     without = next(row.unit for row in run.units if row.unit not in made)
-    size = run.path.stat().st_size
-    with pytest.raises(mr.UsageError, match=r"make=True\) makes it for about [\d,]+ example-forwards"):
+    with pytest.raises(mr.UsageError, match=r"`mecharule explain .* --parts drive` makes it"):
         run.account(without)
     with pytest.raises(mr.UsageError, match="chain"):
         run.chain(without)
-    assert run.path.stat().st_size == size
     for call in (
         lambda: run.tree(regime=0),
         lambda: run.plot.tree("attn_head"),
@@ -197,42 +192,21 @@ def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:
         lambda: run.account("m99.1"),
         lambda: run.to_dataframe("everything"),
         lambda: mr.open_run("feed"),
-        lambda: run.gates(colour=1),
     ):
         with pytest.raises(mr.UsageError, match="expected") as told:
             call()
         assert "\n" not in str(told.value)
 
 
-def test_without_pandas_a_frame_is_one_line(run: mr.FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(mr.UsageError, match="pip install pandas"):
-        run.to_dataframe()
-
-
 def test_certificates_are_run_again_and_a_changed_one_is_told(copied_run: Path) -> None:
     """Counts and lines of one certificate; with other weights none can be repeated."""
     run = mr.open_run(copied_run)
-    one = run.certificates[0]
+    one = run.to_dataframe("certificates").iloc[0]
     checked = run.verify([f"c:{one.certificate}"])
     assert (checked.match, checked.differs, checked.cannot) == (1, 0, 0)
     assert one.claim.split(" flips ")[0] in checked._repr_html_()
     assert faults_of(checked._repr_html_()) == []
     assert run.verify([]).match == 0
-
-
-@pytest.mark.slow
-def test_an_account_is_made_and_kept(copied_run: Path) -> None:
-    """Made once: the second time the run holds it. The summary of the findings stays what it was."""
-    run = mr.open_run(copied_run)
-    made = {str(one.neuron) for one in run.findings.searches[0].accounts}
-    unit = next(row.unit for row in run.units if row.is_tau_agonist and row.unit not in made)
-    told = str(run.account(unit, make=True))
-    assert unit in told
-    assert str(mr.open_run(copied_run).account(unit)) == told
-    assert json.dumps([row.unit for row in run.units]) == json.dumps(
-        [row.unit for row in mr.open_run(copied_run).units]
-    )
 
 
 def test_both_unions_leave_out_the_records_that_chose_the_units(finished_run: Path) -> None:

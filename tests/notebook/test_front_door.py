@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from bundled_run import QUICK
 
@@ -59,11 +60,9 @@ def test_importing_the_library_loads_none_of_its_rooms() -> None:
 
 
 def test_opening_a_run_and_its_rows_load_nothing_heavy(finished_run: Path) -> None:
-    """No torch and no plotting for rows, rules and the tree; the page of a run draws its map, so it plots."""
+    """No torch and no plotting for rows and rules; the page of a run draws its map, so it plots."""
     opened = f"import mecharule_ops as mr\nrun = mr.open_run({str(finished_run)!r})\n"
-    assert (
-        loaded_by(f"{opened}assert run.units and run.rules and run.certificates and run.tree().rows")[0] == []
-    )
+    assert loaded_by(f"{opened}assert run.units and run.rules and str(run.tree())")[0] == []
     assert loaded_by(f"{opened}assert run._repr_html_()")[0] == ["matplotlib"]
     assert loaded_by("import torch")[0] == ["torch"]
 
@@ -80,10 +79,8 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
         {"review": "Fine,\nreally", "stars": 4, "long": False, "score": 0.5},
         {"review": "ünï", "stars": 5, "long": True, "score": 2.0},
     ]
-    table: object = rows
-    if kind == "frame":
-        table = pytest.importorskip("pandas").DataFrame(rows)
-    elif kind == "dataset":
+    table: object = pandas.DataFrame(rows) if kind == "frame" else rows
+    if kind == "dataset":
         table = pytest.importorskip("datasets").Dataset.from_list(rows)
     file = table_file(table, tmp_path / "tables")
     assert list(read_table(str(file))) == rows
@@ -95,10 +92,8 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
     ("table", "said"),
     [
         ([], "expected a table with rows"),
-        ("reviews.csv", "got builtins.str"),
-        ({"review": ["a"]}, "got builtins.dict"),
-        ([["a", "b"]], "got builtins.list"),
-        (3, "got builtins.int"),
+        ("reviews.csv", "got str"),
+        (3, "got int"),
         ([{"a": 1}, {"a": None}], "row 2, column 'a', got None"),
         ([{"a": float("nan")}], "row 1, column 'a', got nan"),
         ([{"a": [1]}], "row 1, column 'a'"),
@@ -117,7 +112,7 @@ def test_a_table_of_prompts_is_a_task(kind: str, tmp_path: Path, monkeypatch: py
     rows = [
         {"prompt": f"{n} is", "answers": ["odd", "uneven"] if n % 2 else ["even"], "n": n} for n in range(9)
     ]
-    table: object = pytest.importorskip("pandas").DataFrame(rows) if kind == "frame" else rows
+    table: object = pandas.DataFrame(rows) if kind == "frame" else rows
     begins: list[RunConfig] = []
 
     def begun(config: RunConfig, *, agreed: bool) -> None:
@@ -148,16 +143,8 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[mr.FinishedRun, 
     subject = load("arith-tiny")
     table = [{"a": a, "b": b} for a in range(3, 300, 23) for b in range(5, 300, 23)]
     told: list[Event] = []
-    kept = [
-        "bases",
-        "slice_size",
-        "proposals",
-        "controls",
-        "controls_for",
-        "anchor_for",
-        "accounts_for",
-        "chains_for",
-    ]
+    of_controls = ("controls", "controls_for", "anchor_for", "accounts_for", "chains_for")
+    kept = ("bases", "slice_size", "proposals", *of_controls)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
         run = mr.analyse(
@@ -199,16 +186,10 @@ def test_a_loaded_models_claims_are_those_of_its_directory(
 ) -> None:
     """Its certificates verify on the object, which stays fit for use, and on the model loaded by name."""
     run, _, folder = analysed
-    if not run.certificates:
-        pytest.skip("the tiny run has no certificate")
+    one = [str(run.to_dataframe("certificates").certificate[0])]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
-        one = [run.certificates[0].certificate]
-        assert [run.verify(one).match, run.verify(one).match, mr.open_run(run.id).verify(one).match] == [
-            1,
-            1,
-            1,
-        ]
+        assert [again.verify(one).match for again in (run, run, mr.open_run(run.id))] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

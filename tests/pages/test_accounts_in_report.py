@@ -10,9 +10,9 @@ import pytest
 from drawn import rows_of_points
 from findings_fixture import FINDINGS, POSITIVE, of_family
 
-from mecharule_ops import pages
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKind, PredictionScore
 from mecharule_ops.findings.records import Findings
+from mecharule_ops.pages.content import report_page, report_text
 from mecharule_ops.pages.drawing import draw, standalone
 from mecharule_ops.pages.plots import account_figures
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
@@ -56,7 +56,7 @@ def found() -> Findings:
 
 def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
     """With first order, the rule and the trees beside it; the commands that show the rest."""
-    text = " ".join(pages.render_text(found).split())
+    text = " ".join(report_text(found).split())
     assert f"When and why {UNIT} flips (1→0)" in text
     assert (
         f"b >= 50 – input rule, MCC {INPUT.interval}; free-form trees of the same columns reach .50" in text
@@ -80,7 +80,7 @@ def test_the_page_shows_the_figures_and_unfolds_the_first_unit_alone(found: Find
     """What stands behind it waits to be opened: other units, the list of every learned rule, searches, settings."""
     other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
     two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
-    page = pages.render_html(two)
+    page = report_page(two)
     assert page.count('role="img"') >= 2
     folded = re.findall(r"<details><summary><h2>(.*?)</h2>", page)
     assert folded == [

@@ -11,7 +11,7 @@ import pytest
 from drawn import rows_of_points
 from findings_fixture import FINDINGS, NEGATIVE
 
-from mecharule_ops.pages import render_html
+from mecharule_ops.pages.content import report_page
 from mecharule_ops.pages.drawing import draw, glyphs
 from mecharule_ops.pages.plots import MAP, model_map
 
@@ -39,7 +39,7 @@ def test_every_point_is_drawn_at_its_place(count: int) -> None:
 
 def test_the_page_opens_with_the_model_as_a_map() -> None:
     """Before any sentence: the shown units by name, and the table's bars as long as they are strong."""
-    page = render_html(FINDINGS)
+    page = report_page(FINDINGS)
     (svg, caption) = model_map(FINDINGS)[MAP]
     assert page.index(svg) < page.index("<p>")
     shown = FINDINGS.shown()

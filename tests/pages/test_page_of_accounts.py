@@ -45,7 +45,9 @@ def part(*units: dict[str, Any]) -> dict[str, Any]:
             "flips",
             kind,
             *map(str, one[column].values()),
-            *["9", "15", "30"],
+            "9",
+            "15",
+            "30",
             "",
             "",
         ]
@@ -67,27 +69,6 @@ def test_a_last_layer_unit_is_in_no_median(accounts: ModuleType) -> None:
     assert "over 3 units with something above them – first-order prediction (nothing fitted) .40" in text
     assert "3 units of the last layer, where it is arithmetic, counted into no median" in text
     assert text.count("1.00 [.90, 1.00] = |") == accounts.SHOWN - len(above)
-
-
-def test_in_0_to_1_every_column_is_of_answers_that_become_right(accounts: ModuleType) -> None:
-    """Rules are learned for those; a score of answers that change stands in the CSV alone."""
-    made = part(unit("m0.3 0→1", 0.9, nothing_above=False))
-    for row in made["predictions"]:
-        row[3] = "changes"
-    right = [
-        "mlp_out",
-        "m0.3",
-        "0→1",
-        "becomes right",
-        "steady drop",
-        *["0.5", "0.4", "0.6", "9", "6", "30"],
-        "",
-        "",
-    ]
-    found = accounts.with_scores({**made, "predictions": [*made["predictions"], right]})["units"][0]
-    assert found["first order"] == {"mcc": 0.5, "low": 0.4, "high": 0.6}
-    assert found["base rate"] == 0.2
-    assert found["lead only"] is None
 
 
 def test_the_page_has_one_short_table_and_says_first_what_was_tuned(accounts: ModuleType) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,6 +39,8 @@ def run_of(*searches: object) -> Findings:
 
 
 def test_the_screen_of_the_fixture_is_the_golden_one() -> None:
+    if os.environ.get("MECHARULE_GOLDEN") == "write":
+        GOLDEN.write_text(screen(FINDINGS), encoding="utf-8")
     assert screen(FINDINGS) == GOLDEN.read_text(encoding="utf-8")
 
 

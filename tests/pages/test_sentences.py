@@ -8,7 +8,7 @@ from pathlib import Path
 from mecharule_ops.facts.fact import SENTENCES
 
 ROOT = Path(__file__).parents[2]
-FACTS, PAGES = ROOT / "mecharule_ops" / "facts", ROOT / "mecharule_ops" / "pages"
+FACTS = ROOT / "mecharule_ops" / "facts"
 CUT = re.compile(
     r"\.(?:sentence|said|cited)(?:\[|\.(?!r(?:emovesuffix|strip)\([\"']\.[\"']\))"
     r"(?:split|r?partition|removesuffix|removeprefix|replace|startswith|endswith|strip|[lr]strip|find|index)\()"
@@ -40,13 +40,8 @@ def test_a_sentence_that_is_cut_would_be_seen() -> None:
 
 def test_each_sentence_of_the_table_is_asked_for() -> None:
     """By its name, or by the beginning of it that ends in a value."""
-    code = "\n".join(
-        file.read_text(encoding="utf-8")
-        for file in sorted([*FACTS.glob("*.py"), *PAGES.glob("*.py"), *(ROOT / "tools").glob("*.py")])
-    )
-    unused = [
-        name
-        for name in SENTENCES
-        if f"{name}" not in code and f'"{name.rpartition(".")[0]}.' not in code and f'"{name}{{' not in code
-    ]
-    assert unused == []
+    code = "\n".join(file.read_text(encoding="utf-8") for file in [*_files(), *FACTS.glob("*.py")])
+    names = {name: re.escape(name.rpartition(".")[0]) for name in SENTENCES}
+    assert [
+        one for one, begin in names.items() if not re.search(f'"{re.escape(one)}"|"{begin}["{{.]', code)
+    ] == []

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event, StageStarted
-from mecharule_ops.facts.run_evidence import ordered_by
 from mecharule_ops.run.accounting import PORTION, VISIBLE, held_out_gain
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
@@ -38,25 +36,6 @@ def test_a_guided_search_that_keeps_every_unit_asks_no_attribution(finished_run:
         assert run.predictions(Basis.MLP_OUT, REGIME)
         started = [event.stage for _, _, event in run.store.events() if isinstance(event, StageStarted)]
     assert not [stage for stage in started if stage.startswith("EAP-IG")]
-
-
-def test_what_ordered_a_search_is_said_only_where_it_did(
-    finished_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By first order; where that failed in a layer, by channel there; where nothing was predicted, by channel."""
-    with opened(finished_run, read_only=True) as run:
-
-        def said() -> str:
-            return ordered_by(run, Basis.MLP_OUT, REGIME)
-
-        assert said() == "first order ordered the search"
-        failed = SimpleNamespace(dropped=object())
-        monkeypatch.setattr(run, "search_view", lambda basis, regime, layer: failed if layer == 1 else None)
-        assert (
-            "it failed in 1 layer (1), where the units left were grouped in the order of channels" in said()
-        )
-        monkeypatch.setattr(run, "predictions", lambda basis, regime: ())
-        assert said() == "units were taken in the order of channels"
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import make_config
 from mecharule_ops.facts.found import suggestions
-from mecharule_ops.facts.searches import audit_sentence, guaranteed_words, recall_words, searched_words
+from mecharule_ops.facts.searches import audit_sentence, guaranteed_words, recall_words
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pages import render_text
+from mecharule_ops.pages.content import report_text
 from mecharule_ops.run.planning import LARGEST, audit_tests, search_settings
-from mecharule_ops.types import Regime, SearchStatus, Share
+from mecharule_ops.types import Regime, Share
 
 AUDIT = SearchAudit.of(
     AuditResult(
@@ -61,7 +61,7 @@ def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
     found = {each.neuron for each in searched.tau_agonists}
     assert len(strong - found) <= searched.audit.missed_at_most
     assert 0 < searched.audit.tested < searched.audit.untested
-    assert "drawn at random" in render_text(replace(FINDINGS, searches=(searched,)))
+    assert "drawn at random" in report_text(replace(FINDINGS, searches=(searched,)))
 
 
 def test_an_audit_of_every_pruned_unit_leaves_nothing_unknown(finished_run: Path, tmp_path: Path) -> None:
@@ -122,16 +122,6 @@ def test_the_number_of_draws(settings: dict[str, object], drawn: list[int]) -> N
     """An eighth, at most 256, unless the config names a number; never more than there are; all of a few."""
     config = make_config(model="arith-tiny", **settings)
     assert [audit_tests(config, pruned) for pruned in (0, 3, 7, 80, 100_000)] == drawn
-
-
-def test_a_bound_over_units_that_were_never_asked_says_so() -> None:
-    """All candidates count in the correction; how many of them the search left, and the audit drew, stands beside."""
-    assert searched_words(NEGATIVE) == f"{NEGATIVE.cost.candidates:,} units searched"
-    left = replace(NEGATIVE, status=(SearchStatus.LEFT.value,), audit=AUDIT)
-    assert searched_words(left) == (
-        f"{NEGATIVE.cost.candidates:,} units, of which the search left {AUDIT.unknown:,} unasked and the audit drew "
-        f"{AUDIT.tested} of these,"
-    )
 
 
 def test_the_sentence_states_counts_bound_and_confidence() -> None:

@@ -16,7 +16,7 @@ from torch import nn
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.config import make_config
-from mecharule_ops.facts.account_facts import drive_facts, prediction_sentence
+from mecharule_ops.facts.account_facts import drive_facts, prediction_words
 from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.first_order import Effects
@@ -220,12 +220,12 @@ def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> N
         f"its first-order drop is 0.00 where the ablation moves the lead by {blind.drop_error.measured:.2f}: "
         "the gradient does not see this unit"
     )
-    assert said in prediction_sentence(blind, "b00d").sentence
+    assert said in prediction_words(blind)
     seen = account_of(saturated(bias=5.0))
     assert seen.drop_error is not None
     assert seen.drop_error.spearman == pytest.approx(1)
     assert not seen.drop_error.blind
-    assert "the gradient does not see" not in prediction_sentence(seen, "b00d").sentence
+    assert "the gradient does not see" not in prediction_words(seen)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_what_was_registered_of_first_order_and_what_came_out_is_said(
     )
     for above, said in ((False, f"; registered beforehand to reach 0.70, that is {verdict}"), (True, "")):
         made = replace(seen, predictions=(score,), nothing_above=above)
-        sentence = prediction_sentence(made, "b00d").sentence
+        sentence = prediction_words(made)
         assert said in sentence
         assert ("registered" in sentence) is not above
 

@@ -301,7 +301,7 @@ def test_an_exported_folder_whose_values_were_changed_cannot_verify(tool: Tool, 
     assert "replacement values" in result.text
 
 
-@pytest.mark.parametrize("name", ["units", "rules", "certificates", "tree", "candidates", "slices"])
+@pytest.mark.parametrize("name", ["units", "rules", "certificates", "tree", "candidates"])
 def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
     """JSON, CSV, Markdown and LaTeX hold the same rows, and a note when some are left out."""
     whole = tool("show", table=name, limit=1000)
