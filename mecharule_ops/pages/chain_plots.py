@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mecharule_ops.facts.chain_facts import hold_words, of_group, quoted, remaining
-from mecharule_ops.facts.fact import SENTENCES
+from mecharule_ops.facts.fact import said
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above, Together
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList
@@ -30,16 +30,16 @@ def chain_figures(chain: Chain) -> Figures:
     """Those of one chain."""
     stem, drawn = figure_stem("chain", chain.regime, chain.unit), {}
     if chain.writes.groups:
-        when = SENTENCES["caption.writes.fixed" if chain.writes.fixed else "caption.writes.flipped"]
-        caption = SENTENCES["caption.writes"].format(unit=chain.unit, when=when)
+        when = said("caption.writes.fixed" if chain.writes.fixed else "caption.writes.flipped")
+        caption = said("caption.writes", unit=chain.unit, when=when)
         drawn[f"{stem}-writes"] = draw(f"{stem}-writes", partial(_writes, chain)), caption
     if len(chain.reads.heads) > 1:
         height = 0.9 + 0.24 * len(chain.reads.heads[0].sources[:_SOURCES])
         svg = draw(f"{stem}-reads", partial(_reads, chain.reads.heads), height=height)
-        drawn[f"{stem}-reads"] = svg, SENTENCES["caption.reads"]
+        drawn[f"{stem}-reads"] = svg, said("caption.reads")
     if chain.mediation.flips.flips and chain.mediation.through:
         svg = draw(f"{stem}-through", partial(_through, chain), height=2.4)
-        drawn[f"{stem}-through"] = svg, SENTENCES["caption.through"]
+        drawn[f"{stem}-through"] = svg, said("caption.through")
     return drawn
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mecharule_ops.facts.account_facts import explanation, unit_parts
 from mecharule_ops.facts.answer_text import lines, proof
 from mecharule_ops.facts.control_facts import control_parts
-from mecharule_ops.facts.fact import SENTENCES, Stated
+from mecharule_ops.facts.fact import Stated, said
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, suggestions, whole_layer_words
 from mecharule_ops.facts.glossary import explained
@@ -35,8 +35,8 @@ from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import MAP, figures
 from mecharule_ops.pages.rows import RuleRow, UnitRow, rule_rows, unit_row
 
-ROWS, PAGE_ROWS = 20, 200
-"""Units that are not ruled out are listed up to here: in a text, and on a page, which scrolls."""
+ROWS = 20
+"""Units that are not ruled out are listed up to here."""
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""
 
@@ -48,18 +48,15 @@ def report_text(findings: Findings, width: int = WIDEST) -> str:
 
 def report_page(findings: Findings) -> str:
     """The report as one self-contained HTML page, its plots inlined as SVG; no script and no external address."""
-    return html_of(_title(findings), report_sections(findings, PAGE_ROWS), figures(findings))
+    return html_of(_title(findings), report_sections(findings), figures(findings))
 
 
 def _title(findings: Findings) -> str:
     return f"MechaRule report: run {findings.run}"
 
 
-def report_sections(findings: Findings, rows: int = ROWS) -> list[Section]:
-    """The whole report: summary, units, why they flip, then what stands behind it, which a page folds.
-
-    `rows` is the most units that are not ruled out and listed a search.
-    """
+def report_sections(findings: Findings) -> list[Section]:
+    """The whole report: summary, units, why they flip, then what stands behind it, which a page folds."""
     how = shared_replacement(findings) or "the baseline and phase in the title of each search"
     replaced = "", None, f"Replacement of ablated units: {how}"
     setting_of = _each((*setting(findings), replaced, took(findings)))
@@ -68,7 +65,7 @@ def report_sections(findings: Findings, rows: int = ROWS) -> list[Section]:
         *opening_sections(findings),
         *_account_sections(findings),
         *_rule_sections(findings),
-        *(search_section(findings, index, rows) for index in range(len(findings.searches))),
+        *(search_section(findings, index) for index in range(len(findings.searches))),
         Section(title="Task and run", blocks=(setting_of,), folded=True),
         Section(title="Limits", blocks=(_each(limits(findings)),)),
         *([Section(title="Named choices", blocks=(chosen,), folded=True)] if chosen else []),
@@ -78,7 +75,7 @@ def report_sections(findings: Findings, rows: int = ROWS) -> list[Section]:
 
 
 def _each(stated: Iterable[Stated]) -> tuple[str, ...]:
-    return tuple(sentence(said) for _, _, said in stated)
+    return tuple(sentence(text) for _, _, text in stated)
 
 
 def _told(stated: Iterable[Stated]) -> str:
@@ -88,8 +85,8 @@ def _told(stated: Iterable[Stated]) -> str:
 
 def opening(findings: Findings) -> tuple[str, ...]:
     """What was asked of which model, and what the task must say in every report."""
-    said = f"{findings.task} on {findings.model}, which is {findings.words.success} on {of_n(findings.task_score)}"
-    return (f"Run {findings.run}: {said}.", *findings.notes)
+    success = f"{findings.words.success} on {of_n(findings.task_score)}"
+    return (f"Run {findings.run}: {findings.task} on {findings.model}, which is {success}.", *findings.notes)
 
 
 def opening_sections(findings: Findings) -> list[Section]:
@@ -98,7 +95,7 @@ def opening_sections(findings: Findings) -> list[Section]:
     summary = Section(title="Summary", blocks=(*opening(findings), *found), opening=(MAP,))
     named = zip(search_names(findings), findings.searches, strict=True)
     if blocks := [block for name, outcome in named for block in _units_of(findings, outcome, name)]:
-        return [summary, Section(title="τ-agonists", blocks=(*blocks, SENTENCES["report.units.key"]))]
+        return [summary, Section(title="τ-agonists", blocks=(*blocks, said("report.units.key")))]
     return [summary]
 
 
@@ -109,10 +106,11 @@ def _units_of(findings: Findings, outcome: SearchOutcome, name: str) -> list[Blo
     risk = ", a risk" if is_risk(findings, outcome) else ""
     blocks: list[Block] = []
     if shown:
-        notes = tuple(_notes(findings, unit) for unit in shown)
-        bars = tuple(unit.estimate.strength for unit in shown)
-        said = f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips."
-        blocks += [said, replace(_table(shown), notes=notes, bars=bars)]
+        notes, bars = zip(*((_notes(findings, unit), unit.estimate.strength) for unit in shown), strict=True)
+        blocks.append(
+            f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips."
+        )
+        blocks.append(replace(_table(shown), notes=notes, bars=bars))
     if others:
         why = unshowable(findings, outcome) or f"{NOT_SHOWN}, in the order of their names"
         reached = reached_words(findings, outcome, len(others), "more " if shown else "")
@@ -146,7 +144,7 @@ def _rule_sections(findings: Findings) -> list[Section]:
     return [every] if rows else []
 
 
-def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
+def search_section(findings: Findings, index: int) -> Section:
     """One search: its split, status, layers, units that are not ruled out, what it missed and took, and its tree."""
     outcome, name = findings.searches[index], search_names(findings)[index]
     status = " ".join(map(sentence, (outcome.slice_status, *outcome.status)))
@@ -158,25 +156,24 @@ def search_section(findings: Findings, index: int, rows: int = ROWS) -> Section:
     bases = {each.intervention.basis for each in findings.searches}
     if advice := suggestions(findings, outcome, bases):
         blocks += ["What to try next:", advice]
-    blocks += _weak(findings, outcome, rows)
+    blocks += _weak(findings, outcome)
     blocks += [_told(of(findings, outcome)) for of in (union_of, missed_of, cost_of)]
     shown = tuple(block for block in blocks if block)
     return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=(f"tree-{index}",), folded=True)
 
 
-def _weak(findings: Findings, outcome: SearchOutcome, most: int) -> list[Block]:
-    """The units that are not ruled out: how little that takes, at most `most` rows, then how many more there are."""
+def _weak(findings: Findings, outcome: SearchOutcome) -> list[Block]:
+    """The units that are not ruled out: how little that takes, the first of them, then how many more there are."""
     weak = [unit for unit in findings.units_of(outcome) if not unit.is_tau_agonist]
     if not weak:
         return []
     least = min(weak, key=lambda unit: unit.estimate.strength)
-    are = f"{plural(len(weak), 'unit')} {'is' if len(weak) == 1 else 'are'}"
-    parts = {"are": are, "f": findings, "flips": unit_flips(least), "unit": least.neuron}
-    said = SENTENCES["report.not_ruled_out"].format(**parts)
+    parts = {"are": f"{plural(len(weak), 'unit')} {'is' if len(weak) == 1 else 'are'}", "unit": least.neuron}
     columns = "unit", "flips D+", "flips D-", "strength", "selectivity"
-    table = Table.of_rows(UnitRow, [unit_row(unit) for unit in weak[:most]], columns)
-    more = f"… and {len(weak) - most:,} more (`mecharule show {findings.run} --table units`)."
-    return [said, table, *([more] if len(weak) > most else [])]
+    table = Table.of_rows(UnitRow, list(map(unit_row, weak[:ROWS])), columns)
+    more = f"… and {len(weak) - ROWS:,} more (`mecharule show {findings.run} --table units`)."
+    text = said("report.not_ruled_out", f=findings, flips=unit_flips(least), **parts)
+    return [text, table, *([more] if len(weak) > ROWS else [])]
 
 
 def _account_sections(findings: Findings) -> list[Section]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mecharule_ops.facts.fact import SENTENCES
+from mecharule_ops.facts.fact import said
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops
 from mecharule_ops.findings.counts import TreeNode
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -62,7 +62,7 @@ def model_map(findings: Findings) -> Figures:
         panels[-1].set(xlabel="layer", xlim=(-0.7, max(layers) + 0.7))
         panels[-1].xaxis.get_major_locator().set_params(integer=True)
 
-    return {MAP: (draw(MAP, plot, height=0.5 + 2.4 * len(regimes)), SENTENCES["caption.map"])}
+    return {MAP: (draw(MAP, plot, height=0.5 + 2.4 * len(regimes)), said("caption.map"))}
 
 
 def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, findings: Findings) -> None:
@@ -99,7 +99,7 @@ def account_figures(account: Account) -> Figures:
     parts = {"unit": account.neuron, "target": target, "of": len(above)}
     right = sum(said == flip for said, flip in zip(above, points.flipped, strict=True))
     name = f"{figure_stem('account', account.regime, account.neuron)}-leads"
-    caption = SENTENCES["caption.leads"].format(right=right, **parts)
+    caption = said("caption.leads", right=right, **parts)
     return {name: (draw(name, partial(_draw_leads, points)), caption)}
 
 
@@ -118,7 +118,7 @@ def tree_figure(findings: Findings, index: int) -> Figures:
     """The groups that the run's `index`-th search ablated."""
     tree, name = findings.searches[index].tree, f"tree-{index}"
     boxes = icicle(tree)
-    caption = SENTENCES["caption.tree"].format(shown=len(boxes), of=len(tree))
+    caption = said("caption.tree", shown=len(boxes), of=len(tree))
     return {name: (draw(name, partial(_tree, boxes)), caption)} if tree else {}
 
 

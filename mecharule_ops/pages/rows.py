@@ -15,10 +15,9 @@ from mecharule_ops.facts.control_facts import NOT_RUN, fewer_words
 from mecharule_ops.facts.rules import short, shown_words
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.facts.shown_units import NOT_MEASURED, unit_status
-from mecharule_ops.findings.accounts import Account, PredictionScore
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.numbers import k_of_n, percent, percent_at_least, plural, signed
 from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.rules.families import Family, UnitRule
@@ -280,14 +279,9 @@ def unit_rows(findings: Findings) -> tuple[UnitRow, ...]:
     return tuple(unit_row(unit, name) for name, unit in _named(findings))
 
 
-def rule_rows(findings: Findings, only: SearchOutcome | None = None) -> tuple[RuleRow, ...]:
+def rule_rows(findings: Findings) -> tuple[RuleRow, ...]:
     """Families of its account, then the anchored rule, of every unit that has any; in the order of `unit_rows`."""
-    return tuple(
-        _rule(findings, name, unit, rule)
-        for name, unit in _named(findings)
-        if only in (None, unit.search)
-        for rule in unit.rules
-    )
+    return tuple(_rule(findings, name, unit, rule) for name, unit in _named(findings) for rule in unit.rules)
 
 
 def _named(findings: Findings) -> Iterator[tuple[str, Unit]]:
@@ -296,22 +290,17 @@ def _named(findings: Findings) -> Iterator[tuple[str, Unit]]:
         yield from ((name, unit) for unit in findings.units_of(outcome))
 
 
-def prediction_rows(findings: Findings) -> tuple[PredictionRow, ...]:
+def prediction_rows(findings: Findings) -> Iterator[PredictionRow]:
     """Every score of every account; in the order of the accounts."""
-    return tuple(
-        row_of(
-            PredictionRow,
-            score,
-            search=name,
-            unit=str(account.neuron),
-            regime=account.regime.arrow,
-            target=target,
-            nothing_above=account.nothing_above,
-        )
-        for name, outcome in zip(search_names(findings), findings.searches, strict=True)
-        for account in outcome.accounts
-        for target, score in _scored(account)
-    )
+    named = zip(search_names(findings), findings.searches, strict=True)
+    for name, account in ((name, account) for name, outcome in named for account in outcome.accounts):
+        about = {"unit": str(account.neuron), "regime": account.regime.arrow}
+        right, beside = account.becomes_right, account.beside_right
+        scored = [("flips" if right is None else "changes", score) for score in account.predictions]
+        scored += [("becomes right", score) for score in (right, *beside) if score is not None]
+        for target, score in scored:
+            about |= {"search": name, "target": target}
+            yield row_of(PredictionRow, score, nothing_above=account.nothing_above, **about)
 
 
 def tree_rows(run: Run, search: str | None = None) -> Iterator[TreeRow]:
@@ -329,18 +318,11 @@ def tree_rows(run: Run, search: str | None = None) -> Iterator[TreeRow]:
                 waiting += [(child, depth + 1) for child in reversed(view.children(number))]
 
 
-def certificate_rows(run: Run) -> tuple[CertificateRow, ...]:
+def certificate_rows(run: Run) -> Iterator[CertificateRow]:
     """A row a certificate, oldest first. A changed certificate is refused by name."""
-    return tuple(
-        row_of(
-            CertificateRow,
-            one,
-            units=", ".join(one.units),
-            regime=Regime(one.regime).arrow,
-            examples=len(one.example_ids),
-        )
-        for one in run.store.certificates()
-    )
+    for one in run.store.certificates():
+        told = {"units": ", ".join(one.units), "regime": Regime(one.regime).arrow}
+        yield row_of(CertificateRow, one, examples=len(one.example_ids), **told)
 
 
 def candidate_rows(run: Run, asked: Regime | None = None) -> Iterator[CandidateRow]:
@@ -415,12 +397,3 @@ def _rule(findings: Findings, search: str, unit: Unit, rule: UnitRule) -> RuleRo
         hq_f=anchored and findings.is_hq_f(rule),
         prompt_only=rule.shown and rule.prompt_only,
     )
-
-
-def _scored(account: Account) -> Iterator[tuple[str, PredictionScore]]:
-    """(what is predicted, score)."""
-    right = account.becomes_right
-    for score in account.predictions:
-        yield "flips" if right is None else "changes", score
-    for score in (*filter(None, (right,)), *account.beside_right):
-        yield "becomes right", score

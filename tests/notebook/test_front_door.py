@@ -67,11 +67,6 @@ def test_opening_a_run_and_its_rows_load_nothing_heavy(finished_run: Path) -> No
     assert loaded_by("import torch")[0] == ["torch"]
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'analyze'"):
-        mr.analyze  # noqa: B018
-
-
 @pytest.mark.parametrize("kind", ["list", "frame", "dataset"])
 def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Path) -> None:
     """Types survive the file; numbers of numpy become Python's; the same table is kept once."""

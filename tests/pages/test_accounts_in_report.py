@@ -26,26 +26,22 @@ INPUT = of_family("b >= 50", 0.5, 200, 60, free_form=GOOD, validated=0.5)
 def account() -> Account:
     rng = np.random.default_rng(0)
     lead, drop = rng.gamma(2, 2, 200), rng.gamma(2, 2, 200)
-    families = (
-        INPUT,
-        UnitRule(neuron=UNIT, family=Family.CLEAN_RUN, absent=FamilyStatus.NO_CLAUSE, free_form=GOOD),
-        UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=FamilyStatus.CONSTANT),
-    )
+    absent = UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=FamilyStatus.CONSTANT)
+    first = PredictionScore(kind=PredictionKind.STEADY, predicted=50, held_out=GOOD, records=200, happened=60)
+    points = {
+        "lead": tuple(lead.tolist()),
+        "drop": tuple(drop.tolist()),
+        "flipped": tuple((drop > lead).tolist()),
+    }
     return Account(
         neuron=UNIT,
         regime=POSITIVE.regime,
         flips=90,
         records=300,
         held_out=200,
-        families=families,
-        predictions=(
-            PredictionScore(
-                kind=PredictionKind.STEADY, predicted=50, held_out=GOOD, records=200, happened=60
-            ),
-        ),
-        points=LeadsAndDrops(
-            lead=tuple(lead.tolist()), drop=tuple(drop.tolist()), flipped=tuple((drop > lead).tolist())
-        ),
+        families=(INPUT, absent),
+        predictions=(first,),
+        points=LeadsAndDrops(**points),
     )
 
 

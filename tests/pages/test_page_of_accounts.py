@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -14,14 +14,8 @@ from mecharule_ops.types import Neuron, Regime
 
 
 @pytest.fixture
-def accounts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The script, its tables in a folder of their own."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import accounts
-    import pages
-
-    monkeypatch.setattr(pages, "TABLES", tmp_path)
-    return accounts
+def accounts(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("accounts")
 
 
 def unit(name: str, first: float, *, nothing_above: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -13,14 +14,8 @@ from mecharule_ops.types import Basis, Neuron, Regime
 
 
 @pytest.fixture
-def recall(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The script, its tables in a folder of their own."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import pages
-    import recall
-
-    monkeypatch.setattr(pages, "TABLES", tmp_path)
-    return recall
+def recall(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("recall")
 
 
 def test_write_norm_tests_the_largest_writes_that_guided_pays_for(recall: ModuleType, tmp_path: Path) -> None:

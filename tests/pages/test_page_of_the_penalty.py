@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,18 +15,14 @@ from mecharule_ops.tasks.task_names import task_of
 
 
 @pytest.fixture
-def penalty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The script, all that it writes in a folder of its own."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import pages
-    import penalty
-
-    monkeypatch.setattr(pages, "TABLES", tmp_path)
+def penalty(
+    script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> ModuleType:
+    """With its page and what it keeps there too."""
+    penalty = script("penalty")
     monkeypatch.setattr(penalty, "KEPT", tmp_path / "penalty.json")
     monkeypatch.setattr(penalty, "PAGE", tmp_path / "penalty.md")
-    (tmp_path / "penalty.md").write_text(
-        "# A\n\n<!-- figures: begin -->\n<!-- figures: end -->\n", encoding="utf-8"
-    )
+    penalty.PAGE.write_text("# A\n\n<!-- figures: begin -->\n<!-- figures: end -->\n", encoding="utf-8")
     return penalty
 
 

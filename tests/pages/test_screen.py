@@ -6,18 +6,16 @@ import dataclasses
 import os
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
-from mecharule_ops.facts.run_evidence import next_steps
-from mecharule_ops.facts.shown_units import evidence_words, rank_words
+from mecharule_ops.facts.shown_units import evidence_words, rank_words, unshowable_by
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.screen import screen
-from mecharule_ops.types import Basis, Neuron, Regime
+from mecharule_ops.types import Neuron, Regime
 
 GOLDEN = Path(__file__).parent / "golden" / "screen.txt"
 MANY = dataclasses.replace(
@@ -73,14 +71,6 @@ def test_it_is_at_most_one_screen(findings: Findings) -> None:
     assert lines[-1] == "All:  mecharule show 0c1f --full"
 
 
-def test_every_unit_has_one_line_with_its_bar_its_rank_and_its_rule() -> None:
-    text = screen(FINDINGS)
-    (line,) = [line for line in text.splitlines() if line.startswith("  ● a21.h2")]
-    assert "██████····" in line
-    assert "41 of 64  40 of 64, at least" in line
-    assert "above all 99 random  rule MCC" in line
-
-
 def test_what_is_not_shown_has_no_line_and_no_question() -> None:
     """It is named once, among those that are not; where nothing is shown that comes first, and says its direction."""
     text = " ".join(screen(FINDINGS).split())
@@ -98,33 +88,29 @@ def test_what_is_not_shown_has_no_line_and_no_question() -> None:
     assert "why does" not in nothing
 
 
-def test_a_run_that_kept_no_held_out_flips_says_what_measures_them() -> None:
-    text = " ".join(screen(run_of(dataclasses.replace(POSITIVE, held_out=None))).split())
-    assert (
-        "that turns right answers wrong: 3 heads reached 20 % on a half of 64 answers, nothing is shown, since"
-        in text
-    )
-    assert "`mecharule run --from 0c1f --set controls=199` measures it" in text
+FEW = dataclasses.replace(POSITIVE.held_out, random=(0,) * 8, units=270)  # type: ignore[type-var]
+NO_RECORD = tuple(dataclasses.replace(unit, flips=0) for unit in FEW.found)
 
 
 @pytest.mark.parametrize(
-    ("of", "advised"), [({"basis_units": 8}, False), ({"basis_units": 270}, True), ({}, True)]
+    ("changes", "why", "cured"),
+    [
+        ({}, "", False),
+        ({"held_out": None}, "not_asked", True),
+        ({"held_out": FEW}, "few_drawn", True),
+        ({"held_out": FEW, "basis_units": 270}, "few_drawn", True),
+        ({"held_out": FEW, "basis_units": 8}, "few_units", False),
+        ({"held_out": dataclasses.replace(FEW, records=0, found=NO_RECORD)}, "no_records", False),
+    ],
 )
-def test_more_random_units_are_advised_only_where_there_are_more(of: dict[str, int], advised: bool) -> None:
+def test_why_nothing_can_be_shown_and_whether_a_command_measures_it(
+    changes: dict[str, Any], why: str, cured: bool
+) -> None:
     """Of 8 heads no more can be drawn, and without a record more show nothing."""
-    held_out = dataclasses.replace(POSITIVE.held_out, random=(1,) * 8, units=270)  # type: ignore[type-var]
-    run: Any = SimpleNamespace(task=None, config=SimpleNamespace(records=400, bases=(Basis.ATTN_HEAD,)))
-    told = run_of(dataclasses.replace(POSITIVE, held_out=held_out, **of))
-    assert ("next.controls" in [key for key, _, _ in next_steps(run, told)]) == advised
-    none = dataclasses.replace(
-        held_out, records=0, found=tuple(map(_unflipped, held_out.found)), random=(0,) * 8
-    )
-    told = run_of(dataclasses.replace(POSITIVE, held_out=none, **of))
-    assert "next.controls" not in [key for key, _, _ in next_steps(run, told)]
-
-
-def _unflipped(unit: HeldOutFlips) -> HeldOutFlips:
-    return dataclasses.replace(unit, flips=0)
+    outcome = dataclasses.replace(POSITIVE, **changes)
+    assert unshowable_by(FINDINGS, outcome) == why
+    told = " ".join(screen(run_of(outcome)).split())
+    assert ("`mecharule run --from 0c1f --set controls=199` measures it" in told) == cured
 
 
 def test_a_unit_above_all_random_ones_that_is_not_shown_says_why() -> None:
