@@ -16,16 +16,19 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.verbs import options as verbs
 from agent.verbs.command_line import parser, silence, spec, told, write
 from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
-from tools.registry import call, typed
+from tools.registry import Tell, ToolResult, call, typed
 
 if TYPE_CHECKING:
     from mecharule_ops.events import Event
+
+Show = Callable[["Event"], None]
 
 INTERRUPTED = 130
 RESUMED = ("run", "resume", "demo")
@@ -45,11 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not given:
             return _screens()
         options = parser().parse_args(given)
-        if options.verb not in HANDLERS:
-            answering = verbs.called if options.verb in verbs.PLAIN else call
-            return _print(options, answering(options.verb, told(options, _tell), _tell))
-        model = verbs.VERBS[options.verb]
-        return HANDLERS[options.verb](typed(options.verb, model, told(options)), options)
+        if options.verb in WORK:
+            asked = typed(options.verb, verbs.VERBS[options.verb], told(options))
+            return _work(options, partial(WORK[options.verb], asked, options))
+        if options.verb == "mcp":
+            return _mcp()
+        if options.verb == "spec":
+            return _print(options, spec())
+        answering = verbs.called if options.verb in verbs.VERBS else call
+        return _print(options, answering(options.verb, told(options, _tell), _tell))
     except KeyboardInterrupt:
         goes_on = ", `mecharule resume` continues" if given and given[0] in RESUMED else ""
         return _failed(given, f"interrupted; what was stored is kept{goes_on}", INTERRUPTED)
@@ -110,77 +117,7 @@ def _screens() -> int:
     return run_app()
 
 
-# --- verbs that work for a while -------------------------------------------------------------------------
-
-
-def _run(asked: verbs.RunOptions, options: argparse.Namespace) -> int:
-    from agent.verbs import runner
-
-    base = None if asked.source is None else runner.config_of(asked.source)
-    config = runner.config_from(base=base, **asked.chosen)
-    if asked.dry_run:
-        return _print(options, runner.plan(config))
-    approve = runner.approval(asked.yes or asked.budget is not None, sys.stdin.isatty())
-
-    def work(show: Callable[[Event], None]) -> Any:
-        return runner.start(config, show, approve, llm_budget=asked.llm_budget, source=asked.source)
-
-    return _work(options, work)
-
-
-def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace) -> int:
-    from agent.verbs import runner
-
-    approve = runner.approval(asked.yes, sys.stdin.isatty())
-
-    def work(show: Callable[[Event], None]) -> Any:
-        return runner.resume(asked.run, show, approve, llm_budget=asked.llm_budget, device=asked.device)
-
-    return _work(options, work)
-
-
-def _demo(asked: verbs.DemoOptions, options: argparse.Namespace) -> int:
-    from agent.verbs.demo import demo
-
-    return _work(options, demo)
-
-
-def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace) -> int:
-    from agent.hypotheses import investigated
-    from mecharule_ops.events import Notice
-
-    def work(show: Callable[[Event], None]) -> Any:
-        def tell(line: str) -> None:
-            show(Notice(text=line))
-
-        return investigated(asked.run, asked.question, tell, llm=asked.llm, seconds=asked.seconds)
-
-    return _work(options, work)
-
-
-def _ask(asked: verbs.AskOptions, options: argparse.Namespace) -> int:
-    from agent.chat import ask
-    from agent.consent import Listener, at_terminal
-    from mecharule_ops.events import Notice, QuestionAnswered
-
-    def work(show: Callable[[Event], None]) -> Any:
-        def told(event: Event) -> None:
-            # A person reads the answer itself below; a program reads it in the stream.
-            if options.output or not isinstance(event, QuestionAnswered):
-                show(event)
-
-        def tell(line: str) -> None:
-            show(Notice(text=line))
-
-        earlier = () if asked.new else None
-        listener = Listener(tell=tell, show=told, consent=at_terminal(), earlier=earlier)
-        return ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
-
-    options.display = options.display or "plain"
-    return _work(options, work)
-
-
-def _mcp(asked: verbs.McpOptions, options: argparse.Namespace) -> int:
+def _mcp() -> int:
     try:
         from agent.mcp_server import Server
     except ModuleNotFoundError as error:
@@ -191,18 +128,82 @@ def _mcp(asked: verbs.McpOptions, options: argparse.Namespace) -> int:
     return 0
 
 
-def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], Any]) -> int:
+# --- verbs that work for a while -------------------------------------------------------------------------
+
+
+def _run(asked: verbs.RunOptions, options: argparse.Namespace, show: Show) -> ToolResult:
+    from agent.verbs import runner
+
+    base = None if asked.source is None else runner.config_of(asked.source)
+    config = runner.config_from(base=base, **asked.chosen)
+    if asked.dry_run:
+        options.output = None
+        return runner.plan(config)
+    approve = runner.approval(asked.yes or asked.budget is not None, sys.stdin.isatty())
+    return runner.start(config, show, approve, llm_budget=asked.llm_budget, source=asked.source)
+
+
+def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace, show: Show) -> ToolResult:
+    from agent.verbs import runner
+
+    approve = runner.approval(asked.yes, sys.stdin.isatty())
+    return runner.resume(asked.run, show, approve, llm_budget=asked.llm_budget, device=asked.device)
+
+
+def _demo(asked: verbs.DemoOptions, options: argparse.Namespace, show: Show) -> ToolResult:
+    from agent.verbs.demo import demo
+
+    return demo(show)
+
+
+def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace, show: Show) -> ToolResult:
+    from agent.hypotheses import investigated
+
+    return investigated(asked.run, asked.question, _telling(show), llm=asked.llm, seconds=asked.seconds)
+
+
+def _ask(asked: verbs.AskOptions, options: argparse.Namespace, show: Show) -> ToolResult:
+    from agent.chat import ask
+    from agent.consent import Listener, at_terminal
+    from mecharule_ops.events import QuestionAnswered
+
+    def heard(event: Event) -> None:
+        # A person reads the answer itself below; a program reads it in the stream.
+        if options.output or not isinstance(event, QuestionAnswered):
+            show(event)
+
+    tell, earlier = _telling(show), () if asked.new else None
+    listener = Listener(tell=tell, show=heard, consent=at_terminal(), earlier=earlier)
+    return ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
+
+
+WORK: Mapping[str, Callable[[Any, argparse.Namespace, Show], ToolResult]] = {
+    "run": _run,
+    "resume": _resume,
+    "demo": _demo,
+    "investigate": _investigate,
+    "ask": _ask,
+}
+
+
+def _telling(show: Show) -> Tell:
+    from mecharule_ops.events import Notice
+
+    return lambda line: show(Notice(text=line))
+
+
+def _work(options: argparse.Namespace, work: Callable[[Show], ToolResult]) -> int:
     """Show a run's events while it works, then print its report; or all events, one JSON a line."""
     from agent.verbs.interrupts import interrupts
     from tui.display import make_display
 
-    display, lines = make_display(options.display), options.output == "jsonl"
+    display = make_display(options.display or ("plain" if options.verb == "ask" else None))
     try:
         with interrupts() as check:
 
-            def show(event: Any) -> None:
+            def show(event: Event) -> None:
                 check()
-                if lines:
+                if options.output:
                     from mecharule_ops.store.run_log import event_to_json
 
                     write(event_to_json(event))
@@ -212,10 +213,10 @@ def _work(options: argparse.Namespace, work: Callable[[Callable[[Any], None]], A
             result = work(show)
     finally:
         display.close()
-    return result.exit_code if lines else _print(options, result)
+    return result.exit_code if options.output else _print(options, result)
 
 
-def _print(options: argparse.Namespace, result: Any) -> int:
+def _print(options: argparse.Namespace, result: ToolResult) -> int:
     json_too = options.json and json.dumps(result.as_json, indent=1, ensure_ascii=False)
     write(json_too or _coloured(result.text))
     return result.exit_code
@@ -226,18 +227,6 @@ def _coloured(text: str) -> str:
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return text
     return re.sub(r"(?m)^could go wrong: .*", "\033[1;31m\\g<0>\033[0m", text)
-
-
-HANDLERS: Mapping[str, Callable[[Any, argparse.Namespace], int]] = {
-    "run": _run,
-    "resume": _resume,
-    "demo": _demo,
-    "investigate": _investigate,
-    "ask": _ask,
-    "spec": lambda asked, options: _print(options, spec()),
-    "mcp": _mcp,
-}
-"""Every verb that is more than a tool."""
 
 
 if __name__ == "__main__":

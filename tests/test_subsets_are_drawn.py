@@ -13,8 +13,6 @@ HOLDS_RECORDS = frozenset(
     {"records", "train", "test", "examples", "eligible", "held_out", "unseen", "fresh", "bad", "good"}
 )
 ALLOWED = {
-    "agent/verbs/table_tried.py: examples[:_TIMED]": "only time is measured; the others follow",
-    "agent/verbs/table_tried.py: examples[_TIMED:]": "all that were not timed",
     "mecharule_ops/facts/run_setting.py: run.observed.train[total:]": "the further records, all of them",
     "mecharule_ops/run/accounting.py: train[:0]": "none of them",
     "mecharule_ops/gates/testing.py: records[row].tokens[:place]": "the tokens of one completion",

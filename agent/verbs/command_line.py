@@ -8,13 +8,11 @@ import os
 import re
 import sys
 import textwrap
-import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
-from agent.verbs.options import HIDDEN, READING, VERBS, WITHOUT_EVENTS, RunOptions
+from agent.verbs.options import HIDDEN, VERBS, WORKING, RunOptions
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.errors import StoreError, UsageError, did_you_mean
 from tools.arguments import UNIT_MEANING, Arguments, options_of
@@ -72,11 +70,6 @@ def silence(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def gone() -> dict[str, str]:
-    """Verbs that are gone, and what to use in their place."""
-    return tomllib.loads(Path(__file__).with_name("gone.toml").read_text(encoding="utf-8"))
-
-
 class Parser(argparse.ArgumentParser):
     """Reports a wrong command line as every other error is reported."""
 
@@ -105,8 +98,6 @@ class Parser(argparse.ArgumentParser):
             name: one for one in self._actions for name in (one.metavar or one.dest, *one.option_strings)
         }
         if wrong := _INVALID.match(message):
-            if wrong[1] == "VERB" and (instead := gone().get(wrong[2])):
-                raise UsageError(f"`{wrong[2]}` is gone: {instead}")
             known = list(named[wrong[1].split("/")[0]].choices or ())
             what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
             message = f"expected {what}, got {wrong[2]!r}{did_you_mean(wrong[2], known)}"
@@ -165,7 +156,7 @@ def parser() -> argparse.ArgumentParser:
         )
         verb.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
         verb.set_defaults(output=None, display=None)
-        if name in VERBS and name not in WITHOUT_EVENTS:
+        if name in WORKING:
             _add_display(verb)
         for flags, settings in options_of(arguments):
             if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):
@@ -214,7 +205,7 @@ def spec() -> ToolResult:
         {
             "name": name,
             "description": arguments.meaning(),
-            "runs_the_model": TOOLS[name].works if name in TOOLS else name not in READING,
+            "runs_the_model": TOOLS[name].works if name in TOOLS else name != "spec",
             "input_schema": arguments.model_json_schema(),
             "positional": list(arguments.positional),
             "exit_codes": codes,

@@ -60,11 +60,8 @@ def _version(package: str) -> str:
 def _devices() -> dict[str, str]:
     import torch
 
-    free = this_machine()
-    return {
-        name: f"{size / 1e9:.1f} GB free" + (f", {torch.get_num_threads()} threads" if name == "cpu" else "")
-        for name, size in free.items()
-    }
+    free = {name: f"{size / 1e9:.1f} GB free" for name, size in this_machine().items()}
+    return {**free, "cpu": f"{free['cpu']}, {torch.get_num_threads()} threads"}
 
 
 def _proved(model: str, given: DoctorOptions, tell: Tell) -> tuple[dict[str, FactValue], bool]:

@@ -15,7 +15,7 @@ from pydantic import Field
 from agent.consent import PURSE
 from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
-from tools.arguments import Accepted, Arguments, RunName, ShowText
+from tools.arguments import Arguments, RunName, ShowText
 from tools.registry import Tell, ToolResult, typed
 
 
@@ -219,7 +219,6 @@ class TasksOptions(_Prompting):
     """a table of prompts and answers: CSV, TSV, JSONL, Parquet or an example set"""
     model: str | None = None
     """try this model on 50 rows"""
-    yes: Accepted = False
 
 
 class DoctorOptions(Arguments):
@@ -256,12 +255,8 @@ VERBS: Mapping[str, type[Arguments]] = {
     "selftest": SelftestOptions,
 }
 """Every verb that is more than a tool, in the order of the help."""
-PLAIN = frozenset({"export", "tasks", "models", "doctor", "selftest"})
-"""Verbs of this machine and of files, each a function of its name in the module of its name."""
-WITHOUT_EVENTS = PLAIN | {"spec", "mcp"}
-"""Verbs that show no work under way."""
-READING = frozenset({"spec"})
-"""Of these verbs the ones that run no model."""
+WORKING = frozenset({"run", "resume", "demo", "investigate", "ask"})
+"""Of these verbs the ones that show their work under way; the others are functions of their name in such a module."""
 
 
 def called(name: str, given: Mapping[str, object], tell: Tell = lambda line: None) -> ToolResult:

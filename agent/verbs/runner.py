@@ -34,6 +34,7 @@ from mecharule_ops.run.planning import price_of
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.graders import Judge, judging_model
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, expected_few, rehearse, too_few, warnings_of
@@ -71,12 +72,10 @@ def config_from(
     if base is not None and flags.get("task") not in (None, base.task):
         del chosen["task_settings"]
     chosen |= _read(file) if file else {}
-    task_settings = chosen.get("task_settings", {})
+    task_settings = chosen.pop("task_settings", {})
     for key, value in (*settings, *prompt_settings(few_shot, prompt_template)):
         if key.startswith("task.") and isinstance(task_settings, Mapping):
             task_settings = {**task_settings, key.removeprefix("task."): value}
-        elif key == "task_settings":
-            task_settings = value
         else:
             chosen[key] = value
     chosen |= {key: value for key, value in flags.items() if value is not None and value is not False}
@@ -86,7 +85,7 @@ def config_from(
         chosen["task"] = findable(str(chosen["task"]))
     if chosen.get("proposer") == "none":
         chosen["proposer"] = "offline"
-    return make_config(**chosen | {"task_settings": task_settings})
+    return make_config(**{"task_settings": task_settings, **chosen})
 
 
 def _read(file: str) -> Mapping[str, object]:
@@ -108,36 +107,39 @@ def plan(config: RunConfig) -> ToolResult:
     found, task = outlook(config), task_of(config)
     if isinstance(task, TextTask):
         rehearse(task)
-    of_table = warnings_of(task, writing(task, config.model)) if isinstance(task, PromptTable) else ()
     paces, right, measured = _paces(config, found)
-    records = min(config.records, len(task.questions)) if isinstance(task, PromptTable) else config.records
-    few = [
-        one
-        for regime in map(Regime, config.regimes)
-        for one in expected_few(_starting(right, regime), records, regime, task.words.of(bool(regime.value)))
-    ]
-    warnings = list(dict.fromkeys([*_too_little(config), *of_table, *few]))
+    warnings = list(dict.fromkeys(_warnings(config, task, right)))
     settings = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
-    tried = (
-        f"A group ablation is one try: some units off together, on up to {2 * config.slice_size} prompts (an "
-        "example-forward is one of them). Nothing was searched; a yes begins it (--yes agrees beforehand)."
-    )
+    shape, weights, free = found.shape, found.weight_bytes(4), free_memory()
+    units = {basis.value: shape.units(basis) for basis in Basis}
+    longest = f"at most {found.longest_prompt} tokens" if found.longest_prompt else "not measured"
+    told = {
+        "the model": f"{shape.model_type}, {shape.n_layers} layers of width {shape.d_model:,}, {shape.n_heads} heads, "
+        f"{shape.parameters / 1e6:,.3g} M parameters, in {shape.directory}",
+        "units": ", ".join(f"{basis} {count:,}" for basis, count in units.items()),
+        "prompts": longest,
+        "memory": f"{weights / 1e9:.2f} GB of weights in float32; {free / 1e9:.2f} GB free; {found.placed}",
+        **{
+            f"{one.basis.value} {one.regime.arrow}": _priced(config, one, paces, right)
+            for one in found.searches
+        },
+    }
     lines = [f"could go wrong: {warning}" for warning in warnings]
-    lines += [f"{name:18} {said}" for name, said in _outlook_lines(config, found, paces, right)]
-    lines += ["", measured, tried, "", "Settings:"]
+    lines += [f"{name:18} {said}" for name, said in told.items()]
+    lines += [
+        "",
+        measured,
+        "Nothing was searched; a yes begins it (--yes agrees beforehand).",
+        "",
+        "Settings:",
+    ]
     lines += [f"{name:18} {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
-    shape = found.shape
     planned = {
         "dry_run": True,
         "settings": settings,
         "warnings": warnings,
-        "model": {
-            **{name: getattr(shape, name) for name in ("model_type", "d_model", "parameters")},
-            **{"directory": str(shape.directory), "layers": shape.n_layers},
-            **{"units": {basis.value: shape.units(basis) for basis in Basis}},
-            "longest_prompt": found.longest_prompt,
-        },
-        "memory": {"weights": found.weight_bytes(4), "free": free_memory(), "placed": found.placed},
+        "model": {"directory": str(shape.directory), "parameters": shape.parameters, "units": units},
+        "memory": {"weights": weights, "free": free, "placed": found.placed},
         "searches": [encode(search) for search in found.searches],
         "seconds_a_forward": dict(paces),
     }
@@ -146,9 +148,9 @@ def plan(config: RunConfig) -> ToolResult:
 
 def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Share, str]:
     """Seconds an example-forward of each basis and right answers, measured now unless that is long; and a sentence."""
-    weights, graded = found.weight_bytes(4), _graded_by_model(config)
+    weights, graded = found.weight_bytes(4), judging_model(config.task_settings.get("grader"))
     if weights > CALIBRATED or graded:
-        why = "a language model grades" if graded else f"{_gigabytes(weights)} of weights to load"
+        why = "a language model grades" if graded else f"{weights / 1e9:.2f} GB of weights to load"
         return (
             {},
             UNKNOWN,
@@ -161,40 +163,18 @@ def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Sh
     return paces, right, "The time is by a few ablations of this model, task and units, made just now."
 
 
-def _too_little(config: RunConfig) -> Iterator[str]:
-    """What settings alone say of a run that can show little."""
+def _warnings(config: RunConfig, task: Task, right: Share) -> Iterator[str]:
+    """What the settings, a table and the answers that were tried say of a run that can show little."""
     if config.records < FEW:
         yield too_few(f"{config.records} records")
-    if config.slice_size < config.least_slice:
-        least = config.least_slice
+    if config.slice_size < (least := config.least_slice):
         yield f"a half of {config.slice_size} answers can rule no unit out, which takes --set slice_size={least}"
-
-
-def _outlook_lines(
-    config: RunConfig, outlook: Outlook, paces: Mapping[Basis, float], right: Share
-) -> Iterator[tuple[str, str]]:
-    """(what, how much) line by line, by the paces and the right answers that are known.
-
-    Of so few answers that no half could rule a unit out nothing is asked.
-    """
-    shape, n = outlook.shape, outlook.shape.parameters
-    parameters = f"{n / 1e9:.1f} B" if n >= 1e9 else f"{n / 1e6:.3g} M"
-    size = f"{shape.n_layers} layers of width {shape.d_model:,}, {shape.n_heads} heads"
-    prompt = "not measured" if outlook.longest_prompt is None else f"at most {outlook.longest_prompt} tokens"
-    weights, free = _gigabytes(outlook.weight_bytes(4)), _gigabytes(free_memory())
-    yield "the model", f"{shape.model_type}, {size}, {parameters} parameters"
-    yield "its files", str(shape.directory)
-    yield "units", ", ".join(f"{basis.value} {shape.units(basis):,}" for basis in Basis)
-    yield "prompts", prompt
-    yield "memory", f"{weights} of weights in float32; {free} free"
-    yield "placed", outlook.placed
-    for search in outlook.searches:
-        start = _starting(right, search.regime).count
-        expected = config.records * (1 - config.test_share) * start / max(1, right.n)
-        price = _price_of(search, paces)
-        if right.n and config.search != "exhaustive" and expected < 2 * config.least_slice:
-            price = f"probably nothing, since {start} of {right.n} answers tried start there; else {price}"
-        yield f"{search.basis.value} {search.regime.arrow}", price
+    records = config.records
+    if isinstance(task, PromptTable):
+        records = min(records, len(task.questions))
+        yield from warnings_of(task, writing(task, config.model))
+    for regime in map(Regime, config.regimes):
+        yield from expected_few(_starting(right, regime), records, regime, task.words.of(bool(regime.value)))
 
 
 def _starting(right: Share, regime: Regime) -> Share:
@@ -202,7 +182,11 @@ def _starting(right: Share, regime: Regime) -> Share:
     return right if regime.value else Share(count=right.n - right.count, n=right.n)
 
 
-def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
+def _priced(config: RunConfig, search: SearchOutlook, paces: Mapping[Basis, float], right: Share) -> str:
+    """What a search asks, by the pace and the right answers that are known.
+
+    Of so few answers that no half could rule a unit out nothing is asked.
+    """
     price = price_of(search.least, search.most, paces.get(search.basis, math.nan))
     least, most = (f"{bound.example_forwards:,}" for bound in (search.least, search.most))
     forwards = most if least == most else f"{least} to {most}"
@@ -211,6 +195,10 @@ def _price_of(search: SearchOutlook, paces: Mapping[Basis, float]) -> str:
     )
     if search.prediction_forwards:
         said += f", first-order predictions before it at most {search.prediction_forwards:,} more"
+    start = _starting(right, search.regime).count
+    expected = config.records * (1 - config.test_share) * start / max(1, right.n)
+    if right.n and config.search != "exhaustive" and expected < 2 * config.least_slice:
+        return f"probably nothing, since {start} of {right.n} answers tried start there; else {said}"
     return said
 
 
@@ -219,10 +207,6 @@ def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:,.0f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.2f} GB"
 
 
 # --- who says yes ------------------------------------------------------------------------------------------
@@ -242,13 +226,8 @@ def approval(granted: bool, interactive: bool) -> Approve:
     """Who says yes to a price: a flag, else a person at the terminal, else `unasked`."""
     if granted or not interactive:
         return agreed if granted else unasked
-
-    def ask(price: Price) -> bool:
-        seconds = price.time(lambda seconds: f"{seconds:,.0f} s")
-        after = "rules and controls of what is found come after it"
-        return says_yes(f"{price.ablations}, {seconds}; {after}. Go on?")
-
-    return ask
+    after = "rules and controls of what is found come after it"
+    return lambda price: says_yes(f"{price.ablations}, {price.time(_duration)}; {after}. Go on?")
 
 
 def _check_asked(approve: Approve) -> None:
@@ -334,13 +313,9 @@ def config_of(run: str) -> RunConfig:
         return Run(store).config
 
 
-def _graded_by_model(config: RunConfig) -> str | None:
-    return judging_model(config.task_settings.get("grader"))
-
-
 def _judge(config: RunConfig) -> Judge | None:
     """The language model that grades; None where the task's own grader does. Raises what choosing raises."""
-    if (name := _graded_by_model(config)) is None:
+    if (name := judging_model(config.task_settings.get("grader"))) is None:
         return None
     from agent.judging import judge_of
 

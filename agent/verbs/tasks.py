@@ -101,7 +101,7 @@ def _checked(given: TasksOptions, tell: Tell) -> ToolResult:
     if given.model is not None:
         from agent.verbs.table_tried import tried
 
-        told, more, found = tried(task, given.model, given.yes, tell)
+        told, more, found = tried(task, given.model, tell)
         lines, warnings, data = [*lines, "", *told], [*warnings, *more], {**data, **found}
     data["warnings"] = warnings
     wrong = [f"could go wrong: {warning}" for warning in warnings]

@@ -60,12 +60,6 @@ def test_bases_are_split_at_commas_and_no_llm_means_the_grammar() -> None:
     assert config.proposer == "offline"
 
 
-def test_task_settings_can_be_given_whole() -> None:
-    """As one object, with single keys on top in the order given."""
-    settings = [("task_settings", {"low": 2}), ("task.high", 9)]
-    assert runner.config_from(model="m", settings=settings).task_settings == {"low": 2, "high": 9}
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -108,7 +102,7 @@ def test_a_person_is_asked_on_stderr(
     assert runner.approval(False, True)(PRICE) is accepted
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "at most 1,840 group ablations, about 360 s at most" in captured.err
+    assert "at most 1,840 group ablations, about 6 min at most" in captured.err
 
 
 def test_a_plan_loads_no_model_code(tmp_path: Path) -> None:
