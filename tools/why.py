@@ -12,15 +12,7 @@ from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts import account_facts
-from mecharule_ops.facts.account_facts import (
-    READS,
-    REGISTERED,
-    SAID_SURE,
-    SAID_WHEN,
-    WHEN,
-    WRITES,
-    unit_parts,
-)
+from mecharule_ops.facts.account_facts import READS, REGISTERED, SAID_SURE, SAID_WHEN, WHEN, WRITES
 from mecharule_ops.facts.claims import counts_words
 from mecharule_ops.facts.control_facts import beside_random, split_words
 from mecharule_ops.facts.fact import Fact, FactValue, fact
@@ -171,14 +163,13 @@ class _Told:
     def _explanation(self) -> Iterator[Fact]:
         """When, what breaks, how; what was registered and shown of when it flips stands behind what was learned."""
         known = self.known
-        parts = unit_parts(known.neuron, known.account, known.chain, self.run.id)
+        parts = account_facts.unit_parts(known.neuron, known.account, known.chain, self.run.id)
         if known.account is None and known.rule is not None:
             said = when_told(None, known.rule, self.run.id)
             parts[WHEN] = fact(said, self.of.source, unit=known.neuron, part=SAID_WHEN)
-        names = {each: name for name, each in reversed(parts.items())}
         for each in account_facts.explanation(parts):
-            yield replace(each, key=f"{self.of.key}.{names[each]}", value=each.sentence)
-            if names[each] == WHEN:
+            yield replace(each, key=f"{self.of.key}.{each.key}", value=each.sentence)
+            if each.key == WHEN:
                 yield from self._claims()
         if (rule := self.asked.told) is not None:
             yield self.of("rule", f"The rule of {known.neuron}: {self.asked.told_words}", rule_data(rule))
@@ -227,7 +218,7 @@ class _Told:
             yield self.of.told("least", "why.least", least, part=SAID_SURE, **parts)
         else:
             yield self.of.told("least", "why.least.none", part=SAID_SURE)
-        registered = unit_parts(known.neuron, known.account, None, self.run.id).get(REGISTERED)
+        registered = account_facts.unit_parts(known.neuron, known.account, None, self.run.id).get(REGISTERED)
         if registered is not None:
             yield replace(registered, key=f"{self.of.key}.{REGISTERED}", value=registered.sentence)
         yield from controls_facts(controls, known.estimate, known.agonist.tau, self.of)

@@ -24,9 +24,11 @@ SAID_WHEN, SAID_SURE = "When", "How sure"
 
 
 def explanation(parts: Mapping[str, Fact]) -> tuple[Fact, ...]:
-    """When, what breaks, how and how well first order predicts it, in that order; of `unit_parts`."""
-    told = (WHEN, BREAKS, READS, WRITES, THROUGH, CARRIERS, PREDICTION)
-    each_once = {parts[name].sentence: parts[name] for name in told if name in parts}
+    """When, what breaks, how, how well first order predicts it, each once, its key its part; of `unit_parts`."""
+    each_once: dict[str, Fact] = {}
+    for name in (WHEN, BREAKS, READS, WRITES, THROUGH, CARRIERS, PREDICTION):
+        if name in parts:
+            each_once.setdefault(parts[name].sentence, replace(parts[name], key=name))
     return tuple(each_once.values())
 
 

@@ -40,12 +40,8 @@ def _term(block: str) -> Term:
     )
 
 
-def _terms() -> Mapping[str, Term]:
-    blocks = files(__package__).joinpath("glossary.txt").read_text(encoding="utf-8").split("\n\n")
-    return {term.name: term for term in map(_term, blocks[1:])}
-
-
-TERMS = _terms()
+_BLOCKS = files(__package__).joinpath("glossary.txt").read_text(encoding="utf-8").split("\n\n")[1:]
+TERMS: Mapping[str, Term] = {term.name: term for term in map(_term, _BLOCKS)}
 """By name, in the order of the file."""
 GLOSSES: Sequence[Term] = tuple(term for term in TERMS.values() if term.short)
 """Those that a text explains, in the order of its line."""

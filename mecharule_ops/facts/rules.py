@@ -40,7 +40,8 @@ def when_told(account: Account | None, anchored: UnitRule | None, run: str) -> s
     Of a rule that is not shown too, where it is short: what it comes to says why it is not.
     """
     rule = told_rule(account, anchored)
-    if rule is None or rule.where is None or not 0 < len(rule.words) <= _room(rule):
+    room = LONGEST_WORDS if rule is not None and rule.shown else SHORT_WORDS
+    if rule is None or rule.where is None or not 0 < len(rule.words) <= room:
         text = rule_words(rule, run)
         return text if rule is not None and rule.shown else text[:1].upper() + text[1:]
     where, interval = rule.where, rule.interval
@@ -53,10 +54,6 @@ def when_told(account: Account | None, anchored: UnitRule | None, run: str) -> s
     }
     name = "when.unscored" if interval is None else "when.shown" if rule.shown else "when.not_shown"
     return said(name, **parts)
-
-
-def _room(rule: UnitRule) -> int:
-    return LONGEST_WORDS if rule.shown else SHORT_WORDS
 
 
 def where_words(where: FlipsWhere) -> str:
