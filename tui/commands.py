@@ -99,7 +99,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("follow", "follow the search again, wherever it is", "f", _VIEWS),
     Command("search", "find a unit in the tree", "slash", _VIEWS, takes="TEXT"),
     Command("maximise", "give the focused pane the whole screen, or take it back", "z", _VIEWS),
-    Command("copy", "copy the line or card; a file has it too", "y", _VIEWS | _READ),
     Command("save", "write what is read here to files, and say where", "e", _READ),
     Command("report", "write the HTML report and open it", "o", _RUN),
     Command("read", "read what a tool says: show, gates, compare and others", "x", _RUN, takes="LINE"),

@@ -1,4 +1,4 @@
-"""The app as its screens see it: work on threads, sentences in passing, copies on the clipboard, files.
+"""The app as its screens see it: work on threads, sentences in passing, files.
 
 Nothing here imports torch or the engine: the `Backend` does, on a working thread, when work begins.
 """
@@ -137,8 +137,3 @@ class WorkingApp(App[Any]):
             self.written.append(path)
         self.tell(f"written to {path}")
         return path
-
-    def copy(self, name: str, text: str) -> None:
-        """Put a text on the terminal's clipboard (OSC 52) and in a file, for terminals that have none."""
-        self.copy_to_clipboard(text)
-        self.save(f"copied-{name}.txt", text + "\n")

@@ -182,6 +182,8 @@ class FakeBackend(Backend):
         self.stored = stored
         """Events of run 0c1f that are already on file."""
         self.asked: list[str] = []
+        self.reply: Callable[[str, Listener], ToolResult] | None = None
+        """Answers in place of the story's."""
         self.called: list[tuple[str, str | None]] = []
         self.started_with: Mapping[str, object] | None = None
         self.asks_again = False
@@ -271,6 +273,8 @@ class FakeBackend(Backend):
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         self.asked.append(question)
+        if self.reply is not None:
+            return self.reply(question, listener)
         listener.tell("reading the run")
         listener.first(ToolResult())
         listener.hear("Ablating ")

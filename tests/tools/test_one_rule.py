@@ -98,11 +98,8 @@ def test_tokens_that_hardly_move_are_not_named(copied_run: Path, unit: str) -> N
 
 def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:
     """`0.200 < τ = 0.2` was not."""
-    assert told_apart(0.1998, 0.2) == "0.1998"
-    assert told_apart(0.195, 0.2) == "0.195"
-    assert told_apart(0.2, 0.2) == "0.20"
-    assert told_apart(0.04, 0.2) == "0.04"
-    assert told_apart(0.20004, 0.2) == "0.20004"
+    rates = (0.1998, 0.195, 0.2, 0.04, 0.20004)
+    assert [told_apart(rate, 0.2) for rate in rates] == ["0.1998", "0.195", "0.20", "0.04", "0.20004"]
     said = [percent(rate, 0.2) for rate in (0.1998, 0.2, 0.2004, 0.19, 0.304)]
     assert said == ["19.98 %", "20 %", "20.04 %", "19 %", "30 %"]
 

@@ -342,26 +342,6 @@ def test_doctor_refuses_a_model_that_is_not_what_its_family_is(
     assert "attention and MLP of layer 0 write to sum" in str(done.as_json["hook_check"])
 
 
-def test_doctor_proves_on_the_model_that_is_named(tool: Tool, tmp_path: Path) -> None:
-    """In the type asked for; a device that is not here is a wrong argument, a model that is not here exit code 3."""
-    model = str(save_tiny(tmp_path / "tiny", "llama"))
-    done = tool("doctor", model=model, dtype="bfloat16", device="cpu")
-    assert done.data["ok"] is True
-    assert "bfloat16 on cpu" in str(done.data["placed"])
-    assert {
-        "contributions",
-        "padding",
-        "hooked_against_plain",
-        "replaced_by_itself",
-        "largest_batch",
-    } <= done.data.keys()
-    assert done.data["seconds_an_example_forward"] > 0
-    with pytest.raises(UsageError, match="expected the device cuda:9"):
-        tool("doctor", model=model, device="cuda:9")
-    absent = tool("doctor", model=str(tmp_path))
-    assert (absent.exit_code, absent.data["ok"]) == (3, False)
-
-
 def test_every_tool_refuses_unknown_arguments() -> None:
     """Arguments are frozen, and a stray one is named."""
     for name, entry in TOOLS.items():

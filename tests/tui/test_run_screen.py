@@ -128,35 +128,20 @@ def assert_settled(board: Board, state: RunState) -> None:
     """Fates and units at work, by looking at every node."""
     for name, view in state.searches.items():
         layer = board.places[board.place_of(name)][view.layer]
-        open_ = {
-            unit
-            for node in view.nodes.values()
-            for unit in board.units_of(board.key_of(name, node.node))
-            if node.verdict == "split"
-        }
+        nodes = [(node, board.units_of(board.key_of(name, node.node))) for node in view.nodes.values()]
+        opened, waiting = (
+            {unit for node, units in nodes if node.verdict == verdict for unit in units}
+            for verdict in ("split", None)
+        )
         for unit in range(view.units):
             node = view.settled(unit)
-            kept = node is not None and node.verdict == "kept"
-            reaches = kept and node is not None and state.thresholds.reached_by(node.strength)
-            ruled_out = node is not None and not kept
-            fate = (
-                REACHES
-                if reaches
-                else OPEN
-                if kept
-                else RULED_OUT
-                if ruled_out
-                else OPEN
-                if unit in open_
-                else TO_COME
-            )
+            if node is None:
+                fate = OPEN if unit in opened else TO_COME
+            elif node.verdict == "kept":
+                fate = REACHES if state.thresholds.reached_by(node.strength) else OPEN
+            else:
+                fate = RULED_OUT
             assert layer.fates[unit] == fate, (name, unit)
-        waiting = {
-            unit
-            for node in view.nodes.values()
-            for unit in board.units_of(board.key_of(name, node.node))
-            if node.verdict is None
-        }
         assert {unit for unit in range(view.units) if layer.at_work[unit]} == waiting
 
 

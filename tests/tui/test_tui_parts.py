@@ -274,8 +274,6 @@ def test_the_form_has_a_field_for_every_setting_and_gives_back_a_valid_config() 
     assert {field.name for field in fields} == set(RunConfig.model_fields)
     assert {field.name for field in fields if field.is_shown} == SETTINGS_SHOWN
     assert [field.name for field in fields if not field.hint] == []
-    hints = {field.name: field.hint for field in fields}
-    assert hints["tau"] == "Strength threshold τ (above 0 below 1)"
     assert settings_of(fields, {}) == {}
     typed = {
         "model": "arith-tiny",
@@ -308,10 +306,6 @@ def test_every_command_is_done_by_its_screen_or_the_app_and_no_key_means_two_thi
             assert hasattr(screen, command.method) or hasattr(MechaRuleApp, command.method), (screen, command)
         assert bindings_of(screen.NAME) == screen.BINDINGS
     assert {screen.NAME for screen in SCREENS} == EVERYWHERE
-
-
-def test_no_method_of_a_screen_is_outside_the_table() -> None:
-    """A `do_` method without a command could not be reached, nor found in the help."""
     known = {command.method for command in COMMANDS}
     for owner in (*SCREENS, MechaRuleApp):
         assert {name for name in dir(owner) if name.startswith("do_")} <= known, owner
@@ -320,10 +314,9 @@ def test_no_method_of_a_screen_is_outside_the_table() -> None:
 def test_keys_that_do_not_fit_give_way_to_help_and_palette() -> None:
     """Worked by hand: 29 columns hold all, 28 do not; the last two stay whatever the width."""
     parts = ["Esc back", "F2 chat", "F1", "^P"]
-    assert fitted(parts, 40) == " Esc back · F2 chat · F1 · ^P"
-    assert fitted(parts, 29) == " Esc back · F2 chat · F1 · ^P"
-    assert fitted(parts, 28) == " Esc back · F1 · ^P"
-    assert fitted(parts, 3) == " F1 · ^P"
+    whole = " Esc back · F2 chat · F1 · ^P"
+    told = {40: whole, 29: whole, 28: " Esc back · F1 · ^P", 3: " F1 · ^P"}
+    assert {width: fitted(parts, width) for width in told} == told
 
 
 def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:
@@ -335,17 +328,19 @@ def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:
     assert key_said("right_square_bracket") == "]"
 
 
-def test_slash_commands_are_parsed_as_on_the_command_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("nothing", r"expected a command, got /nothing; F1 and \^P list them"),
+        ("shwo", "got /shwo; did you mean 'show'"),
+        ("flip m1.2", "/flip"),
+        ('flip m1.2 --prompt "1', "closed quotes"),
+    ],
+)
+def test_slash_commands_are_parsed_as_on_the_command_line(tmp_path: Path, line: str, said: str) -> None:
     """The open run is filled in; wrong words are usage errors, not exits."""
-    backend = FakeBackend(tmp_path)
-    with pytest.raises(UsageError, match=r"expected a command, got /nothing; F1 and \^P list them"):
-        Backend.call(backend, "nothing", "0c1f", lambda line: None)
-    with pytest.raises(UsageError, match="got /shwo; did you mean 'show'"):
-        Backend.call(backend, "shwo", "0c1f", lambda line: None)
-    with pytest.raises(UsageError, match="/flip"):
-        Backend.call(backend, "flip m1.2", "0c1f", lambda line: None)
-    with pytest.raises(UsageError, match="closed quotes"):
-        Backend.call(backend, 'flip m1.2 --prompt "1', "0c1f", lambda line: None)
+    with pytest.raises(UsageError, match=said):
+        Backend.call(FakeBackend(tmp_path), line, "0c1f", lambda line: None)
 
 
 # --- startup ----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ And what opens over a screen: the price to accept, the help of the focused widge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partialmethod
 from typing import Any, ClassVar, cast
 
@@ -27,8 +27,6 @@ from tui.working_app import WorkingApp
 
 Pane = MapPane | TreePane | TextTable | ReadingPane | ChatPane
 _FAR = 1_000_000
-TWO_COLUMNS = 100
-"""Columns of the terminal from which the help lists keys in two."""
 _OF_A_SCREEN_ON_SHOW = (events.Mount, events.ScreenResume, events.Resize, events.Timer, events.Key)
 
 
@@ -104,19 +102,14 @@ class CommandScreen(Screen[None]):
     do_bottom = partialmethod(_move, _FAR)
 
 
-def hint_parts(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> list[str]:
+def hint_parts(screen: str, names: Sequence[str], **words: str) -> list[str]:
     """`^R resume`, `F1 help`: the keys of some commands with a word each, and that of the palette."""
     commands = {command.name: command for command in commands_of(screen)}
-    said = [f"{commands[name].key} {(words or {}).get(name, name)}" for name in names]
+    said = [f"{commands[name].key} {words.get(name.replace('-', '_'), name)}" for name in names]
     return [*said, "^P palette"]
 
 
-def hints(screen: str, names: Sequence[str], words: Mapping[str, str] | None = None) -> str:
-    """` ^R resume · F1 help · ^P palette`."""
-    return f" {' · '.join(hint_parts(screen, names, words))}"
-
-
-def fitted(parts: Sequence[str], width: int, last: int = 2) -> str:
+def fitted(parts: Sequence[str], width: int = 1000, last: int = 2) -> str:
     """The parts in one line; where they do not fit, those before the `last` ones give way."""
     kept, end = list(parts[:-last]), list(parts[-last:])
     while kept and len(" · ".join([*kept, *end])) > width - 1:
@@ -171,17 +164,12 @@ class HelpPopup(ClosesOnce, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         commands = commands_of(self.of_screen)
-        columns = 2 if self.app.size.width >= TWO_COLUMNS else 1
         grid = Table.grid(padding=(0, 2))
-        for _ in range(columns):
-            grid.add_column(justify="right", no_wrap=True)
-            grid.add_column(ratio=1)
-        said = [(", ".join(map(key_said, command.keys)), command.help) for command in commands]
-        said.append(("^P", "every command by name"))
-        rows = -(-len(said) // columns)
-        for row in range(rows):
-            cells = [(Text(key, "bold"), Text(help)) for key, help in said[row::rows]]
-            grid.add_row(*(cell for pair in cells for cell in pair))
+        grid.add_column(justify="right", no_wrap=True)
+        grid.add_column(ratio=1)
+        for command in commands:
+            grid.add_row(Text(", ".join(map(key_said, command.keys)), "bold"), Text(command.help))
+        grid.add_row(Text("^P", "bold"), Text("every command by name"))
         names = f"\nIn the chat of a run each is /its-name: {', '.join(command.name for command in commands)}"
         with VerticalScroll(classes="popup tall"):
             if self.about:

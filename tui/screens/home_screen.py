@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
-from tui.screens.common import CommandScreen, Line, PricePopup, hints
+from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
 from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.run_screen import RunScreen
@@ -47,9 +47,10 @@ class HomeScreen(CommandScreen):
         yield Line(" n  new run: choose task, model and settings; the price is asked first")
         yield Line(" reading the stored runs …", id="count")
         yield TextTable(RUNS_HELP, id="runs")
-        words = {"compare-runs": "compare"}
-        keys = hints("home", ("demo", "new", "resume", "compare-runs", "help", "quit"), words)
-        yield Line(keys, id="status", classes="status")
+        keys = hint_parts(
+            "home", ("demo", "new", "resume", "compare-runs", "help", "quit"), compare_runs="compare"
+        )
+        yield Line(fitted(keys), id="status", classes="status")
 
     def on_screen_resume(self) -> None:
         self.query_one(TextTable).focus()

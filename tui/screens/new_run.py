@@ -18,7 +18,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Collapsible, Input, Label
 
 from mecharule_ops.errors import UsageError
-from tui.screens.common import CommandScreen, Line, PricePopup, hints
+from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
 from tui.screens.run_screen import RunScreen
 from tui.words import said
 
@@ -45,7 +45,7 @@ class Field:
     is_object: bool = False
     """True when it takes KEY=VALUE; KEY=VALUE."""
     hint: str = ""
-    """Its description and its limits."""
+    """Its description."""
     is_shown: bool = True
 
 
@@ -65,8 +65,6 @@ def _field(name: str, given: Mapping[str, Any], schema: Mapping[str, Any], *, is
     is_list, default = value.get("type") == "array", given.get("default")
     one = value["items"] if is_list else value
     one = schema["$defs"][one["$ref"].rsplit("/", 1)[-1]] if "$ref" in one else one
-    limits = " ".join(f"{word} {one[key]}" for key, word in _SIGNS.items() if key in one)
-    hint = given.get("description", "").split("\n")[0].rstrip(".")
     typed = (
         "" if default in (None, {}) else str(default).lower() if isinstance(default, bool) else str(default)
     )
@@ -77,12 +75,9 @@ def _field(name: str, given: Mapping[str, Any], schema: Mapping[str, Any], *, is
         is_list=is_list,
         optional=len(options) > 1,
         is_object=value.get("type") == "object",
-        hint=f"{hint} ({limits})" if limits else hint,
+        hint=given.get("description", "").split("\n")[0].rstrip("."),
         is_shown=is_shown,
     )
-
-
-_SIGNS = {"exclusiveMinimum": "above", "minimum": "from", "exclusiveMaximum": "below", "maximum": "to"}
 
 
 def settings_of(fields: Sequence[Field], texts: Mapping[str, str]) -> dict[str, object]:
@@ -139,7 +134,7 @@ class NewRunScreen(CommandScreen):
             with Collapsible(title=f"{len(others)} other settings"):
                 yield from map(FieldLine, others)
         yield Line(id="problem")
-        yield Line(hints("new", ("start", "more", "back", "help", "quit")), classes="status")
+        yield Line(fitted(hint_parts("new", ("start", "more", "back", "help", "quit"))), classes="status")
 
     def on_mount(self) -> None:
         self.query(Input).first().focus()

@@ -13,12 +13,12 @@ from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.plain_text import plain
 from tools.result import ToolResult
 from tui.chat_pane import plain_columns
-from tui.screens.common import CommandScreen, Line, hints
+from tui.screens.common import CommandScreen, Line, fitted, hint_parts
 from tui.text_panes import ReadingPane, TextTable
 
 READING_HELP = (
     "What a tool says of the run, as `mecharule` prints it. In a table the row under the cursor stands below in full. "
-    "r reads again, for more of a run at work; y copies what is below, e writes CSV, or the text."
+    "r reads again, for more of a run at work; e writes CSV, or the text."
 )
 
 
@@ -36,7 +36,7 @@ class ReadingScreen(CommandScreen):
         yield Line(f" {plain(self.line)} · reading …", id="headline", classes="title")
         yield TextTable(READING_HELP, id="rows")
         yield ReadingPane(READING_HELP, id="reading")
-        yield Line(hints("reading", ("refresh", "copy", "save", "back", "help")), classes="status")
+        yield Line(fitted(hint_parts("reading", ("refresh", "save", "back", "help"))), classes="status")
 
     def on_mount(self) -> None:
         self.query_one(ReadingPane).focus()
@@ -77,9 +77,6 @@ class ReadingScreen(CommandScreen):
             for name, value in self.rows[event.cursor_row].items():
                 text.append(f"{name}  ", "bold").append(f"{value}\n")
             self.query_one(ReadingPane).show(text)
-
-    def do_copy(self) -> None:
-        self.app.copy("reading", self.query_one(ReadingPane).text.plain)
 
     def do_save(self) -> None:
         name = f"{self.run} {self.line.removeprefix('show --table ').partition(' --limit')[0]}"

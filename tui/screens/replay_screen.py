@@ -106,10 +106,10 @@ class ReplayScreen(RunView):
         line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
         self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
-        words = {"play": "pause" if self.playing else "play", "speed": f"×{self.speed}"}
-        words |= {"forward": "on", "backward": "back", "back": "leave"}
         names = ("play", "speed", "backward", "forward", "ledger", "follow", "back", "help")
-        self.query_one("#status", Line).say(fitted(hint_parts("replay", names, words), self.app.size.width))
+        words = {"forward": "on", "backward": "back", "back": "leave", "speed": f"×{self.speed}"}
+        keys = hint_parts("replay", names, play="pause" if self.playing else "play", **words)
+        self.query_one("#status", Line).say(fitted(keys, self.app.size.width))
 
     def _step(self, events: int) -> None:
         self.go(self.position + events)

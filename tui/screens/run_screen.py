@@ -7,13 +7,13 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.css.query import NoMatches
 
@@ -114,16 +114,14 @@ class RunScreen(RunView):
         self.query_one("#status", Line).say(fitted(self._keys(), width))
 
     def _keys(self) -> list[str]:
-        words = {"pane-map": "map", "pane-found": "found", "pane-tree": "tree", "pane-chat": "ask"}
-        words |= {"why-unit": "why", "investigate": "find out", "try-prompt": "try", "verify-unit": "verify"}
+        words = {"pane_map": "map", "pane_found": "found", "pane_tree": "tree", "pane_chat": "ask"}
         names = ["pane-map", "pane-found", "pane-tree", "rules", "pane-chat", "card"]
         if self.session.busy:
-            words["back"] = "stop"
-            names += ["follow", "back", "help"]
-        else:
-            then = ["report"] if self.session.state.finished else ["resume"]
-            names += ["why-unit", "try-prompt", "verify-unit", "investigate", *then, "replay", "back", "help"]
-        return hint_parts("run", names, words)
+            return hint_parts("run", [*names, "follow", "back", "help"], back="stop", **words)
+        words |= {"why_unit": "why", "investigate": "find out", "try_prompt": "try", "verify_unit": "verify"}
+        names += ["why-unit", "try-prompt", "verify-unit", "investigate"]
+        names += ["report" if self.session.state.finished else "resume", "replay", "back", "help"]
+        return hint_parts("run", names, **words)
 
     # the chat -----------------------------------------------------------------------------------------
 
@@ -360,26 +358,20 @@ class RunScreen(RunView):
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
     """The tools that were called and what that cost; the answer with how its check came out; its facts, folded."""
-    data = result.data
-    asked = data.get("tools")
+    data: Any = result.data
     turns = []
-    for call in asked if isinstance(asked, list) else []:
+    for call in data.get("tools") or ():
         given = ", ".join(f"{key}={value}" for key, value in call["arguments"].items() if key != "run")
         turns.append(Entry(who="tool", text=f"{call['tool']}({given}) {_mark(call['ok'])}"))
     if turns:
-        dollars, certificates = data.get("dollars"), data.get("certificates")
         spent = f" {data['input_tokens']}+{data['output_tokens']} tokens" if data.get("output_tokens") else ""
-        spent += f" ${dollars:.4f}" if spent and isinstance(dollars, float) else ""
-        names = ", ".join(f"c:{each}" for each in certificates) if isinstance(certificates, list) else ""
-        turns[-1] = replace(
-            turns[-1],
-            text=f"{turns[-1].text} {seconds:.1f}s{spent}",
-            detail=f"certificates: {names or 'none'}",
-        )
+        spent += f" ${data['dollars']:.4f}" if spent and data.get("dollars") else ""
+        names = ", ".join(f"c:{each}" for each in data.get("certificates") or ()) or "none"
+        text = f"{turns[-1].text} {seconds:.1f}s{spent}"
+        turns[-1] = replace(turns[-1], text=text, detail=f"certificates: {names}")
     checked = f"\n({data['checked']})" if data.get("checked") else ""
     turns.append(Entry(who="agent", text=f"{data.get('answer') or result.text}{checked}"))
-    cited = data.get("cited")
-    if isinstance(cited, Mapping) and cited:
+    if cited := data.get("cited"):
         facts = "\n".join(f"[{id}] {sentence}" for id, sentence in cited.items())
         turns.append(Entry(who="tool", text=f"{counted(len(cited), 'fact')} cited", detail=facts))
     return turns

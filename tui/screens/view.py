@@ -308,25 +308,6 @@ class RunView(CommandScreen):
                 f"no tested group is named {text!r}; its units may be in a group that was ruled out"
             )
 
-    def do_copy(self) -> None:
-        text = self._copied(self.moved)
-        if text:
-            self.app.copy(f"{self.session.run or 'run'}-{self.here}", text)
-        else:
-            self.app.tell("there is nothing to copy here yet")
-
-    def _copied(self, pane: Pane) -> str:
-        """What `y` takes from a pane: a line, a row, a card, the last turn."""
-        if isinstance(pane, MapPane):
-            return pane.unit or ""
-        if isinstance(pane, TreePane):
-            return pane.line_text(pane.cursor).strip() if pane.rows else ""
-        if isinstance(pane, ReadingPane):
-            return pane.text.plain
-        assert isinstance(pane, ChatPane)
-        entries = pane.entries()
-        return f"{entries[-1].text}\n{entries[-1].detail}".strip() if entries else ""
-
     def read(self, line: str) -> None:
         """What a tool says of this run, on a screen to read it."""
         if self.session.run is None:
