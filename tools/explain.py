@@ -5,7 +5,7 @@ Read from the run; what is missing is measured at one price, certified and kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -39,15 +39,19 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
     Cost: about as many ablated completions as each part takes that is asked for and missing.
     """
     unit, regime = unit_and_regime(run, given.neuron, given.regime)
-    parts, price = _parts(given), 0
+    parts, price = (given.parts or ",".join(get_args(Explained))).replace(" ", "").split(","), 0
+    if unknown := [part for part in parts if part not in get_args(Explained)]:
+        raise UsageError(f"expected parts of {', '.join(get_args(Explained))}; got {unknown[0]!r}")
     drive, chain, plan = run.account(unit, regime), run.chain(unit, regime), None
     if DRIVE in parts and drive is None:
         from mecharule_ops.run.accounting import account_forwards
 
         price += account_forwards(run, regime)
     if CHAIN in parts:
-        held = _held(run, given, unit)
-        if chain is None or not _holds(chain, held or ()):
+        held = None if given.hold is None else units_of(run, given.hold)
+        if held and unit in held:
+            raise UsageError(f"expected other units than {unit} to hold, got it itself")
+        if chain is None or not {*map(str, held or ())} <= _measured(chain):
             from mecharule_ops.run import chains
 
             plan = chains.chain_plan(run, findings_of(run), unit, regime, held=held)
@@ -85,26 +89,9 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
     return of_facts(facts)
 
 
-def _parts(given: ExplainArguments) -> tuple[str, ...]:
-    every = get_args(Explained)
-    parts = every if given.parts is None else tuple(part.strip() for part in given.parts.split(","))
-    if unknown := [part for part in parts if part not in every]:
-        raise UsageError(f"expected parts of {', '.join(every)}; got {unknown[0]!r}")
-    return parts
-
-
-def _held(run: Run, given: ExplainArguments, unit: Neuron) -> tuple[Neuron, ...] | None:
-    """The units that are to be held; None where none is named."""
-    held = None if given.hold is None else units_of(run, given.hold)
-    if held and unit in held:
-        raise UsageError(f"expected other units than {unit} to hold, got it itself")
-    return held
-
-
-def _holds(chain: Chain, held: Iterable[Neuron]) -> bool:
-    """Whether it holds or pairs all that are named."""
-    measured = {one.held for one in chain.mediation.through} | {pair.other for pair in chain.pairs}
-    return {str(one) for one in held} <= measured
+def _measured(chain: Chain) -> set[str]:
+    """All units that it holds, or pairs."""
+    return {one.held for one in chain.mediation.through} | {pair.other for pair in chain.pairs}
 
 
 def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.fact import Fact
 from mecharule_ops.facts.gate_facts import gate_facts
 from mecharule_ops.gates.outcome import GatesAsked, LearnedGates
 from mecharule_ops.numbers import signed
@@ -15,7 +15,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of
 from mecharule_ops.types import Basis, Neuron, Regime
 from tools.arguments import GatesArguments
-from tools.result import Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, of_facts
 
 
 def gates(run: Run, given: GatesArguments, tell: Tell) -> Priced:
@@ -44,11 +44,8 @@ def gates(run: Run, given: GatesArguments, tell: Tell) -> Priced:
 def _each(found: LearnedGates) -> Iterator[Fact]:
     """A fact a gate, in the order in which they were chosen; counts are of the records that chose them."""
     for number, one in enumerate(found.gates, 1):
-        said = (
-            f"{one.unit} is off where {one.rule}: on the records that chose it it fires on {one.fired}, {one.fixed} "
-            f"mended and {one.broken} broken ({signed(100 * one.gain)} a hundred)"
-        )
-        yield fact(said, f"run:{found.run}", unit=one.unit, key=f"gates.{number}", value=encode(one))
+        of, gain = About("gates", f"run:{found.run}", one.unit), signed(100 * one.gain)
+        yield of.told(f"{number}", "gates.one", encode(one), gate=one, points=gain)
 
 
 def _asked(run: Run, given: GatesArguments) -> GatesAsked:

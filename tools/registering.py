@@ -32,24 +32,19 @@ def register(run: Run, given: RegisterArguments, tell: Tell) -> Priced:
     sentence = claim.sentence(rule_in_words(condition, run.task))
     yield 0
     entry = _ledger(run).entered(claim, sentence)
-    of, prediction = About(f"claim.{entry.id}", f"run:{run.id}", unit), entry.prediction
-    said = f"by a difference of {prediction.threshold:.2f} at least"
-    value = {"claim": entry.id, "state": entry.state, **encode(prediction)}
-    facts = [of("registered", f"Claim {entry.id}: {sentence.removesuffix('.')}, {said}", value)]
+    of = About(f"claim.{entry.id}", f"run:{run.id}", unit)
+    value = {"claim": entry.id, "state": entry.state, **encode(entry.prediction)}
+    facts = [of.told("registered", "register.entered", value, said=sentence.removesuffix("."))]
     looks = looks_at(run, unit, asked.regime)
     looked = [look["by"] for look in looks if touches(look["condition"], str(condition))]
     if entry.outcome is not None:
         facts.append(_verdict(run, entry))
     elif looked:
-        said = (
-            f"Held-out flips were read for this condition before it was registered ({', '.join(looked)}), so what is "
-            "decided on them is no prediction"
-        )
-        facts.append(of("looked_at_before_by", said, looked))
+        verbs = ", ".join(looked)
+        facts.append(of.told("looked_at_before_by", "register.looked", looked, verbs=verbs))
     facts.append(_looks(run, unit, asked.regime))
     if entry.outcome is None:
-        offer = f"mecharule decide {run.id} {entry.id}"
-        facts.append(fact(f"`{offer}` decides it, once", of.source, unit=unit))
+        facts.append(fact(f"`mecharule decide {run.id} {entry.id}` decides it, once", of.source, unit=unit))
     return of_facts(facts)
 
 

@@ -75,7 +75,7 @@ TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
         Tool("why", arguments.WhyArguments),
-        Tool("why-not", arguments.WhyNotArguments),
+        Tool("why-not", arguments.WhyNotArguments, "why"),
         Tool("flip", arguments.FlipArguments, "ablate"),
         Tool("ablate", arguments.AblateArguments),
         Tool("verify", arguments.VerifyArguments, alone=True),

@@ -190,20 +190,18 @@ def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
         raise UsageError("expected --expression or --labels, one of them")
     labels = None if given.labels is None else _labels(run, given.labels)
     yield 0
-    keep_column(
-        run, OwnColumn(name=given.name, by=given.by, expression=given.expression or "", labels=labels)
-    )
+    own = OwnColumn(name=given.name, by=given.by, expression=given.expression or "", labels=labels)
+    keep_column(run, own)
     values = columns_of(run)[given.name]
     counted = Counter(values.tolist()).most_common()
     told = ", ".join(f"{value} ({count})" for value, count in counted[:SHOWN])
     rest = f" and {len(counted) - SHOWN} more values" if len(counted) > SHOWN else ""
-    made = (
-        f"by the expression {given.expression}" if labels is None else f"by labels of {len(labels)} records"
-    )
-    said = f"Column {given.name} of {given.by}, {made}, on {len(values)} records: {told}{rest}"
+    made = f"by labels of {len(labels or ())} records"
+    made = made if labels else f"by the expression {given.expression}"
     held = {str(value): count for value, count in counted}
     value = {"by": given.by, "expression": given.expression, "records": len(values), "values": held}
-    return of_facts([fact(said, f"run:{run.id}", key=f"column.{given.name}", value=value)])
+    of, parts = About("column", f"run:{run.id}"), {"made": made, "told": told, "rest": rest}
+    return of_facts([of.told(given.name, "column", value, column=given.name, **parts)])
 
 
 def _labels(run: Run, said: str) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts import run_evidence, run_setting
-from mecharule_ops.facts.fact import SENTENCES, Fact, FactValue, Stated, fact
+from mecharule_ops.facts.fact import SENTENCES, Fact, Stated, fact
 from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
 from mecharule_ops.facts.rules import shown_of_all
 from mecharule_ops.findings.records import Findings, to_json
@@ -122,21 +123,19 @@ def _slices(run: Run, regime: Regime, given: SlicesArguments) -> Iterator[Fact]:
     anew = " anew" if given.again or given.size else ""
     made = run.compacted(regime, given.size) if anew else run.slices(regime)
     of = About(f"slices.{regime.value}", f"run:{run.id}")
-    said = f"{regime.arrow}: split{anew} by {made.rule or 'spectral clusters, without a rule'}"
-    yield of("rule", said, made.rule)
+    by = made.rule or "spectral clusters, without a rule"
+    yield of.told("rule", "slices.rule", made.rule, regime=regime, anew=anew, by=by)
     for name, side, positions, size, radius in (
         ("associated", "D+", made.associated, made.associated_size, made.associated_radius),
         ("unrelated", "D-", made.unrelated, made.unrelated_size, made.unrelated_radius),
     ):
         places = () if run.task.concealed else positions[:SHOWN].tolist()
         prompts = [last_line(run.records[place].example.prompt) for place in places]
+        value = {"n": len(positions), "of": size, "radius": finite(radius), "prompts": prompts}
         such = f", such as {'; '.join(prompts)}" if prompts else ""
-        said = f"{side} ({regime.arrow}): {len(positions)} of {size} train records{such}"
-        value = {"n": len(positions), "of": size, "radius": finite(radius), "prompts": [*prompts]}
-        yield of(name, said, value)
-    counted: FactValue = {"pairs": len(made.pairs), "required": made.required, "status": made.sentence}
-    said = f"{regime.arrow}: {len(made.pairs)} matched pairs; {made.sentence.removesuffix('.')}"
-    yield of("pairs", said, counted)
+        yield of.told(name, "slices.side", value, side=side, regime=regime, such=such)
+    counted: dict[str, Any] = {"pairs": len(made.pairs), "required": made.required, "status": made.sentence}
+    yield of.told("pairs", "slices.pairs", counted, regime=regime, said=made.sentence.removesuffix("."))
 
 
 def _section(run: Run, given: ShowArguments) -> ToolResult:

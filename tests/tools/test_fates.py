@@ -18,7 +18,7 @@ from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.search_view import SearchView
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
-from tools.why_not import attribution_rank
+from tools.why import attribution_rank
 
 PRUNED = Neuron(Basis.MLP_OUT, 0, 0)
 
