@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from mecharule_ops import types
 from mecharule_ops.codec import decode, encode, parse_json
 from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.errors import UsageError
@@ -21,18 +22,6 @@ from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.evidence import Certainty, Evidence, HeldOut, evidence_of
 from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, UnitRule, is_hq_full, is_hq_test
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import (
-    RIGHT_OR_WRONG,
-    Agonist,
-    FlipEstimate,
-    Intervention,
-    Neuron,
-    OutcomeWords,
-    Regime,
-    SearchStatus,
-    Share,
-    Value,
-)
 
 FORMAT = "mecharule-findings/4"
 """Named in the text, so that an older reader refuses a newer shape in one line."""
@@ -43,8 +32,8 @@ _Part = TypeVar("_Part", AgonistControls, Account, UnitRule)
 class SearchOutcome:
     """One search: one intervention, one regime, one split condition."""
 
-    intervention: Intervention
-    regime: Regime
+    intervention: types.Intervention
+    regime: types.Regime
     condition: str
     """The E1 condition, for example `rule-spectral`."""
     splitter: str | None
@@ -58,7 +47,7 @@ class SearchOutcome:
     """One sentence on the slices' size and power."""
     status: tuple[str, ...]
     """How the search ended, in sentences."""
-    agonists: tuple[Agonist, ...]
+    agonists: tuple[types.Agonist, ...]
     """Every localized unit."""
     cost: counts.SearchCost
     singletons_tested: int
@@ -72,9 +61,9 @@ class SearchOutcome:
     accounts: tuple[Account, ...] = ()
     """When and why the strongest τ-agonists flip."""
     controls: tuple[AgonistControls, ...] = ()
-    union: Share | None = None
+    union: types.Share | None = None
     """D_b records outside the slices flipped by at least one localized unit; None when not run."""
-    drawn_union: Share | None = None
+    drawn_union: types.Share | None = None
     """The same for as many units drawn from all of the same layers, found ones too."""
     layer_union: tuple[counts.LayerCoverage, ...] = ()
     """Of each layer, on all of D_b."""
@@ -103,14 +92,14 @@ class SearchOutcome:
     @property
     def nothing_searched(self) -> bool:
         """Whether no group was ever asked, for want of records; then it says nothing about any unit."""
-        return set(self.status) <= {SearchStatus.UNDERPOWERED.value, SearchStatus.EMPTY.value}
+        return set(self.status) <= {types.SearchStatus.UNDERPOWERED.value, types.SearchStatus.EMPTY.value}
 
     @property
-    def tau_agonists(self) -> tuple[Agonist, ...]:
+    def tau_agonists(self) -> tuple[types.Agonist, ...]:
         """Localized units whose point estimate reaches τ."""
         return tuple(agonist for agonist in self.agonists if agonist.is_tau_agonist)
 
-    def explained(self, alpha: float) -> list[Neuron]:
+    def explained(self, alpha: float) -> list[types.Neuron]:
         """Whose flips are explained: the shown units by rank; where nothing could be shown, the τ-agonists."""
         if self.held_out is None or not self.held_out.tells(alpha):
             return [agonist.neuron for agonist in self.tau_agonists]
@@ -146,7 +135,7 @@ class Unit:
 
     search: SearchOutcome
     """The search that localized it."""
-    agonist: Agonist
+    agonist: types.Agonist
     """Its flips on the compact slices."""
     evidence: Evidence | None
     """Its flips on held-out records, and what they show; None where it was not ablated on them."""
@@ -163,12 +152,12 @@ class Unit:
         return [*(self.account.families if self.account else ()), *([self.rule] if self.rule else [])]
 
     @property
-    def neuron(self) -> Neuron:
+    def neuron(self) -> types.Neuron:
         """Its name."""
         return self.agonist.neuron
 
     @property
-    def estimate(self) -> FlipEstimate:
+    def estimate(self) -> types.FlipEstimate:
         """Its flips on the compact slices."""
         return self.agonist.estimate
 
@@ -242,8 +231,8 @@ class Findings:
     model_hash: str
     tokenizer_hash: str
     task: str
-    task_settings: Mapping[str, Value]
-    task_score: Share
+    task_settings: Mapping[str, types.Value]
+    task_score: types.Share
     """Records on which the unablated model succeeds, of all records."""
     tau: float
     epsilon: float
@@ -261,7 +250,7 @@ class Findings:
     """How the flips of the strongest units come about."""
     choices: tuple[NamedChoice, ...] = ()
     stages: tuple[StageCost, ...] = ()
-    words: OutcomeWords = RIGHT_OR_WRONG
+    words: types.OutcomeWords = types.RIGHT_OR_WRONG
     """What the task calls its two outcomes."""
     notes: tuple[str, ...] = ()
     """What the task must say in every report: where its items and labels come from."""
@@ -287,7 +276,7 @@ class Findings:
         order.sort(key=lambda agonist: ranked.get(agonist.neuron, len(ranked)))
         return tuple(self._unit(search, agonist) for agonist in order)
 
-    def evidence(self, search: SearchOutcome) -> Mapping[Neuron, Evidence]:
+    def evidence(self, search: SearchOutcome) -> Mapping[types.Neuron, Evidence]:
         """What held-out records say of each τ-agonist of a search; nothing where they were not asked."""
         return {} if search.held_out is None else evidence_of(search.held_out, self.alpha)
 
@@ -300,19 +289,19 @@ class Findings:
         found = [unit for search in self.searches for unit in self.shown_of(search)]
         return tuple(sorted(found, key=_by_bound))
 
-    def explained(self, regime: Regime) -> list[Unit]:
+    def explained(self, regime: types.Regime) -> list[Unit]:
         """Whose flips are explained, of all searches of a regime: the shown by their bound, then others by name."""
         return [unit for unit in self.by_evidence(regime) if unit.neuron in unit.search.explained(self.alpha)]
 
-    def by_evidence(self, regime: Regime | None = None) -> list[Unit]:
+    def by_evidence(self, regime: types.Regime | None = None) -> list[Unit]:
         """Every localized unit, once: the shown by their bound, then the others by name."""
         told = [unit for unit in self.units() if regime in (None, unit.search.regime)]
-        first: dict[Neuron, Unit] = {}
+        first: dict[types.Neuron, Unit] = {}
         for unit in sorted(told, key=_by_bound):
             first.setdefault(unit.neuron, unit)
         return list(first.values())
 
-    def strongest(self, regime: Regime | None = None) -> Unit | None:
+    def strongest(self, regime: types.Regime | None = None) -> Unit | None:
         """The first of the shown units by their bound."""
         return next((unit for unit in self.by_evidence(regime) if unit.is_shown), None)
 
@@ -321,7 +310,7 @@ class Findings:
         told = [unit for unit in self.units() if unit.is_tau_agonist]
         return sorted(told, key=lambda unit: (-len(unit.weak_points), unit.lower, unit.neuron))
 
-    def unit(self, neuron: Neuron, regime: Regime) -> Unit | None:
+    def unit(self, neuron: types.Neuron, regime: types.Regime) -> Unit | None:
         """One unit by its name and the direction of its flips, or None when no search localized it."""
         found = (
             (search, agonist)
@@ -331,12 +320,12 @@ class Findings:
         )
         return next((self._unit(search, agonist) for search, agonist in found), None)
 
-    def strength(self, neuron: Neuron, regime: Regime) -> float:
+    def strength(self, neuron: types.Neuron, regime: types.Regime) -> float:
         """Its flip rate on the slices; 0 for a unit that no search localized."""
         found = self.unit(neuron, regime)
         return found.estimate.strength if found else 0.0
 
-    def _unit(self, search: SearchOutcome, agonist: Agonist) -> Unit:
+    def _unit(self, search: SearchOutcome, agonist: types.Agonist) -> Unit:
         neuron = agonist.neuron
         traced = (chain for chain in self.chains if (chain.unit, chain.regime) == (neuron, search.regime))
         return Unit(
@@ -350,7 +339,7 @@ class Findings:
             chain=next(traced, None),
         )
 
-    def reaches(self, estimate: FlipEstimate) -> bool:
+    def reaches(self, estimate: types.FlipEstimate) -> bool:
         """Whether a strength reaches the run's τ."""
         return estimate.reaches(self.tau)
 
@@ -363,11 +352,11 @@ class Findings:
         return is_hq_full(rule, self.mcc_floor, self.coverage_floor)
 
 
-def _by_bound(unit: Unit) -> tuple[float, Neuron]:
+def _by_bound(unit: Unit) -> tuple[float, types.Neuron]:
     return -unit.evidence.lower if unit.is_shown and unit.evidence else 0.0, unit.neuron
 
 
-def _of(neuron: Neuron, parts: Iterable[_Part]) -> _Part | None:
+def _of(neuron: types.Neuron, parts: Iterable[_Part]) -> _Part | None:
     """What is said of one unit."""
     return next((part for part in parts if part.neuron == neuron), None)
 

@@ -14,24 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mecharule_ops import events
+from mecharule_ops import events, types
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.store.stored_engine import StoredEngine
-from mecharule_ops.types import (
-    Agonist,
-    Basis,
-    ChaNode,
-    FlipCount,
-    FlipEstimate,
-    GroupAnswer,
-    GroupQuery,
-    Neuron,
-    Regime,
-    SearchStatus,
-    Verdict,
-    ends_printed,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +31,7 @@ class NamedSearch:
 
 SEEN = 2
 """Flipped answers that are told of each τ-agonist as soon as it is found."""
-Asked = tuple[NamedSearch, GroupQuery]
+Asked = tuple[NamedSearch, types.GroupQuery]
 """A question and whose it is."""
 
 
@@ -54,8 +40,8 @@ class SearchDriver:
     """What every search of one regime shares."""
 
     engine: StoredEngine
-    basis: Basis
-    regime: Regime
+    basis: types.Basis
+    regime: types.Regime
     associated: Sequence[int]
     """Positions of D̃⁺ among the records."""
     unrelated: Sequence[int]
@@ -64,7 +50,7 @@ class SearchDriver:
     budget: int | None = None
     """Group evaluations of the whole run after which searches stop."""
     should_stop: Callable[[], bool] = lambda: False
-    example: Callable[[Neuron, Sequence[int]], events.Event] | None = None
+    example: Callable[[types.Neuron, Sequence[int]], events.Event] | None = None
     """Says what the answers at some positions became without a τ-agonist; None where they may not be shown."""
     _opened: dict[tuple[str, int | None], tuple[int, ...]] = field(default_factory=dict, init=False)
     """The units of each group that was split, by search and node."""
@@ -78,7 +64,7 @@ class SearchDriver:
                 try:
                     yield from self._answered(self._batch(pending))
                 except AblationStopped:
-                    reason = SearchStatus.STOPPED
+                    reason = types.SearchStatus.STOPPED
             if reason is not None:
                 for named in searches:
                     named.search.stop(reason)
@@ -101,11 +87,11 @@ class SearchDriver:
                 localized=len(tree.kept),
             )
 
-    def _over(self) -> SearchStatus | None:
+    def _over(self) -> types.SearchStatus | None:
         """Why nothing more may be asked."""
         if self.should_stop():
-            return SearchStatus.STOPPED
-        return SearchStatus.BUDGET_SPENT if self._left() <= 0 else None
+            return types.SearchStatus.STOPPED
+        return types.SearchStatus.BUDGET_SPENT if self._left() <= 0 else None
 
     def _left(self) -> int:
         """Groups that the next batch may hold: the budget is never passed, even if the store knows none."""
@@ -127,38 +113,40 @@ class SearchDriver:
         groups = [tuple(self._neuron(query.layer, each) for each in query.channels) for _, query in items]
         associated = [self.associated[place] for place in first.associated]
         positions = [*associated, *(self.unrelated[place] for place in first.unrelated)]
-        strong: list[tuple[Neuron, list[int]]] = []
+        strong: list[tuple[types.Neuron, list[int]]] = []
         labels = self.engine.labels(groups, positions)
         for (named, query), flips in zip(items, self.regime.flipped(labels), strict=True):
             split = len(associated)
-            estimate = FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
-            for node in named.search.tell(GroupAnswer(node=query.node, estimate=estimate)):
+            estimate = types.FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
+            for node in named.search.tell(types.GroupAnswer(node=query.node, estimate=estimate)):
                 yield from self._decided(named, node)
-                if node.verdict is Verdict.KEPT and node.estimate.reaches(named.search.tree.tau):
+                if node.verdict is types.Verdict.KEPT and node.estimate.reaches(named.search.tree.tau):
                     some = [*np.flatnonzero(flips)[:SEEN], *np.flatnonzero(~flips)[:1]]
                     unit = self._neuron(node.layer, node.channels[0])
                     strong.append((unit, [positions[place] for place in some]))
         if self.example:
             yield from starmap(self.example, reversed(strong))
 
-    def _decided(self, named: NamedSearch, node: ChaNode) -> Iterator[events.Event]:
-        if node.verdict is Verdict.SPLIT:
+    def _decided(self, named: NamedSearch, node: types.ChaNode) -> Iterator[events.Event]:
+        if node.verdict is types.Verdict.SPLIT:
             self._opened[named.id, node.node] = node.channels
         yield tested_event(named.id, node, self.basis, self._opened.get((named.id, node.parent), ()))
-        if node.verdict is Verdict.KEPT:
+        if node.verdict is types.Verdict.KEPT:
             neuron = self._neuron(node.layer, node.channels[0])
             yield found_event(named.id, named.search.tree.agonist(neuron, node.estimate, node.ucb))
 
-    def _neuron(self, layer: int, channel: int) -> Neuron:
-        return Neuron(self.basis, layer, int(channel))
+    def _neuron(self, layer: int, channel: int) -> types.Neuron:
+        return types.Neuron(self.basis, layer, int(channel))
 
 
-def count(flips: np.ndarray) -> FlipCount:
+def count(flips: np.ndarray) -> types.FlipCount:
     """Flips among some examples."""
-    return FlipCount(flips=int(flips.sum()), n=len(flips))
+    return types.FlipCount(flips=int(flips.sum()), n=len(flips))
 
 
-def asked_event(search: str, query: GroupQuery, basis: Basis, above: tuple[int, ...]) -> events.NodeAsked:
+def asked_event(
+    search: str, query: types.GroupQuery, basis: types.Basis, above: tuple[int, ...]
+) -> events.NodeAsked:
     """The event of a question being sent to the model; `above` as in `tested_event`."""
     return events.NodeAsked(
         search=search,
@@ -172,7 +160,7 @@ def asked_event(search: str, query: GroupQuery, basis: Basis, above: tuple[int, 
     )
 
 
-def found_event(search: str, agonist: Agonist) -> events.AgonistFound:
+def found_event(search: str, agonist: types.Agonist) -> events.AgonistFound:
     """The event of a unit being localized."""
     return events.AgonistFound(
         search=search,
@@ -185,7 +173,9 @@ def found_event(search: str, agonist: Agonist) -> events.AgonistFound:
     )
 
 
-def tested_event(search: str, node: ChaNode, basis: Basis, above: tuple[int, ...]) -> events.NodeTested:
+def tested_event(
+    search: str, node: types.ChaNode, basis: types.Basis, above: tuple[int, ...]
+) -> events.NodeTested:
     """The event of a node's verdict; `above` are the units of its parent, of which its own are a stretch."""
     return events.NodeTested(
         search=search,
@@ -203,11 +193,11 @@ def tested_event(search: str, node: ChaNode, basis: Basis, above: tuple[int, ...
     )
 
 
-def _place(basis: Basis, layer: int, channels: Sequence[int], above: tuple[int, ...]) -> dict[str, Any]:
+def _place(basis: types.Basis, layer: int, channels: Sequence[int], above: tuple[int, ...]) -> dict[str, Any]:
     """The units of a node, and where they stand among those of its parent."""
     begin = above.index(channels[0]) if above else 0
     return {
-        "units": ends_printed(*(Neuron(basis, layer, int(channels[end])) for end in (0, -1))),
+        "units": types.ends_printed(*(types.Neuron(basis, layer, int(channels[end])) for end in (0, -1))),
         "begin": begin,
         "end": begin + len(channels) if above else 0,
         "channels": () if above else tuple(map(int, channels)),

@@ -22,6 +22,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
+from mecharule_ops import types
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
@@ -42,19 +43,6 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.state.search_id import search_id
 from mecharule_ops.store import keys
-from mecharule_ops.types import (
-    Agonist,
-    Basis,
-    BehaviourRecord,
-    Candidates,
-    FlipEstimate,
-    GroupAnswer,
-    Intervention,
-    LayerCandidates,
-    Neuron,
-    Regime,
-    SearchStatus,
-)
 
 BATCH = 8
 """Groups a call outside a search, between two signs of progress."""
@@ -65,7 +53,7 @@ class Localised:
     """The search of one basis and regime under way: what was searched, how, and what was found so far."""
 
     slices: CompactSlices
-    candidates: Candidates
+    candidates: types.Candidates
     plan: planning.SearchPlan
     trees: tuple[ChaTree, ...]
     outcome: SearchOutcome
@@ -76,7 +64,7 @@ class Localised:
         return f"{self.candidates.basis.value} {self.slices.regime.arrow}"
 
     @property
-    def measured(self) -> dict[Neuron, FlipEstimate]:
+    def measured(self) -> dict[types.Neuron, types.FlipEstimate]:
         """The units that were tested alone on all examples of both slices."""
         found, n = self.outcome, len(self.slices.positions)
         alone = [
@@ -91,7 +79,9 @@ class Localised:
         return exact | {agonist.neuron: agonist.estimate for agonist in found.agonists}
 
 
-def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSlices) -> Candidates:
+def rank_candidates(
+    run: Run, journal: Journal, basis: types.Basis, slices: CompactSlices
+) -> types.Candidates:
     """EAP-IG candidates of one basis on the slices' pairs.
 
     Every unit without a score, in the order of channels, where there is no pair or nothing reads the scores.
@@ -114,7 +104,7 @@ def rank_candidates(run: Run, journal: Journal, basis: Basis, slices: CompactSli
 
 
 def _scores(
-    run: Run, basis: Basis, slices: CompactSlices, stage: Stage
+    run: Run, basis: types.Basis, slices: CompactSlices, stage: Stage
 ) -> Float[np.ndarray, "layer channel"]:
     subject, places = run.subject, slices.pairs.reshape(-1).tolist()
     prompts = subject.encode([run.records[place].example.prompt for place in places])
@@ -127,14 +117,18 @@ def _scores(
 
 
 def whole_layers(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, some: Sequence[LayerCandidates]
+    run: Run,
+    journal: Journal,
+    candidates: types.Candidates,
+    slices: CompactSlices,
+    some: Sequence[types.LayerCandidates],
 ) -> tuple[counts.WholeLayer, ...]:
     """Each of some layers with all its candidates ablated together. Cost: one group ablation a layer.
 
     It is what a report can say when no unit alone reaches τ, and its pace prices the search. Raises `AblationStopped`.
     """
     groups = [
-        tuple(Neuron(candidates.basis, layer.layer, channel) for channel in layer.channels.tolist())
+        tuple(types.Neuron(candidates.basis, layer.layer, channel) for channel in layer.channels.tolist())
         for layer in some
     ]
     where = f"{candidates.basis.value} {slices.regime.arrow}"
@@ -154,10 +148,10 @@ def whole_layers(
 def slice_estimates(
     run: Run,
     slices: CompactSlices,
-    intervention: Intervention,
+    intervention: types.Intervention,
     groups: Sequence[Group],
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[FlipEstimate]:
+) -> list[types.FlipEstimate]:
     """Flip counts of each group on the compact slices."""
     parts = slices.associated.tolist(), slices.unrelated.tolist()
     return flips_on(run, slices.regime, intervention, groups, parts, progress)
@@ -165,23 +159,25 @@ def slice_estimates(
 
 def flips_on(
     run: Run,
-    regime: Regime,
-    intervention: Intervention,
+    regime: types.Regime,
+    intervention: types.Intervention,
     groups: Sequence[Group],
     examples: tuple[Sequence[int], Sequence[int]],
     progress: Callable[[int, int], None],
-) -> list[FlipEstimate]:
+) -> list[types.FlipEstimate]:
     """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
-    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], list[FlipEstimate]()
+    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], list[types.FlipEstimate]()
     for begin in range(0, len(groups), BATCH):
         for flips in run.flips(groups[begin : begin + BATCH], positions, regime, intervention):
-            estimates.append(FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:])))
+            estimates.append(
+                types.FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
+            )
         progress(len(estimates), len(groups))
     return estimates
 
 
 def localise(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices, plan: planning.SearchPlan
+    run: Run, journal: Journal, candidates: types.Candidates, slices: CompactSlices, plan: planning.SearchPlan
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
     hidden, regime = run.task.concealed, slices.regime
@@ -207,7 +203,7 @@ def localise(
     return localised(run, slices, candidates, plan, trees, singly)
 
 
-def _exhausted(run: Run, candidates: Candidates) -> bool:
+def _exhausted(run: Run, candidates: types.Candidates) -> bool:
     """Whether every unit is tested alone after the search."""
     return candidates.total <= run.config.exhaustive_up_to
 
@@ -215,7 +211,7 @@ def _exhausted(run: Run, candidates: Candidates) -> bool:
 def localised(
     run: Run,
     slices: CompactSlices,
-    candidates: Candidates,
+    candidates: types.Candidates,
     plan: planning.SearchPlan,
     trees: tuple[ChaTree, ...] = (),
     singly: tuple[ChaTree, ...] = (),
@@ -247,7 +243,7 @@ def localised(
         unrelated_n=len(slices.unrelated),
         basis_units=run.subject.n_layers * run.subject.width(basis),
         slice_status=slices.sentence,
-        status=tuple(status.value for status in SearchStatus if status in ended),
+        status=tuple(status.value for status in types.SearchStatus if status in ended),
         agonists=found,
         cost=cost(trees, plan.prediction_forwards),
         singletons_tested=len(tested),
@@ -264,12 +260,12 @@ def localised(
     return Localised(slices=slices, candidates=candidates, plan=plan, trees=trees, outcome=outcome)
 
 
-def _in_order(agonists: Iterable[Agonist]) -> tuple[Agonist, ...]:
+def _in_order(agonists: Iterable[types.Agonist]) -> tuple[types.Agonist, ...]:
     """The τ-agonists, then the others, by name."""
     return tuple(sorted(agonists, key=lambda agonist: (not agonist.is_tau_agonist, agonist.neuron)))
 
 
-def _alone(trees: Sequence[ChaTree], basis: Basis) -> tuple[counts.UnitStrength, ...]:
+def _alone(trees: Sequence[ChaTree], basis: types.Basis) -> tuple[counts.UnitStrength, ...]:
     """Every unit that was tested alone."""
     return tuple(
         counts.UnitStrength(neuron=neuron, estimate=estimate)
@@ -278,7 +274,7 @@ def _alone(trees: Sequence[ChaTree], basis: Basis) -> tuple[counts.UnitStrength,
     )
 
 
-def _became(run: Run, regime: Regime, unit: Neuron, positions: Sequence[int]) -> FlipsSeen:
+def _became(run: Run, regime: types.Regime, unit: types.Neuron, positions: Sequence[int]) -> FlipsSeen:
     """What some answers became without a unit. Cost: a completion each."""
     after = run.completer(run.intervention(unit.basis)).completions([(unit,)], positions)
     records = [run.records[position] for position in positions]
@@ -295,7 +291,7 @@ def _became(run: Run, regime: Regime, unit: Neuron, positions: Sequence[int]) ->
 
 
 def _driven(
-    journal: Journal, driver: SearchDriver, candidates: Candidates, plan: planning.SearchPlan
+    journal: Journal, driver: SearchDriver, candidates: types.Candidates, plan: planning.SearchPlan
 ) -> tuple[tuple[ChaTree, ...], str]:
     """The trees of a plan's searches, driven to their end and told as they go; and how they ended, in a line."""
     searches = plan.searches(candidates, driver.regime)
@@ -307,7 +303,7 @@ def _driven(
     trees = tuple(named.search.tree for named in searches)
     localized = [agonist for tree in trees for agonist in tree.agonists(driver.basis)]
     strong = sum(agonist.is_tau_agonist for agonist in localized)
-    statuses = {tree.status for tree in trees} - {SearchStatus.COMPLETE}
+    statuses = {tree.status for tree in trees} - {types.SearchStatus.COMPLETE}
     tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
     queries = sum(tree.queries for tree in trees)
     said = f"{queries:,} group ablations, {len(localized)} localized, {plural(strong, 'τ-agonist')}{tail}"
@@ -324,7 +320,7 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     strata = planning.audit_strata(found.plan, found.trees, found.candidates)
     population = sum(map(len, strata.values()))
     tests = planning.audit_tests(config, population)
-    complete = {tree.status for tree in found.trees} <= {SearchStatus.COMPLETE, SearchStatus.LEFT}
+    complete = {tree.status for tree in found.trees} <= {types.SearchStatus.COMPLETE, types.SearchStatus.LEFT}
     if _exhausted(run, found.candidates) or not complete or not tests:
         return
     settings = planning.audit_settings(config, found.plan, tests, population)
@@ -344,7 +340,7 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
 
 
 def _drawn(
-    run: Run, found: Localised, strata: dict[str, list[Neuron]], settings: AuditSettings, stage: Stage
+    run: Run, found: Localised, strata: dict[str, list[types.Neuron]], settings: AuditSettings, stage: Stage
 ) -> AuditResult:
     """Ask the audit's questions until it has none left, those about the same examples together."""
     basis, regime = found.candidates.basis, found.slices.regime
@@ -358,16 +354,16 @@ def _drawn(
     while questions := audit.ask():
         some, others = questions[0].associated, questions[0].unrelated
         same = [each for each in questions if (each.associated, each.unrelated) == (some, others)]
-        groups = [(Neuron(basis, question.layer, question.channels[0]),) for question in same]
+        groups = [(types.Neuron(basis, question.layer, question.channels[0]),) for question in same]
         parts = associated[some].tolist(), unrelated[others].tolist()
         estimates = flips_on(run, regime, run.intervention(basis), groups, parts, stage.progress)
         for question, estimate in zip(same, estimates, strict=True):
-            audit.tell(GroupAnswer(node=question.node, estimate=estimate))
+            audit.tell(types.GroupAnswer(node=question.node, estimate=estimate))
     return audit.result
 
 
 def search_plan(
-    run: Run, journal: Journal, candidates: Candidates, slices: CompactSlices
+    run: Run, journal: Journal, candidates: types.Candidates, slices: CompactSlices
 ) -> planning.SearchPlan:
     """How the run's config searches these candidates; a guided search asks first order first, where it pays.
 
@@ -409,7 +405,7 @@ def first_order_price(run: Run, slices: CompactSlices, units: int) -> planning.P
 
 
 def _first_order(
-    run: Run, candidates: Candidates, slices: CompactSlices, competitors: int, stage: Stage
+    run: Run, candidates: types.Candidates, slices: CompactSlices, competitors: int, stage: Stage
 ) -> tuple[Bool[np.ndarray, "example unit"], Float32[np.ndarray, "three layer channel"]]:
     """Where each unit of the basis is predicted to flip; its rates on D⁺ and D⁻ and the mean excess of the drop."""
     records = until_settled(run.subject, run.task, [run.records[position] for position in slices.positions])
@@ -423,7 +419,7 @@ def _first_order(
         should_stop=run.should_stop,
     )
     flips, changed = found.change >= 0, found.change
-    if slices.regime is Regime.BASELINE_NEGATIVE:
+    if slices.regime is types.Regime.BASELINE_NEGATIVE:
         # A changed answer may be wrong again: each distinct change of a record is judged once.
         for row, record in enumerate(records):
             codes = np.unique(changed[row][flips[row]]).astype(int)
@@ -438,6 +434,6 @@ def _first_order(
     return flips, rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
 
 
-def tokens_in_reach(records: Sequence[BehaviourRecord]) -> int:
+def tokens_in_reach(records: Sequence[types.BehaviourRecord]) -> int:
     """Generated tokens that the decode phase can change: all but the first of each completion."""
     return sum(max(0, len(record.tokens) - 1) for record in records)

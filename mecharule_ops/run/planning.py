@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from mecharule_ops import types
 from mecharule_ops.cha.audit import Audit, AuditSettings, unsettled
 from mecharule_ops.cha.exhaustive import exhaustive_search
 from mecharule_ops.cha.group_search import Search
@@ -27,20 +28,10 @@ from mecharule_ops.events import Price
 from mecharule_ops.run.driver import NamedSearch
 from mecharule_ops.state import search_id
 from mecharule_ops.thresholds import COMPETITORS
-from mecharule_ops.types import (
-    Candidates,
-    FlipCount,
-    FlipEstimate,
-    GroupAnswer,
-    GroupQuery,
-    Neuron,
-    Regime,
-    Verdict,
-)
 
-LARGEST = {Regime.BASELINE_POSITIVE: 8, Regime.BASELINE_NEGATIVE: 4}
+LARGEST = {types.Regime.BASELINE_POSITIVE: 8, types.Regime.BASELINE_NEGATIVE: 4}
 """Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
-ORDER = {Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, Regime.BASELINE_NEGATIVE: Order.CHANNEL}
+ORDER = {types.Regime.BASELINE_POSITIVE: Order.ATTRIBUTION, types.Regime.BASELINE_NEGATIVE: Order.CHANNEL}
 """How units are grouped: attribution puts those that may repair an answer side by side, where they hide one another."""
 
 IN_A_GROUP = "pruned with a group"
@@ -58,7 +49,9 @@ STILL_ASKED = 0.05
 """… before it is not asked: a basis so small is searched faster than predicted."""
 
 
-def search_settings(config: RunConfig, regime: Regime, n_associated: int, n_unrelated: int) -> ChaSettings:
+def search_settings(
+    config: RunConfig, regime: types.Regime, n_associated: int, n_unrelated: int
+) -> ChaSettings:
     """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
     if config.parity:
         settings = ALGORITHM_1
@@ -103,7 +96,7 @@ class SearchPlan:
     prediction_forwards: int = 0
     """Example-forwards that the predictions took."""
 
-    def searches(self, candidates: Candidates, regime: Regime) -> list[NamedSearch]:
+    def searches(self, candidates: types.Candidates, regime: types.Regime) -> list[NamedSearch]:
         """New searches of all layers; nothing is asked yet.
 
         Raises `PredictionError` when a guided plan has no predictions of these candidates.
@@ -172,12 +165,12 @@ def audit_settings(config: RunConfig, plan: SearchPlan, tests: int, population: 
 
 
 def audit_strata(
-    plan: SearchPlan, trees: Sequence[ChaTree], candidates: Candidates
-) -> dict[str, list[Neuron]]:
+    plan: SearchPlan, trees: Sequence[ChaTree], candidates: types.Candidates
+) -> dict[str, list[types.Neuron]]:
     """The units whose strength on the full slices is not known, by what was predicted, else by how the search ended."""
     some = plan.settings.tau / 4
     predicted = f"predicted to flip {some:.0%} or more", "predicted to flip less", "predicted to flip nothing"
-    strata: dict[str, list[Neuron]] = {
+    strata: dict[str, list[types.Neuron]] = {
         name: [] for name in (predicted if plan.predictions else (IN_A_GROUP, ALONE))
     }
     for place, (tree, layer) in enumerate(zip(trees, candidates.layers, strict=True)):
@@ -189,14 +182,14 @@ def audit_strata(
                 for unit, rate in zip(channels, rates, strict=True)
             }
         else:
-            dropped = {node.channels[0] for node in tree.nodes if node.verdict is Verdict.DROPPED}
+            dropped = {node.channels[0] for node in tree.nodes if node.verdict is types.Verdict.DROPPED}
             name = {unit: ALONE if unit in dropped else IN_A_GROUP for unit in channels}
         for neuron in unsettled(tree, layer, candidates.basis, plan.settings.full_test):
             strata[name[neuron.channel]].append(neuron)
     return {name: units for name, units in strata.items() if units}
 
 
-Flips = Callable[[GroupQuery], FlipEstimate]
+Flips = Callable[[types.GroupQuery], types.FlipEstimate]
 """What a group flips, without a model."""
 
 
@@ -215,15 +208,15 @@ class Rehearsed:
         )
 
 
-def rehearsed(config: RunConfig, candidates: Candidates, plan: SearchPlan, flips: Flips) -> Rehearsed:
+def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan, flips: Flips) -> Rehearsed:
     """What searching all layers, then auditing or exhausting them and ablating each as a whole, asks for."""
     full, asked, forwards = plan.settings.full_test, set[tuple[int, tuple[int, ...]]](), 0
 
-    def answered(question: GroupQuery) -> GroupAnswer:
+    def answered(question: types.GroupQuery) -> types.GroupAnswer:
         asked.add((question.layer, tuple(map(int, question.channels))))
-        return GroupAnswer(node=question.node, estimate=flips(question))
+        return types.GroupAnswer(node=question.node, estimate=flips(question))
 
-    searches = [named.search for named in plan.searches(candidates, Regime.BASELINE_POSITIVE)]
+    searches = [named.search for named in plan.searches(candidates, types.Regime.BASELINE_POSITIVE)]
     while pending := [(search, question) for search in searches for question in search.ask()]:
         for search, question in pending:
             search.tell(answered(question))
@@ -246,15 +239,15 @@ def rehearsed(config: RunConfig, candidates: Candidates, plan: SearchPlan, flips
     return Rehearsed(groups=len(asked), example_forwards=forwards)
 
 
-def nothing(question: GroupQuery) -> FlipEstimate:
+def nothing(question: types.GroupQuery) -> types.FlipEstimate:
     """No group flips anything."""
-    return FlipEstimate(
-        associated=FlipCount(flips=0, n=len(question.associated)),
-        unrelated=FlipCount(flips=0, n=len(question.unrelated)),
+    return types.FlipEstimate(
+        associated=types.FlipCount(flips=0, n=len(question.associated)),
+        unrelated=types.FlipCount(flips=0, n=len(question.unrelated)),
     )
 
 
-def as_predicted(candidates: Candidates, plan: SearchPlan) -> Flips | None:
+def as_predicted(candidates: types.Candidates, plan: SearchPlan) -> Flips | None:
     """A group flips the examples that first order says one of its units flips alone; None where it was not asked."""
     if not plan.predictions or not all(prediction.flips for prediction in plan.predictions):
         return None
@@ -263,16 +256,16 @@ def as_predicted(candidates: Candidates, plan: SearchPlan) -> Flips | None:
         for layer, prediction in zip(candidates.layers, plan.predictions, strict=True)
     }
 
-    def flips(question: GroupQuery) -> FlipEstimate:
+    def flips(question: types.GroupQuery) -> types.FlipEstimate:
         channels, sides = known[question.layer]
         assert sides is not None
         places = np.searchsorted(channels, question.channels)
         parts = (
-            FlipCount(flips=int(side[list(part)][:, places].any(axis=1).sum()), n=len(part))
+            types.FlipCount(flips=int(side[list(part)][:, places].any(axis=1).sum()), n=len(part))
             for side, part in zip(sides, (question.associated, question.unrelated), strict=True)
         )
         associated, unrelated = parts
-        return FlipEstimate(associated=associated, unrelated=unrelated)
+        return types.FlipEstimate(associated=associated, unrelated=unrelated)
 
     return flips
 
@@ -280,7 +273,9 @@ def as_predicted(candidates: Candidates, plan: SearchPlan) -> Flips | None:
 NOTHING = Rehearsed()
 
 
-def price(config: RunConfig, candidates: Candidates, plan: SearchPlan, seconds_a_forward: float) -> Price:
+def price(
+    config: RunConfig, candidates: types.Candidates, plan: SearchPlan, seconds_a_forward: float
+) -> Price:
     """What the searches of one basis and regime cost, with their audit, brute force and whole layers.
 
     Where first order was asked also as it predicts; what that took is not in it, and is spent before.
@@ -307,7 +302,7 @@ def price_of(
 
 
 def least_and_most(
-    config: RunConfig, candidates: Candidates, plan: SearchPlan
+    config: RunConfig, candidates: types.Candidates, plan: SearchPlan
 ) -> tuple[Rehearsed, Rehearsed]:
     """The cost where nothing flips, by the searches themselves, and a bound of it whatever flips; at most the budget.
 

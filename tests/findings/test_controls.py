@@ -12,15 +12,7 @@ from scipy import stats
 
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.facts.control_facts import baseline_words, standing_words
-from mecharule_ops.findings.controls import (
-    AgonistControls,
-    Selective,
-    Standing,
-    as_many,
-    decided,
-    holm,
-    permutation_p,
-)
+from mecharule_ops.findings import controls
 from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
 
@@ -40,19 +32,19 @@ def one_of(plus: int, plus_n: int, minus: int, minus_n: int) -> FlipEstimate:
     )
 
 
-def beside(share: Share | None, split: FlipEstimate | None = None) -> AgonistControls:
-    return AgonistControls(neuron=UNIT, basis=share, split=split)
+def beside(share: Share | None, split: FlipEstimate | None = None) -> controls.AgonistControls:
+    return controls.AgonistControls(neuron=UNIT, basis=share, split=split)
 
 
 def test_a_tie_counts_against_a_unit() -> None:
     flips = {unit(place): count for place, count in enumerate((5, 5, 4, 6, 0))}
-    assert as_many(flips, unit(0), [unit(place) for place in range(1, 5)]) == Share(count=2, n=4)
+    assert controls.as_many(flips, unit(0), [unit(place) for place in range(1, 5)]) == Share(count=2, n=4)
 
 
 def test_holm_by_hand() -> None:
     """.01, .04, .03 of three: times 3, 1, 2, and never below a smaller one's."""
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([]) == []
+    assert controls.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert controls.holm([]) == []
 
 
 def test_the_standing_counts_what_is_known_and_bounds_the_rest() -> None:
@@ -60,13 +52,13 @@ def test_the_standing_counts_what_is_known_and_bounds_the_rest() -> None:
     measured = {unit(place): estimate(flips, 0) for place, flips in enumerate((30, 30, 29, 40))}
     strata = (StratumResult(name="all", units=96, tested=50, found=0),)
     audit = SearchAudit.of(_audited(strata, missed_at_most=4), exact=True)
-    assert Standing.of(unit(0), measured, 100, audit) == Standing(
+    assert controls.Standing.of(unit(0), measured, 100, audit) == controls.Standing(
         known=2, others=99, at_most=6, confidence=0.95
     )
-    assert Standing.of(unit(0), measured, 100, None).at_most == 98
+    assert controls.Standing.of(unit(0), measured, 100, None).at_most == 98
     whole = SearchAudit.of(_audited((), missed_at_most=0), exact=True)
-    assert Standing.of(unit(0), measured, 4, whole).confidence is None
-    every = Standing.of(unit(0), measured, 4, None)
+    assert controls.Standing.of(unit(0), measured, 4, whole).confidence is None
+    every = controls.Standing.of(unit(0), measured, 4, None)
     assert (every.known, every.at_most, every.confidence) == (2, 2, None)
 
 
@@ -89,28 +81,28 @@ def test_the_permutation_p_counts_every_permutation() -> None:
                 unrelated=FlipCount(flips=int(flipped[~side].sum()), n=7 - first),
             )
             wanted = np.mean([other >= seen - 1e-9 for other in apart])
-            assert permutation_p(split) == pytest.approx(wanted)
+            assert controls.permutation_p(split) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
     ("split", "said"),
     [
-        (estimate(50, 8), Selective.SELECTIVE),
-        (estimate(8, 50), Selective.SELECTIVE),
-        (estimate(30, 28), Selective.NOT_SELECTIVE),
-        (estimate(30, 25), Selective.UNDECIDED),
-        (estimate(6, 5, 20), Selective.UNDECIDED),
-        (one_of(0, 1, 12, 64), Selective.UNDECIDED),
-        (estimate(2, 0, 3), Selective.UNDECIDED),
-        (estimate(0, 0, 0), Selective.UNDECIDED),
-        (None, Selective.UNDECIDED),
+        (estimate(50, 8), controls.Selective.SELECTIVE),
+        (estimate(8, 50), controls.Selective.SELECTIVE),
+        (estimate(30, 28), controls.Selective.NOT_SELECTIVE),
+        (estimate(30, 25), controls.Selective.UNDECIDED),
+        (estimate(6, 5, 20), controls.Selective.UNDECIDED),
+        (one_of(0, 1, 12, 64), controls.Selective.UNDECIDED),
+        (estimate(2, 0, 3), controls.Selective.UNDECIDED),
+        (estimate(0, 0, 0), controls.Selective.UNDECIDED),
+        (None, controls.Selective.UNDECIDED),
     ],
 )
 def test_selective_needs_a_difference_of_epsilon_that_permutations_do_not_explain(
-    split: FlipEstimate | None, said: Selective
+    split: FlipEstimate | None, said: controls.Selective
 ) -> None:
     """2 of 3 against 0 of 3 is large and may be chance; `not selective` needs an interval within ±ε."""
-    (one,) = decided([beside(Share(count=50, n=99), split)], alpha=ALPHA, epsilon=EPSILON)
+    (one,) = controls.decided([beside(Share(count=50, n=99), split)], alpha=ALPHA, epsilon=EPSILON)
     assert one.selective is said
 
 
@@ -126,32 +118,37 @@ def test_selective_needs_a_difference_of_epsilon_that_permutations_do_not_explai
 def test_a_second_baseline_below_tau_is_said_and_whether_the_counts_are_told_apart(
     second: FlipEstimate, main: FlipEstimate, said: str
 ) -> None:
-    ran = AgonistControls(neuron=UNIT, second_baseline=Baseline.ZERO, second=second)
+    ran = controls.AgonistControls(neuron=UNIT, second_baseline=Baseline.ZERO, second=second)
     assert baseline_words(ran, main, TAU).partition(")")[2].partition(")")[2] == said
     assert ran.depends_on_baseline(main, TAU) is said.endswith("baseline")
-    assert not AgonistControls(neuron=UNIT).depends_on_baseline(main, TAU)
+    assert not controls.AgonistControls(neuron=UNIT).depends_on_baseline(main, TAU)
 
 
 @pytest.mark.parametrize(
     ("standing", "said"),
     [
         (
-            Standing(known=2, others=99, at_most=2, confidence=0.95),
+            controls.Standing(known=2, others=99, at_most=2, confidence=0.95),
             "2 of the other 99 units are as strong (95 % confidence)",
         ),
-        (Standing(known=2, others=99, at_most=2, confidence=None), "2 of the other 99 units are as strong"),
         (
-            Standing(known=0, others=99, at_most=0, confidence=0.95),
+            controls.Standing(known=2, others=99, at_most=2, confidence=None),
+            "2 of the other 99 units are as strong",
+        ),
+        (
+            controls.Standing(known=0, others=99, at_most=0, confidence=0.95),
             "none of the other 99 units are as strong (95 % confidence)",
         ),
         (
-            Standing(known=0, others=269, at_most=3, confidence=0.95),
+            controls.Standing(known=0, others=269, at_most=3, confidence=0.95),
             "at most 3 of the other 269 units are as strong (95 % confidence)",
         ),
     ],
 )
-def test_a_standing_that_rests_on_an_audit_says_its_confidence(standing: Standing, said: str) -> None:
-    assert standing_words(AgonistControls(neuron=UNIT, standing=standing)) == f"on the slices {said}"
+def test_a_standing_that_rests_on_an_audit_says_its_confidence(
+    standing: controls.Standing, said: str
+) -> None:
+    assert standing_words(controls.AgonistControls(neuron=UNIT, standing=standing)) == f"on the slices {said}"
 
 
 def bernoulli(rng: np.random.Generator, rates: np.ndarray, records: int) -> Flips:
@@ -168,7 +165,9 @@ def fragile(rng: np.random.Generator, rates: np.ndarray, records: int) -> Flips:
 Drawn = Callable[[np.random.Generator, np.ndarray, int], Flips]
 
 
-def whole_decision(rng: np.random.Generator, rates: np.ndarray, draw: Drawn) -> list[AgonistControls]:
+def whole_decision(
+    rng: np.random.Generator, rates: np.ndarray, draw: Drawn
+) -> list[controls.AgonistControls]:
     """A run on such units: those that reach τ on the slices, strongest first, then their controls on other records."""
     slices = [draw(rng, rates, SLICE).mean(axis=1) for _ in range(2)]
     strength = np.maximum(*slices)
@@ -184,8 +183,8 @@ def whole_decision(rng: np.random.Generator, rates: np.ndarray, draw: Drawn) -> 
         parts = (held_out[place, side] for side in (fires, ~fires))
         plus, minus = (FlipCount(flips=int(part.sum()), n=len(part)) for part in parts)
         split = FlipEstimate(associated=plus, unrelated=minus)
-        ran.append(AgonistControls(neuron=unit(place), split=split))
-    return decided(ran, alpha=ALPHA, epsilon=EPSILON)
+        ran.append(controls.AgonistControls(neuron=unit(place), split=split))
+    return controls.decided(ran, alpha=ALPHA, epsilon=EPSILON)
 
 
 RUNS = 200
@@ -204,7 +203,9 @@ def test_where_all_units_are_alike_none_is_selective(draw: Drawn) -> None:
             whole_decision(np.random.default_rng([seed, int(100 * rate)]), np.full(256, rate), draw)
             for seed in range(RUNS)
         ]
-        selective.append(sum(any(one.selective is Selective.SELECTIVE for one in run) for run in runs))
+        selective.append(
+            sum(any(one.selective is controls.Selective.SELECTIVE for one in run) for run in runs)
+        )
     one_rate, all_rates = (int(stats.binom.ppf(0.999, n, ALPHA)) for n in (RUNS, RUNS * len(RATES)))
     assert max(selective) <= one_rate, selective
     assert sum(selective) <= all_rates, selective
@@ -221,6 +222,6 @@ def test_a_unit_that_follows_the_split_is_called_selective() -> None:
             )
             for high in (0.7, 0.2, 0.2, 0.2, 0.2)
         ]
-        ran = decided([beside(None, split) for split in splits], alpha=ALPHA, epsilon=EPSILON)
-        found += ran[0].selective is Selective.SELECTIVE
+        ran = controls.decided([beside(None, split) for split in splits], alpha=ALPHA, epsilon=EPSILON)
+        found += ran[0].selective is controls.Selective.SELECTIVE
     assert found >= 90

@@ -11,17 +11,18 @@ from findings_fixture import ALPHA, FINDINGS, POSITIVE, TAU, estimate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mecharule_ops import types
+from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.counts import SearchCost, UnitStrength, WholeLayer
-from mecharule_ops.findings.measures import recall_rows
+from mecharule_ops.findings.measures import dominance, recall_rows
 from mecharule_ops.findings.records import from_json, to_json
-from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 
 def units(*strengths: int) -> list[UnitStrength]:
     """Units m0.0, m0.1, … flipping so many of 64 on D⁺ and none on D⁻."""
     return [
-        UnitStrength(neuron=Neuron(Basis.MLP_OUT, 0, channel), estimate=estimate(flips, 0))
+        UnitStrength(neuron=types.Neuron(types.Basis.MLP_OUT, 0, channel), estimate=estimate(flips, 0))
         for channel, flips in enumerate(strengths)
     ]
 
@@ -90,7 +91,7 @@ def test_enums_and_units_are_read_by_exact_value() -> None:
     document["findings"]["searches"][0]["regime"] = True
     with pytest.raises(UsageError, match="expected one of 1, 0, got True"):
         from_json(json.dumps(document))
-    for field, wrong in (("neuron", "a20.h8"), ("regime", Basis.MLP_OUT)):
+    for field, wrong in (("neuron", "a20.h8"), ("regime", types.Basis.MLP_OUT)):
         search = spoilt(POSITIVE, "agonists", (spoilt(POSITIVE.agonists[0], field, wrong),))
         with pytest.raises(UsageError, match=f"Agonist.{field}"):
             to_json(spoilt(FINDINGS, "searches", (search,)))
@@ -101,12 +102,12 @@ def test_recall_by_hand_puts_each_unit_in_its_bin() -> None:
     exhaustive = units(64, 32, 19, 13, 9)
     rows = recall_rows(exhaustive, {exhaustive[0].neuron, exhaustive[2].neuron}, TAU, ALPHA)
     point = {(row.low, row.high, row.whole): row.found for row in rows if row.criterion == "point"}
-    assert point[TAU, 0.3, False] == Share(count=1, n=2)
-    assert point[0.3, 0.5, False] == Share(count=0, n=0)
-    assert point[0.5, 1.0, False] == Share(count=1, n=2)
-    assert point[TAU, 1.0, True] == Share(count=2, n=4)
+    assert point[TAU, 0.3, False] == types.Share(count=1, n=2)
+    assert point[0.3, 0.5, False] == types.Share(count=0, n=0)
+    assert point[0.5, 1.0, False] == types.Share(count=1, n=2)
+    assert point[TAU, 1.0, True] == types.Share(count=2, n=4)
     upper = next(row for row in rows if row.criterion == "ucb" and row.whole)
-    assert upper.found == Share(count=2, n=5)
+    assert upper.found == types.Share(count=2, n=5)
 
 
 @settings(max_examples=60)
@@ -118,7 +119,9 @@ def test_recall_by_hand_puts_each_unit_in_its_bin() -> None:
 def test_recall_bins_add_up_to_the_row_over_all(flips: list[int], found: set[int], tau: float) -> None:
     """Whatever τ, the bins of a criterion are disjoint and cover it (an open last bin would lose Ê = 1)."""
     exhaustive = units(*flips)
-    rows = recall_rows(exhaustive, {Neuron(Basis.MLP_OUT, 0, channel) for channel in found}, tau, ALPHA)
+    rows = recall_rows(
+        exhaustive, {types.Neuron(types.Basis.MLP_OUT, 0, channel) for channel in found}, tau, ALPHA
+    )
     for criterion in ("point", "ucb"):
         bins = [row.found for row in rows if row.criterion == criterion and not row.whole]
         whole = next(row.found for row in rows if row.criterion == criterion and row.whole)
@@ -133,8 +136,8 @@ def test_a_layer_is_named_by_what_it_flips_at_least_not_by_the_better_half() -> 
     whole = tuple(
         WholeLayer(
             layer=layer,
-            estimate=FlipEstimate(
-                associated=FlipCount(flips=few, n=3), unrelated=FlipCount(flips=many, n=15)
+            estimate=types.FlipEstimate(
+                associated=types.FlipCount(flips=few, n=3), unrelated=types.FlipCount(flips=many, n=15)
             ),
         )
         for layer, few, many in ((20, 0, 8), (23, 2, 3))
@@ -159,7 +162,63 @@ def test_a_claim_without_controls_or_below_its_bound_comes_first() -> None:
 
 def test_the_strongest_is_the_first_of_the_shown() -> None:
     """In each direction; none where nothing is shown."""
-    for regime in (None, *Regime):
+    for regime in (None, *types.Regime):
         shown = [unit for unit in FINDINGS.shown() if regime in (None, unit.search.regime)]
         assert FINDINGS.strongest(regime) == next(iter(shown), None)
     assert FINDINGS.strongest() is not None
+
+
+def tested(
+    number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: types.Verdict
+) -> types.ChaNode:
+    counts = types.FlipEstimate(
+        associated=types.FlipCount(flips=flips, n=10), unrelated=types.FlipCount(flips=0, n=10)
+    )
+    return types.ChaNode(
+        node=number,
+        parent=parent,
+        layer=3,
+        depth=0,
+        channels=channels,
+        estimate=counts,
+        ucb=1.0,
+        verdict=verdict,
+    )
+
+
+def tree(*nodes: types.ChaNode) -> ChaTree:
+    return ChaTree(
+        layer=3,
+        regime=types.Regime.BASELINE_POSITIVE,
+        tau=0.2,
+        epsilon=0.2,
+        units=8,
+        nodes=nodes,
+        queries=len(nodes),
+        example_forwards=0,
+        status=types.SearchStatus.COMPLETE,
+    )
+
+
+EIGHT = tuple(range(8))
+SEARCHED = tree(
+    tested(0, None, EIGHT, 5, types.Verdict.SPLIT),
+    tested(1, 0, EIGHT[:4], 6, types.Verdict.SPLIT),
+    tested(2, 0, EIGHT[4:], 1, types.Verdict.PRUNED),
+    tested(3, 1, (0, 1), 1, types.Verdict.PRUNED),
+    tested(4, 1, (2,), 4, types.Verdict.KEPT),
+    tested(5, 1, (3,), 3, types.Verdict.KEPT),
+)
+
+
+def test_dominance_by_hand() -> None:
+    """Inside 8 units the best unit has 4 of 5 flips, the best four 6; inside the four 4 of 6, and no other group."""
+    first, second = dominance([SEARCHED])
+    assert (first.size, first.ratio, first.small_ratio) == (8, pytest.approx(0.8), pytest.approx(1.2))
+    assert (second.size, second.ratio, second.small_ratio) == (4, pytest.approx(4 / 6), pytest.approx(4 / 6))
+
+
+def test_groups_without_a_unit_tested_inside_have_no_dominance() -> None:
+    """An opened group whose parts were all pruned says nothing about its units."""
+    pruned = tree(SEARCHED.nodes[0], SEARCHED.nodes[2])
+    assert dominance([pruned]) == ()

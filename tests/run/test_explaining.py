@@ -12,15 +12,7 @@ from bundled_run import opened
 
 from mecharule_ops.events import Event
 from mecharule_ops.rules.families import UnitRule
-from mecharule_ops.run.controlling import (
-    anchor_rules,
-    control_records,
-    controls,
-    coverage,
-    held_out_flips,
-    same_layers,
-    units_beside,
-)
+from mecharule_ops.run import controlling
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise, rank_candidates
@@ -60,8 +52,8 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         plan = SearchPlan(settings=run.search_settings(slices.regime))
         found = localise(run, journal, candidates, slices, plan)
         units = [agonist.neuron for agonist in found.outcome.agonists[: run.config.anchor_for]]
-        flips = coverage(run, REGIME, units, slices.positions, journal.progress("rules"))
-        rules = anchor_rules(run, journal, REGIME, units[:1], flips[:1])
+        flips = controlling.coverage(run, REGIME, units, slices.positions, journal.progress("rules"))
+        rules = controlling.anchor_rules(run, journal, REGIME, units[:1], flips[:1])
         eligible = run.eligible(REGIME)
         yield Scene(
             run=run,
@@ -86,7 +78,7 @@ def anchored(scene: Scene, held_out: bool | None = None) -> tuple[UnitRule, ...]
     flips = scene.flips[:1].copy()
     if held_out is not None:
         flips[:, part] = np.random.default_rng(2).permutation(flips[:, part], axis=1)
-    return anchor_rules(scene.run, scene.journal, REGIME, scene.units[:1], flips)
+    return controlling.anchor_rules(scene.run, scene.journal, REGIME, scene.units[:1], flips)
 
 
 def test_held_out_flips_reach_scores_only(scene: Scene) -> None:
@@ -109,7 +101,7 @@ def test_a_rule_that_leaks_is_caught(scene: Scene, monkeypatch: pytest.MonkeyPat
     flips = scene.flips[:1].copy()
     flips[:, part] = np.random.default_rng(2).permutation(flips[:, part], axis=1)
     monkeypatch.setitem(vars(scene.run), "train", np.ones(len(train), bool))
-    leaking = anchor_rules(scene.run, scene.journal, REGIME, scene.units[:1], flips)
+    leaking = controlling.anchor_rules(scene.run, scene.journal, REGIME, scene.units[:1], flips)
     assert learned(leaking) != learned(anchored(scene))
 
 
@@ -143,14 +135,14 @@ def test_the_findings_count_the_union_of_these_flips(scene: Scene) -> None:
 def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
     """Ranked by hand from stored flips on held-out records, found units among the random ones; another baseline."""
     run, found, regime, progress = scene.run, scene.found, REGIME, scene.journal.progress("controls")
-    drawn = held_out_flips(run, found, progress)
-    ran = controls(run, replace(found, outcome=replace(found.outcome, held_out=drawn)), progress)
+    drawn = controlling.held_out_flips(run, found, progress)
+    ran = controlling.controls(run, replace(found, outcome=replace(found.outcome, held_out=drawn)), progress)
     assert [row.neuron for row in ran] == [agonist.neuron for agonist in found.outcome.tau_agonists][:3]
-    records, slices = control_records(run, regime), found.slices
+    records, slices = controlling.control_records(run, regime), found.slices
     assert not run.train[records].any()
     assert len(records) == min(64, int((~run.train[run.eligible(regime)]).sum()))
     for row in ran:
-        every, layer = units_beside(run, row.neuron, len(drawn.random))
+        every, layer = controlling.units_beside(run, row.neuron, len(drawn.random))
         itself = row.neuron in drawn.again
         as_strong = sum(flips >= row.flips.flips for flips in drawn.random) - itself
         assert row.basis == Share(count=as_strong, n=len(drawn.random) - itself), "of the draw that decides"
@@ -170,7 +162,7 @@ def test_the_split_divides_the_held_out_flips_of_the_unit(scene: Scene) -> None:
     """Counted again by hand from the splitter's fires; train records stay out."""
     run = scene.run
     fires = run.splitter.rule.fires(run.fires)
-    for row in controls(run, scene.found, scene.journal.progress("controls")):
+    for row in controlling.controls(run, scene.found, scene.journal.progress("controls")):
         flips = scene.flips[scene.units.index(row.neuron)]
         counts = {True: [0, 0], False: [0, 0]}
         for record, flipped in zip(scene.eligible, flips, strict=True):
@@ -186,8 +178,8 @@ def test_the_split_divides_the_held_out_flips_of_the_unit(scene: Scene) -> None:
 def test_the_union_drawn_beside_found_units_has_as_many_of_each_layer(scene: Scene) -> None:
     """Drawn from all of the layer: where the whole layer was found, it is drawn again."""
     found = [unit for unit in scene.units if unit.layer == 1]
-    drawn = same_layers(scene.run, scene.units)
+    drawn = controlling.same_layers(scene.run, scene.units)
     assert sum(unit.layer == 1 for unit in drawn) == len(found)
     assert len(set(drawn)) == len(drawn) == len(scene.units)
     every = [Neuron(Basis.MLP_OUT, 1, channel) for channel in range(scene.run.subject.width(Basis.MLP_OUT))]
-    assert set(same_layers(scene.run, every)) == set(every)
+    assert set(controlling.same_layers(scene.run, every)) == set(every)

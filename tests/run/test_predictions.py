@@ -26,13 +26,7 @@ from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import OF_AN_ACCOUNT, FamilyStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.run.accounting import (
-    FirstOrder,
-    _drop_error,
-    _prediction_outcome,
-    cut_scores,
-    prediction_hypothesis,
-)
+from mecharule_ops.run import accounting
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.planning import PredictionPrice
 from mecharule_ops.thresholds import COMPETITORS
@@ -54,7 +48,7 @@ def scores_of(lead: np.ndarray, drop: np.ndarray, happened: np.ndarray) -> dict[
     train, test = SPLIT
     found = {
         score.kind: score.held_out.mcc
-        for score in cut_scores(lead, drop, happened, train, test)
+        for score in accounting.cut_scores(lead, drop, happened, train, test)
         if score.held_out
     }
     return {PredictionKind.STEADY: mcc((drop > lead)[test], happened[test]), **found}
@@ -89,11 +83,12 @@ def test_held_out_outcomes_choose_no_threshold(seed: int) -> None:
     other = happened.copy()
     other[test] = rng.random(len(test)) < rng.random()
     cuts, same = (
-        [score.threshold for score in cut_scores(lead, drop, what, train, test)] for what in (happened, other)
+        [score.threshold for score in accounting.cut_scores(lead, drop, what, train, test)]
+        for what in (happened, other)
     )
     assert cuts == same
     other[train] = ~other[train]
-    assert cuts != [score.threshold for score in cut_scores(lead, drop, other, train, test)]
+    assert cuts != [score.threshold for score in accounting.cut_scores(lead, drop, other, train, test)]
 
 
 def test_a_baseline_is_the_slow_obvious_one() -> None:
@@ -108,7 +103,7 @@ def test_a_baseline_is_the_slow_obvious_one() -> None:
             PredictionKind.LEAD_ONLY: lambda cut: lead < cut,
             PredictionKind.DROP_ONLY: lambda cut: drop > cut,
         }
-        for score in cut_scores(lead, drop, happened, train, test):
+        for score in accounting.cut_scores(lead, drop, happened, train, test):
             tried = max(mcc(says[score.kind](cut)[train], happened[train]) for cut in [*lead, *drop])
             assert score.threshold is not None
             said = says[score.kind](score.threshold)
@@ -198,7 +193,7 @@ def account_of(bench: Toy) -> Account:
     run = _ToyRun(bench, table)
     records, regime = list(bench.records), Regime.BASELINE_NEGATIVE
     train, test = np.arange(30), np.arange(30, 60)
-    first = FirstOrder.of(run, [UNIT], regime, records, train, test)
+    first = accounting.FirstOrder.of(run, [UNIT], regime, records, train, test)
     changed = first.happened(UNIT, np.zeros(60, bool))
     families = tuple(
         UnitRule(neuron=UNIT, family=family, absent=FamilyStatus.NO_COLUMNS) for family in OF_AN_ACCOUNT
@@ -266,7 +261,7 @@ def test_an_account_says_what_its_prediction_is_set_beside() -> None:
         records=300,
         happened=int(happened[test].sum()),
     )
-    beside = cut_scores(lead, drop, happened, train, test)
+    beside = accounting.cut_scores(lead, drop, happened, train, test)
     made = replace(
         account_of(saturated(bias=2.0)), predictions=(first, *beside), drop_error=None, nothing_above=True
     )
@@ -283,7 +278,9 @@ def test_an_outcome_without_an_interval_keeps_its_true_counts() -> None:
     score = PredictionScore(
         kind=PredictionKind.STEADY, predicted=336, held_out=None, records=336, happened=336
     )
-    outcome = _prediction_outcome(score, prediction_hypothesis(UNIT, Regime.BASELINE_POSITIVE))
+    outcome = accounting._prediction_outcome(
+        score, accounting.prediction_hypothesis(UNIT, Regime.BASELINE_POSITIVE)
+    )
     assert (outcome.value, outcome.n, outcome.positives) == (None, 336, 336)
 
 
@@ -296,7 +293,9 @@ def test_the_drop_is_taken_over_the_token_that_wins() -> None:
     measured = Measured(
         left=np.array([[[-1.0]]], np.float32), best=np.array([[[6]]]), fall=np.array([[[3.0]]], np.float32)
     )
-    found = _drop_error(Effects(units=(UNIT,), leads=leads, effect=effect), np.array([0]), measured, 0)
+    found = accounting._drop_error(
+        Effects(units=(UNIT,), leads=leads, effect=effect), np.array([0]), measured, 0
+    )
     assert found is not None
     assert (found.measured, found.first_order, found.error) == pytest.approx((3.0, 2.5, 0.5))
 
