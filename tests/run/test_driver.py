@@ -1,4 +1,4 @@
-"""The driver puts searches, also guided ones, and an engine together: same trees, budget, stop, events that tell all."""
+"""The driver puts searches, also guided ones, and an engine together: same trees, budget, stop, events tell all."""
 
 from __future__ import annotations
 

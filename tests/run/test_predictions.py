@@ -16,7 +16,7 @@ from torch import nn
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.config import make_config
-from mecharule_ops.facts.account_facts import drive_facts, prediction_words
+from mecharule_ops.facts.account_facts import prediction_words
 from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.first_order import Effects
@@ -82,10 +82,8 @@ def test_held_out_outcomes_choose_no_threshold(seed: int) -> None:
     happened = drop > lead
     other = happened.copy()
     other[test] = rng.random(len(test)) < rng.random()
-    cuts, same = (
-        [score.threshold for score in accounting.cut_scores(lead, drop, what, train, test)]
-        for what in (happened, other)
-    )
+    scores = (accounting.cut_scores(lead, drop, what, train, test) for what in (happened, other))
+    cuts, same = ([score.threshold for score in some] for some in scores)
     assert cuts == same
     other[train] = ~other[train]
     assert cuts != [score.threshold for score in accounting.cut_scores(lead, drop, other, train, test)]
@@ -246,31 +244,6 @@ def test_what_was_registered_of_first_order_and_what_came_out_is_said(
         sentence = prediction_words(made)
         assert said in sentence
         assert ("registered" in sentence) is not above
-
-
-def test_an_account_says_what_its_prediction_is_set_beside() -> None:
-    """Lead only, drop only and how often it happens in one line."""
-    rng = np.random.default_rng(3)
-    lead, drop, said, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
-    train, test = SPLIT
-    held_out = mcc_interval(said[test], happened[test])
-    first = PredictionScore(
-        kind=PredictionKind.STEADY,
-        predicted=int(said[test].sum()),
-        held_out=held_out,
-        records=300,
-        happened=int(happened[test].sum()),
-    )
-    beside = accounting.cut_scores(lead, drop, happened, train, test)
-    made = replace(
-        account_of(saturated(bias=2.0)), predictions=(first, *beside), drop_error=None, nothing_above=True
-    )
-    told = {one.part: one.sentence for one in drive_facts(made, "b00d")}
-    line = told["Predicted"]
-    for score in beside:
-        assert f"{score.kind.value} {score.held_out}" in line
-    assert f"it happens in {first.happened}/300" in line
-    assert "arithmetic and no prediction" in line
 
 
 def test_an_outcome_without_an_interval_keeps_its_true_counts() -> None:
