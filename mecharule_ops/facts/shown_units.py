@@ -67,7 +67,7 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
     search, evidence = unit.search, unit.evidence
     if evidence is None or search.held_out is None:
         name = "unit.not_measured" if unit.is_tau_agonist else "unit.below_tau"
-        return said(name, unit=unit.neuron, noun=_noun(search), how=measures(findings))
+        return said(name, unit=unit.neuron, noun=_noun(search), how=unshowable(findings, search))
     flips, why = evidence.flips, unshowable(findings, search)
     beside = _random_rate(findings, search, unit.neuron)
     parts = {
@@ -100,7 +100,7 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
     held_out, noun = search.held_out, _noun(search)
     why, drawn = unshowable_by(findings, search), 0 if held_out is None else len(held_out.random)
     parts = {
-        "how": measures(findings),
+        "how": measures(findings) if held_out else f"`mecharule resume {findings.run}` asks them",
         "every": plural(search.basis_units or 0, noun),
         "drawn": plural(drawn, f"random {noun}"),
         "least": 0 if held_out is None else units_for(held_out.units, findings.alpha),
@@ -111,13 +111,13 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
 def unshowable_by(findings: Findings, search: SearchOutcome) -> str:
     """The name of that reason."""
     held_out = search.held_out
-    if held_out is None:
-        return "not_asked"
-    if held_out.tells(findings.alpha) or not held_out.found:
+    if held_out is not None and (held_out.tells(findings.alpha) or not held_out.found):
         return ""
-    if not held_out.records:
+    if held_out is not None and not held_out.records:
         return "no_records"
-    return "few_units" if (search.basis_units or 20) < 20 else "few_drawn"
+    if (search.basis_units or 20) < 20:
+        return "few_units"
+    return "not_asked" if held_out is None else "few_drawn"
 
 
 def measures(findings: Findings) -> str:

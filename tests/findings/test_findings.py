@@ -168,7 +168,7 @@ def test_the_strongest_is_the_first_of_the_shown() -> None:
     assert FINDINGS.strongest() is not None
 
 
-def tested(
+def node_of(
     number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: types.Verdict
 ) -> types.ChaNode:
     counts = types.FlipEstimate(
@@ -202,12 +202,12 @@ def tree(*nodes: types.ChaNode) -> ChaTree:
 
 EIGHT = tuple(range(8))
 SEARCHED = tree(
-    tested(0, None, EIGHT, 5, types.Verdict.SPLIT),
-    tested(1, 0, EIGHT[:4], 6, types.Verdict.SPLIT),
-    tested(2, 0, EIGHT[4:], 1, types.Verdict.PRUNED),
-    tested(3, 1, (0, 1), 1, types.Verdict.PRUNED),
-    tested(4, 1, (2,), 4, types.Verdict.KEPT),
-    tested(5, 1, (3,), 3, types.Verdict.KEPT),
+    node_of(0, None, EIGHT, 5, types.Verdict.SPLIT),
+    node_of(1, 0, EIGHT[:4], 6, types.Verdict.SPLIT),
+    node_of(2, 0, EIGHT[4:], 1, types.Verdict.PRUNED),
+    node_of(3, 1, (0, 1), 1, types.Verdict.PRUNED),
+    node_of(4, 1, (2,), 4, types.Verdict.KEPT),
+    node_of(5, 1, (3,), 3, types.Verdict.KEPT),
 )
 
 

@@ -96,7 +96,8 @@ NO_RECORD = tuple(dataclasses.replace(unit, flips=0) for unit in FEW.found)
     ("changes", "why", "cured"),
     [
         ({}, "", False),
-        ({"held_out": None}, "not_asked", True),
+        ({"held_out": None}, "not_asked", False),
+        ({"held_out": None, "basis_units": 8}, "few_units", False),
         ({"held_out": FEW}, "few_drawn", True),
         ({"held_out": FEW, "basis_units": 270}, "few_drawn", True),
         ({"held_out": FEW, "basis_units": 8}, "few_units", False),
