@@ -1,22 +1,14 @@
-"""A basis is one row: one made up here, the channels that attention writes, is named, ablated and certified."""
+"""A basis is one row: one made up here, the channels that attention writes, is named, ablated and guarded."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from bundled_run import QUICK, new_run, opened
 from toy_behaviour import toy
 
 from mecharule_ops.bases import ROWS, Basis, BasisRow
-from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.errors import UsageError
-from mecharule_ops.run.journal import Journal
-from mecharule_ops.run.preparation import prepare
-from mecharule_ops.run.second_run import Bench, rerun
 from mecharule_ops.types import Intervention, Neuron, Phase
-from tools.registry import call
 
 ROW = BasisRow(letter="o", site="attention_projection", in_input=False, noun="output", hook="hook_attn_out")
 
@@ -55,21 +47,3 @@ def test_both_engines_ablate_it_alike(attn_out: Basis, family: str, phase: Phase
     before = [bench.records[example].tokens for example in examples]
     assert any(list(row) != before for row in fast.tokens)
     check_intervention(bench.subject, bench.task, bench.records, intervention, table)
-
-
-def test_a_run_ablates_and_certifies_it(
-    attn_out: Basis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`mecharule ablate RUN o1.12`: the certificate names the hook and runs again on the reference path."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    path = tmp_path / "0b45.mecharule"
-    with new_run(path, QUICK) as run:
-        prepare(run, Journal(run.store, lambda event: None, lambda: 0.0))
-    made = call("ablate", {"run": "last", "units": "o1.12,o1.40", "yes": True})
-    with opened(path) as run:
-        certificate = run.store.certificate(made.facts[0].sources[0].removeprefix("c:"))
-        assert certificate.intervention.hook == "blocks.1.hook_attn_out"
-        assert certificate.intervention.basis == "attn_out"
-        bench = Bench(subject=run.subject, table=lambda how, wanted: run.replacement(how), task=run.task)
-        verdict = verify(certificate, lambda one: rerun(bench, one))
-    assert verdict.status is VerificationStatus.MATCH

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from tiny_models import crossed, tiny_model
 from torch import nn
-from toy_behaviour import first_offset, hooked
+from toy_behaviour import first_offset, hooked, toy
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
@@ -33,8 +33,7 @@ PAIRS = (
 
 
 def subject(family: str) -> Subject:
-    hf, tokenizer = tiny_model(family)
-    return Subject(name=family, directory=Path(), hf=hf, tokenizer=tokenizer)
+    return toy(family).copy().subject
 
 
 class Naive:
@@ -147,21 +146,17 @@ def test_last_layer_scores_equal_exact_patching_when_the_path_is_linear() -> Non
     assert np.abs(exact).max() > 1e-3
 
 
-def test_equal_members_score_zero() -> None:
-    """A pair without a contrast attributes nothing, to the last bit."""
-    same = AttributionPair(clean=PAIRS[0].clean, corrupt=PAIRS[0].clean, completion=PAIRS[0].completion)
-    for basis in Basis:
-        scores = eap_ig(subject("llama"), [same], basis, Phase.WHOLE)
-        assert not scores.any()
-
-
-def test_swapping_the_members_negates_the_scores() -> None:
-    """With the answer kept, the midpoints are the same set, so only the sign of the change differs."""
-    swapped = [AttributionPair(clean=p.corrupt, corrupt=p.clean, completion=p.completion) for p in PAIRS]
-    forth = eap_ig(subject("qwen2"), PAIRS, Basis.MLP_OUT, Phase.DECODE, steps=3)
-    back = eap_ig(subject("qwen2"), swapped, Basis.MLP_OUT, Phase.DECODE, steps=3)
+def test_swapping_the_members_negates_the_scores_and_equal_ones_score_zero() -> None:
+    """With the answer kept, the midpoints are the same set, so only the sign of the change differs; a pair without a
+    contrast attributes nothing, to the last bit."""
+    swapped = [replace(p, clean=p.corrupt, corrupt=p.clean) for p in PAIRS]
+    forth, back = (
+        eap_ig(subject("qwen2"), p, Basis.MLP_OUT, Phase.DECODE, steps=3) for p in (PAIRS, swapped)
+    )
     assert np.allclose(forth, -back, atol=1e-5 * np.abs(forth).max())
     assert np.abs(forth).max() > 1e-2
+    same = replace(PAIRS[0], corrupt=PAIRS[0].clean)
+    assert not any(eap_ig(subject("llama"), [same], basis, Phase.WHOLE).any() for basis in Basis)
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma2"])
@@ -186,7 +181,7 @@ def test_progress_counts_pairs() -> None:
 
 def test_one_generated_token_leaves_decode_nothing_to_score() -> None:
     """Decode-only intervention cannot reach an answer of one token; the last prompt position can."""
-    one = AttributionPair(clean=PAIRS[0].clean, corrupt=PAIRS[0].corrupt, completion=PAIRS[0].completion[:1])
+    one = replace(PAIRS[0], completion=PAIRS[0].completion[:1])
     model = subject("llama")
     assert not eap_ig(model, [one], Basis.MLP_OUT, Phase.DECODE).any()
     assert eap_ig(model, [one], Basis.MLP_OUT, Phase.LAST_PROMPT).any()

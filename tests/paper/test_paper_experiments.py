@@ -101,12 +101,9 @@ def test_sensitivity_changes_one_setting_at_a_time() -> None:
     assert set().union(*changed) == {"tau", "cap", "alpha", "slice_size", "task_settings"}
 
 
-def test_baselines_and_overlap_plan_every_other_condition() -> None:
+def test_baselines_and_overlap_plan_every_other_condition_and_e2_brute_force() -> None:
     assert {same[0].baseline for same in planned("baselines").values()} == set(Baseline)
     assert {"mlp_hidden", "attn_head", "only +", FAKE} <= planned("overlap").keys()
-
-
-def test_e2_without_brute_force_is_refused() -> None:
     with pytest.raises(UsageError, match="exhaustive_up_to=256"):
         planned("e2", exhaustive_up_to=100)
 
@@ -181,11 +178,6 @@ def test_overtopping_is_that_of_the_largest_opened_group_of_each_layer() -> None
     assert (row["units"], row["Dom(1)"], row["Dom(4)"]) == pytest.approx((96, 0.75, 1))
 
 
-def test_values_out_of_range_are_pooled() -> None:
-    """3 of 640 in each of two runs; the units without that control add nothing."""
-    assert tables.outside([run(), run(1)]) == Share(count=6, n=1280)
-
-
 @settings(max_examples=30)
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9), st.integers(0, 99))
 def test_shared_flips_are_those_of_sets(rows: int, others: int, records: int, seed: int) -> None:
@@ -196,10 +188,12 @@ def test_shared_flips_are_those_of_sets(rows: int, others: int, records: int, se
     assert tables.shared_flips(first, second) == Share(count=len(one & other), n=len(one | other))
 
 
-def test_shared_units_are_those_of_both_searches() -> None:
+def test_shared_units_are_those_of_both_searches_and_values_out_of_range_are_pooled() -> None:
+    """3 of 640 in each of two runs; the units without that control add nothing."""
     fewer = replace(POSITIVE, agonists=POSITIVE.agonists[:1])
     assert tables.shared_units(POSITIVE, fewer, strong=False) == Share(count=1, n=4)
     assert tables.shared_units(POSITIVE, None, strong=True) == Share(count=0, n=3)
+    assert tables.outside([run(), run(1)]) == Share(count=6, n=1280)
 
 
 def test_the_units_of_largest_attribution_come_first() -> None:

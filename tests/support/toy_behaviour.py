@@ -24,15 +24,7 @@ from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text_pieces import SourceSpan, end_to_end
-from mecharule_ops.types import (
-    Basis,
-    BehaviourRecord,
-    Example,
-    Intervention,
-    Neuron,
-    Phase,
-    Value,
-)
+from mecharule_ops.types import Basis, BehaviourRecord, Example, Intervention, Neuron, Phase, Value
 
 
 def turning(family: str, basis: Basis) -> Phase:

@@ -129,10 +129,7 @@ _SENTENCES: tuple[tuple[str, Callable[..., bool]], ...] = (
         r"the (\w+) digits of a and b add up to (?P<w>.+)",
         lambda r, m, w: w(sum(digit_of(r[name], _PLACES.index(m[1])) for name in "ab")),
     ),
-    (
-        rf"(?P<x>.+?) ({'|'.join(_RELATIONS)}) (?P<y>.+)",
-        lambda r, m, x, y: _RELATIONS[m[2]](x, y),
-    ),
+    (rf"(?P<x>.+?) ({'|'.join(_RELATIONS)}) (?P<y>.+)", lambda r, m, x, y: _RELATIONS[m[2]](x, y)),
     ("(?P<x>.+?) is (?P<w>.+)", lambda r, m, x, w: w(x)),
 )
 _OPPOSITES = {
