@@ -122,7 +122,7 @@ def test_a_task_that_decides_nothing_early_gets_whole_long_completions(phase: Ph
 class Patient(ToyTask):
     """The behaviour occurs when the whole completion has an even number of different characters."""
 
-    def label(self, example: Example, completion: str) -> bool:
+    def success(self, row: Any, completion: str) -> bool:
         return len(set(completion)) % 2 == 0
 
     def decide(self, example: Example, partial: str) -> bool | None:

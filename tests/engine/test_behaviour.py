@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from toy_behaviour import BareTask, toy
+from toy_behaviour import toy
 
 from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.types import Example, Regime, Value
-
-FEW_SHOT = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
+from mecharule_ops.tasks.text import TextTask
+from mecharule_ops.types import Regime, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contains(BareTask):
+class Contains(TextTask):
     """A task whose label asks only whether the completion matches a pattern (formatted with the fields)."""
 
     pattern: str
     name = "contains"
     max_new_tokens: int = 6
+    prefix: str = "1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n"
 
-    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
-        pairs = [(a, b) for a in range(10) for b in range(10)][:count]
-        return tuple(
-            Example(id=a * 10 + b, prompt=f"{FEW_SHOT}{a} + {b} =", fields={"a": a, "b": b, "sum": a + b})
-            for a, b in pairs
-        )
+    def rows(self) -> Sequence[Mapping[str, Value]]:
+        return [{"a": a, "b": b, "sum": a + b} for a in range(10) for b in range(10)]
 
-    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
-        return {"length": len(completion)}
+    def question(self, row: Mapping[str, Value]) -> str:
+        return f"{row['a']} + {row['b']} ="
 
-    def label(self, example: Example, completion: str) -> bool:
-        return re.search(self.pattern.format(**example.fields), completion) is not None
+    def success(self, row: Mapping[str, Value], completion: str) -> bool:
+        return re.search(self.pattern.format(**row), completion) is not None
 
 
 @pytest.fixture
@@ -56,7 +52,7 @@ def test_records_follow_the_examples(subject: Subject) -> None:
     assert [item.example for item in behaviour.records] == list(examples)
     assert record.tokens == alone.tokens[0]
     assert record.completion == subject.decode(record.tokens)
-    assert record.parsed == {"length": len(record.completion)}
+    assert record.parsed == {**task.parse(record.example, record.completion)}
     assert np.allclose(behaviour.representation[13], alone.representation[0], atol=2e-5)
     assert behaviour.labels.tolist() == ["t" in record.completion for record in behaviour.records]
     assert 0 < behaviour.labels.sum() < 20

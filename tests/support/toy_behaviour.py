@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.tasks.text_pieces import SourceSpan, end_to_end
 from mecharule_ops.types import Basis, BehaviourRecord, Example, Intervention, Neuron, Phase, Value
 
@@ -32,53 +32,29 @@ def turning(family: str, basis: Basis) -> Phase:
     return tuple(Phase)[(FAMILIES.index(family) + tuple(Basis).index(basis)) % len(Phase)]
 
 
-class BareTask(Task):
-    """What a made-up task leaves out: no columns, no predicates, no pieces of the text."""
-
-    prompt_columns: ClassVar[frozenset[str]] = frozenset()
-
-    def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
-        return {}
-
-    def read(self, text: str) -> Example:
-        return Example(id=0, prompt=text, fields={})
-
-    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
-        return ()
-
-    def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
-        return {}
-
-    def seed_predicates(self) -> tuple[str, ...]:
-        return ()
-
-    def account_predicates(self) -> tuple[str, ...]:
-        return ()
-
-    def describe(self) -> Mapping[str, Value]:
-        return {}
-
-    @classmethod
-    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
-        return {}
-
-
 @dataclass(frozen=True, kw_only=True)
-class ToyTask(BareTask):
+class ToyTask(TextTask):
     """The behaviour occurs when the codes of the second and third character have an even sum."""
 
     name = "toy"
     max_new_tokens: int = 6
 
+    def rows(self) -> Sequence[Mapping[str, Value]]:
+        return [{"text": "".join(CHARACTERS[3:])}]
+
+    def question(self, row: Mapping[str, Value]) -> str:
+        return str(row["text"])
+
+    def success(self, row: Mapping[str, Value], completion: str) -> bool:
+        return len(completion) >= 3 and (ord(completion[1]) + ord(completion[2])) % 2 == 0
+
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
+        """Made-up texts, as many as are wanted."""
         texts = [
             "".join(generator.choice(list(CHARACTERS[3:]), size=generator.integers(3, 9)))
             for _ in range(count)
         ]
         return tuple(Example(id=index, prompt=text, fields={}) for index, text in enumerate(texts))
-
-    def label(self, example: Example, completion: str) -> bool:
-        return len(completion) >= 3 and (ord(completion[1]) + ord(completion[2])) % 2 == 0
 
     def decide(self, example: Example, partial: str) -> bool | None:
         return self.label(example, partial) if len(partial) >= 3 else None
