@@ -68,6 +68,9 @@ class Child:
             text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._asked, self._said = self._process.stdin, self._process.stdout
 
     @property
     def pid(self) -> int:
@@ -78,20 +81,14 @@ class Child:
         """The reply to one request; an error is raised as the class of the product that it is."""
         from mecharule_ops import errors
 
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        reply = json.loads(
-            self._process.stdout.readline() or '{"error": "AssertionError", "message": "it died"}'
-        )
+        print(json.dumps(request), file=self._asked, flush=True)
+        reply = json.loads(self._said.readline() or '{"error": "AssertionError", "message": "it died"}')
         if "error" in reply:
             raise getattr(errors, reply["error"], AssertionError)(reply["message"])
         return reply
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._asked.close()
         self._process.wait(timeout=30)
 
 
