@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, Secre
 
 from mecharule_ops.errors import ModelUnavailable, UsageError, misfit
 from mecharule_ops.events import OFFLINE
-from mecharule_ops.loading.fetch import GGUF, gguf_file
+from mecharule_ops.loading.model_names import GGUF, gguf_file
 from mecharule_ops.plain_text import typed_path, user_folder
 
 if TYPE_CHECKING:

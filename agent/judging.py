@@ -1,6 +1,6 @@
 """A language model as the judge of the jailbreak task: one request a completion, one judgement in a schema.
 
-The science asks for a judgement and knows no provider (`mecharule_ops.tasks.graders`); this is what it is given.
+The science asks for a judgement and knows no provider (`mecharule_ops.tasks.jailbreak`); this is what it is given.
 Requests and completions go to the chosen provider and nowhere else.
 """
 

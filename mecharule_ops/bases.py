@@ -1,6 +1,6 @@
 """The intervention bases: which scalar, or head's vector, of a layer counts as one unit (paper, §3).
 
-A basis is one row here. A new one is a member with its row, and a path in `loading.wiring` where no field there names
+A basis is one row here. A new one is a member with its row, and a path in `loading.shape` where no field there names
 its module yet; everything else asks the row.
 """
 
@@ -41,7 +41,7 @@ class BasisRow:
     mark: str = "."
     """Between layer and number in a unit's name."""
     site: str
-    """The path of `loading.wiring.Wiring` whose module holds the units."""
+    """The path of `loading.shape.Wiring` whose module holds the units."""
     in_input: bool
     """True when they are that module's input, False when its output, which the block adds to the residual stream."""
     heads: bool = False

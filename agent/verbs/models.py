@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent.verbs.options import ModelsOptions
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
-from mecharule_ops.loading.fetch import fetch
+from mecharule_ops.loading.model_names import fetch
 from mecharule_ops.loading.model_names import models as known
 from mecharule_ops.pages.document import Table
 from tools._tables import shown

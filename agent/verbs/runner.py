@@ -35,7 +35,7 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.graders import Judge, judging_model
+from mecharule_ops.tasks.jailbreak import Judge, judging_model
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, expected_few, rehearse, too_few, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of

@@ -21,7 +21,7 @@ from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.generation import Generation, Progress, Tokens, generate_greedily
 from mecharule_ops.loading.gguf_files import UNKNOWN_SPLITTER
 from mecharule_ops.loading.products import prepare
-from mecharule_ops.loading.wiring import Wiring, wiring_for
+from mecharule_ops.loading.shape import Wiring, wiring_for
 from mecharule_ops.types import Basis
 
 

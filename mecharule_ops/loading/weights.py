@@ -47,8 +47,7 @@ from transformers.utils import logging
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.placement import Placement
 from mecharule_ops.loading.products import LOW
-from mecharule_ops.loading.shape import unreadable, weight_files
-from mecharule_ops.loading.wiring import Wiring, wiring_for
+from mecharule_ops.loading.shape import Wiring, unreadable, weight_files, wiring_for
 
 _STORED = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 

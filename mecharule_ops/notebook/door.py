@@ -25,9 +25,9 @@ from mecharule_ops.run.opening import begun
 from mecharule_ops.run.outlook import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.graders import judging_model
+from mecharule_ops.tasks.from_file import Cell, check_once, check_value
+from mecharule_ops.tasks.jailbreak import judging_model
 from mecharule_ops.tasks.prompt_table import ANSWERS
-from mecharule_ops.tasks.row_files import Cell, check_once, check_value
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.types import Basis, Value
 

@@ -36,8 +36,7 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine, StoredJudgements, context_key
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.graders import Judge
-from mecharule_ops.tasks.jailbreak import with_judge
+from mecharule_ops.tasks.jailbreak import Judge, with_judge
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
 

@@ -20,7 +20,7 @@ from mecharule_ops.engine.outcomes import Engine, Group, Outcomes
 from mecharule_ops.store.keys import JUDGEMENTS
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.graders import Judge
+from mecharule_ops.tasks.jailbreak import Judge
 from mecharule_ops.types import BehaviourRecord
 
 

@@ -22,8 +22,7 @@ from typing import ClassVar
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
-from mecharule_ops.tasks.from_file import freely_typed, typed, typed_rows
-from mecharule_ops.tasks.row_files import Cell, is_index, raw_rows
+from mecharule_ops.tasks.from_file import Cell, freely_typed, is_index, raw_rows, typed, typed_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Example, Phase, Value

@@ -16,8 +16,8 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ClaimNotSupported, UsageError, did_you_mean
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.from_file import SUFFIXES, is_table
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
-from mecharule_ops.tasks.row_files import SUFFIXES, is_table
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 

@@ -231,7 +231,7 @@ CHECK_OR_PLAN = pytest.mark.parametrize("words", [("tasks", "check"), ("run", "-
     [
         ({"tasks.from_file._BEYOND": math.inf}, 2**70, "object"),
         (
-            dict.fromkeys(("tasks.text_account.writable", "predicates.cuts.writable"), bool),
+            dict.fromkeys(("tasks.text.writable", "predicates.cuts.writable"), bool),
             "w" * 250,
             "of at most 200",
         ),

@@ -19,7 +19,7 @@ from mecharule_ops.engine.soundness import Soundness, check_soundness
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading import generation
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.wiring import wiring_for
+from mecharule_ops.loading.shape import wiring_for
 from mecharule_ops.passes import intervention as intervention_module
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 

@@ -12,8 +12,8 @@ from tiny_models import FAMILIES, crossed, save_tiny, tiny_model
 
 from mecharule_ops.loading import products
 from mecharule_ops.loading.model_names import load
+from mecharule_ops.loading.shape import wiring_for
 from mecharule_ops.loading.weights import device_map
-from mecharule_ops.loading.wiring import wiring_for
 from mecharule_ops.passes.greedy import unembedding_of
 
 PROMPTS = [(1, 5, 6, 7), (1, 9, 8), (1, 12, 30, 4, 4, 11)]

@@ -16,10 +16,9 @@ from tiny_models import save_tiny
 
 from agent.verbs.options import called
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading import fetch as fetching
 from mecharule_ops.loading import model_names
-from mecharule_ops.loading.fetch import GGUF, fetch, gguf_file, unpacked
-from mecharule_ops.loading.model_names import load, models
+from mecharule_ops.loading import model_names as fetching
+from mecharule_ops.loading.model_names import GGUF, fetch, gguf_file, load, models, unpacked
 
 
 @pytest.fixture(autouse=True)

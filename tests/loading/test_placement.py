@@ -22,8 +22,7 @@ from mecharule_ops.loading.placement import (
     this_machine,
     weight_bytes,
 )
-from mecharule_ops.loading.shape import ModelShape
-from mecharule_ops.loading.wiring import wiring_for
+from mecharule_ops.loading.shape import ModelShape, wiring_for
 
 GB = 10**9
 SEVEN = ModelShape(

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.loading.wiring import wiring_for
+from mecharule_ops.loading.shape import wiring_for
 
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "loading_figures.py"
 AROUND = 64 * 2**20

@@ -13,7 +13,7 @@ from toy_behaviour import first_offset, hooked, toy
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.wiring import wiring_for
+from mecharule_ops.loading.shape import wiring_for
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig, integrate
 from mecharule_ops.types import Basis, Candidates, Phase
 

@@ -13,7 +13,7 @@ from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates
 from mecharule_ops.tasks.hans import Hans
-from mecharule_ops.tasks.text_account import NEGATION, text_predicates
+from mecharule_ops.tasks.text import NEGATION, text_predicates
 from mecharule_ops.types import Columns
 
 TEXTS = {

@@ -14,11 +14,12 @@ from answered import all_answered
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import enumerate_candidates
-from mecharule_ops.tasks.graders import PREFIX, make_grader
 from mecharule_ops.tasks.jailbreak import (
+    PREFIX,
     Jailbreak,
     augmented,
     capitals,
+    make_grader,
     noisy,
     read_requests,
     scrambled,

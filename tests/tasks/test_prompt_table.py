@@ -16,9 +16,8 @@ from answered import all_answered
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.from_file import freely_typed, kind_of, typed
+from mecharule_ops.tasks.from_file import freely_typed, kind_of, raw_rows, typed
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable, prompt_settings
-from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_from
 from mecharule_ops.types import Phase, Value

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.notebook.door import rows_of
-from mecharule_ops.tasks.from_file import freely_typed, read_table, typed
+from mecharule_ops.tasks.from_file import freely_typed, raw_rows, read_table, typed
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.row_files import raw_rows
 from mecharule_ops.tasks.table_check import column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import make_task
 from mecharule_ops.tasks.text import spelt

@@ -17,7 +17,7 @@ from agent.verbs.options import called
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
-from mecharule_ops.loading import wiring
+from mecharule_ops.loading import shape as wiring
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_store import RunStore
 from tools.arguments import Arguments
