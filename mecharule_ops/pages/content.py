@@ -124,12 +124,12 @@ def _table(units: Sequence[Unit]) -> Table:
     return Table.of_rows(UnitRow, [replace(unit_row(unit), unit=marked(unit)) for unit in units], columns)
 
 
-def _notes(findings: Findings, unit: Unit) -> tuple[str, str, str]:
-    """Its evidence; its controls; when it flips."""
+def _notes(findings: Findings, unit: Unit) -> tuple[str, ...]:
+    """Its evidence; its controls; when it flips, unless a section of its own says so."""
     ran = unit.controls
     controls = "none was run" if ran is None else "; ".join(control_parts(ran, unit.estimate, findings.tau))
-    when = when_told(unit.account, unit.rule, findings.run)
-    return f"{evidence_words(findings, unit)}.", f"Controls: {sentence(controls)}", f"When: {when}."
+    when = () if unit.account else (f"When: {when_told(None, unit.rule, findings.run)}.",)
+    return f"{evidence_words(findings, unit)}.", f"Controls: {sentence(controls)}", *when
 
 
 def _rule_sections(findings: Findings) -> list[Section]:

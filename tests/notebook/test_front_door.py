@@ -101,90 +101,54 @@ def test_what_is_no_table_is_one_line(table: object, said: str) -> None:
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("kind", ["list", "frame"])
-def test_a_table_of_prompts_is_a_task(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_prompts_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given in the task's place, lists of answers too; what a run of it would begin with names the kept file."""
     rows = [
         {"prompt": f"{n} is", "answers": ["odd", "uneven"] if n % 2 else ["even"], "n": n} for n in range(9)
     ]
-    table: object = pandas.DataFrame(rows) if kind == "frame" else rows
     begins: list[RunConfig] = []
-
-    def begun(config: RunConfig, *, agreed: bool) -> None:
-        assert agreed
-        begins.append(config)
-        raise mr.UsageError("expected no more of this test")
-
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    monkeypatch.setattr("mecharule_ops.notebook.door.begun", begun)
-    with pytest.raises(mr.UsageError, match="no more of this test"):
-        mr.analyse(table, model="arith-tiny", regimes=(1,))
+    monkeypatch.setattr("mecharule_ops.notebook.door.begun", lambda config, agreed: begins.append(config))
+    monkeypatch.setattr("mecharule_ops.notebook.door._finished", lambda *_: None)
+    mr.analyse(pandas.DataFrame(rows), model="arith-tiny", regimes=(1,))
     (config,) = begins
     assert Path(config.task).parent == tmp_path / "tables"
     assert config.task_settings["max_new_tokens"] == len(" uneven's")
     task = task_of(config)
-    assert [task.label(example, " uneven") for example in task.examples(9, np.random.default_rng(0))] == [
-        bool(n % 2) for n in range(9)
-    ]
+    labels = [task.label(example, " uneven") for example in task.examples(9, np.random.default_rng(0))]
+    assert labels == [bool(n % 2) for n in range(9)]
     with pytest.raises(mr.UsageError, match="a column answer"):
         mr.analyse([{"prompt": "a"}], model="arith-tiny")
 
 
-@pytest.fixture(scope="module")
-def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[mr.FinishedRun, list[Event], Path]:
-    """A tiny run over a table in memory, on a model that was loaded before."""
-    folder = tmp_path_factory.mktemp("door")
-    (folder / "sums.py").write_text(SUMS, encoding="utf-8")
-    subject = load("arith-tiny")
-    table = [{"a": a, "b": b} for a in range(3, 300, 23) for b in range(5, 300, 23)]
-    told: list[Event] = []
+def test_a_call_analyses_a_table_on_a_loaded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is stored, told as it goes, and opens again with the same findings.
+
+    Its certificates verify on the object, which stays fit for use, and on the model loaded by name.
+    """
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "sums.py").write_text(SUMS, encoding="utf-8")
+    subject, told = load("arith-tiny"), list[Event]()
+    subject.hf.config._name_or_path = str(subject.directory)
     of_controls = ("controls", "controls_for", "anchor_for", "accounts_for", "chains_for")
-    kept = ("bases", "slice_size", "proposals", *of_controls)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
-        run = mr.analyse(
-            f"{folder / 'sums.py'}:Sums",
-            model=_named(subject.hf, subject.directory),
-            tokenizer=subject.tokenizer,
-            table=table,
-            regimes=(1,),
-            records=160,
-            progress=told.append,
-            **{name: QUICK[name] for name in kept},  # type: ignore[arg-type]
-        )
-    return run, told, folder
-
-
-def _named(model: object, directory: Path) -> object:
-    model.config._name_or_path = str(directory)  # type: ignore[attr-defined]
-    return model
-
-
-def test_a_call_analyses_a_table_on_a_loaded_model(
-    analysed: tuple[mr.FinishedRun, list[Event], Path],
-) -> None:
-    """The run is stored, told as it goes, and opens again by `last` with the same findings."""
-    run, told, folder = analysed
+    run = mr.analyse(
+        f"{tmp_path / 'sums.py'}:Sums",
+        model=subject.hf,
+        tokenizer=subject.tokenizer,
+        table=[{"a": a, "b": b} for a in range(3, 300, 23) for b in range(5, 300, 23)],
+        regimes=(1,),
+        records=160,
+        progress=told.append,
+        **{name: QUICK[name] for name in ("bases", "slice_size", "proposals", *of_controls)},  # type: ignore[arg-type]
+    )
     assert run.findings.task == "sums"
-    assert isinstance(told[0], RunStarted)
-    assert isinstance(told[-1], RunFinished)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
-        again = mr.open_run("last")
-        assert again.findings == run.findings
-        assert mr.resume(run.id, progress=False).findings.searches == run.findings.searches
-    assert len(list((folder / "runs" / "tables").iterdir())) == 1
-
-
-def test_a_loaded_models_claims_are_those_of_its_directory(
-    analysed: tuple[mr.FinishedRun, list[Event], Path],
-) -> None:
-    """Its certificates verify on the object, which stays fit for use, and on the model loaded by name."""
-    run, _, folder = analysed
+    assert (type(told[0]), type(told[-1])) == (RunStarted, RunFinished)
+    again = mr.open_run("last")
+    assert again.findings == run.findings
+    assert mr.resume(run.id, progress=False).findings.searches == run.findings.searches
+    assert len(list((tmp_path / "runs" / "tables").iterdir())) == 1
     one = [str(run.to_dataframe("certificates").certificate[0])]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MECHARULE_RUNS", str(folder / "runs"))
-        assert [again.verify(one).match for again in (run, run, mr.open_run(run.id))] == [1, 1, 1]
+    assert [each.verify(one).match for each in (run, run, again)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -42,27 +42,18 @@ def test_the_screen_of_the_fixture_is_the_golden_one() -> None:
     assert screen(FINDINGS) == GOLDEN.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "findings",
-    [
-        FINDINGS,
-        run_of(),
-        run_of(NEGATIVE),
-        run_of(MANY),
-        run_of(*[MANY] * 4, *[NEGATIVE] * 9),
-        run_of(*[NEGATIVE] * 12),
-        dataclasses.replace(FINDINGS, notes=("A note that the task must say. " * 12,)),
-    ],
-    ids=[
-        "fixture",
-        "no search",
-        "nothing found",
-        "many units",
-        "many searches",
-        "only negatives",
-        "a long note",
-    ],
-)
+SCREENS = {
+    "fixture": FINDINGS,
+    "no search": run_of(),
+    "nothing found": run_of(NEGATIVE),
+    "many units": run_of(MANY),
+    "many searches": run_of(*[MANY] * 4, *[NEGATIVE] * 9),
+    "only negatives": run_of(*[NEGATIVE] * 12),
+    "a long note": dataclasses.replace(FINDINGS, notes=("A note that the task must say. " * 12,)),
+}
+
+
+@pytest.mark.parametrize("findings", SCREENS.values(), ids=SCREENS)
 def test_it_is_at_most_one_screen(findings: Findings) -> None:
     """40 lines of 100 columns, whatever was found; where the report is stands at its end."""
     lines = screen(findings).splitlines()
