@@ -94,7 +94,7 @@ selftest: $(STAMP)  ## the whole product on six models whose circuit is known; e
 	$(BIN)/mecharule selftest
 
 docs: $(STAMP)  ## the API page, from the docstrings; writes site/
-	$(BIN)/pdoc --docformat google --no-show-source --math -o site mecharule_ops \
+	$(BIN)/pdoc --docformat google --no-show-source -o site mecharule_ops \
 	  mecharule_ops.notebook.finished_run mecharule_ops.notebook.door mecharule_ops.pages.rows mecharule_ops.config \
 	  mecharule_ops.errors mecharule_ops.events mecharule_ops.types mecharule_ops.bases \
 	  mecharule_ops.cha mecharule_ops.predicates.language mecharule_ops.findings.records mecharule_ops.findings.counts \

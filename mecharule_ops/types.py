@@ -104,18 +104,9 @@ class Neuron(Printed):
         return cls(basis, int(layer), int(number))
 
 
-_BETWEEN = " … "
-
-
 def ends_printed(first: Neuron, last: Neuron) -> str:
     """The first and the last unit of a group, or the one that it is."""
-    return str(first) if first == last else f"{first}{_BETWEEN}{last}"
-
-
-def ends_read(printed: str) -> tuple[Neuron, Neuron]:
-    """The first and the last unit of a group from what `ends_printed` wrote."""
-    first, _, last = printed.partition(_BETWEEN)
-    return Neuron.parse(first), Neuron.parse(last or first)
+    return str(first) if first == last else f"{first} … {last}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

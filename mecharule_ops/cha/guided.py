@@ -256,7 +256,7 @@ class GuidedSearch(GroupSearch):
         self._budget.reserve += again
         self._step = "part"
         for group in groups:
-            self._open(group, parent=None, depth=0, first=self._louder(self._places_of(group)))
+            self._open(group, parent=None, depth=0, first=self._louder(self._places[self._ranks_of(group)]))
         return bool(groups)
 
     def _is_hit(self, node: ChaNode) -> bool:
@@ -281,9 +281,6 @@ class GuidedSearch(GroupSearch):
 
     def _ranks_of(self, channels: Channels) -> Int[np.ndarray, " unit"]:
         return np.asarray(self._rank[np.searchsorted(self._candidates.channels, channels)])
-
-    def _places_of(self, channels: Channels) -> Int[np.ndarray, " unit"]:
-        return np.asarray(self._places[self._ranks_of(channels)])
 
 
 class Guide:
@@ -336,7 +333,9 @@ class Guide:
         for search in following:
             search.fall_back_if_failed()
         promises = any(search.promises for search in following)
-        if (promises or self._is_worth_it(hits)) and self._confirm():
+        # From the last wave's record the next unit may well be a τ-agonist.
+        worth = not self._wave or (hits + 0.5) / (self._wave + 1) > self._settings.worth
+        if (promises or worth) and self._confirm():
             return
         self._sweeping = True
         for search in self._following:
@@ -344,10 +343,6 @@ class Guide:
                 search.sweep()
             else:
                 search.leave()
-
-    def _is_worth_it(self, hits: int) -> bool:
-        """Whether the next unit may well be a τ-agonist, from the last wave's record."""
-        return not self._wave or (hits + 0.5) / (self._wave + 1) > self._settings.worth
 
     def _confirm(self) -> int:
         """Open the next wave over the layers that follow the predictions; how many units there were."""

@@ -39,7 +39,8 @@ class LayerPrediction:
         """
         if self.flips is None:
             return np.cumsum([self.associated[units], self.unrelated[units]], axis=1)
-        return np.stack([_share(np.logical_or.accumulate(side[:, units], axis=1)) for side in self.flips])
+        unions = (np.logical_or.accumulate(side[:, units], axis=1) for side in self.flips)
+        return np.stack([union.sum(axis=0) / max(len(union), 1) for union in unions])
 
     @property
     def strength(self) -> Float[np.ndarray, " channel"]:
@@ -50,10 +51,6 @@ class LayerPrediction:
     def order(self) -> Int[np.ndarray, " channel"]:
         """Places of the units, most promising first; ties keep the order of channels."""
         return ranked([self])
-
-
-def _share(flips: Bool[np.ndarray, "example unit"]) -> Float[np.ndarray, " unit"]:
-    return flips.sum(axis=0) / max(len(flips), 1)
 
 
 def check_predictions(candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]) -> None:

@@ -45,7 +45,7 @@ class PredictionRecord:
 
     def failure(self) -> str | None:
         """Why first order fails on the layer, in words; None while it does not."""
-        if self._promises_are_empty():
+        if upper_bound(self.delivered, self.promised, LEVEL) < KEPT_PROMISES:
             return (
                 f"of {self.promised:,} units predicted to reach τ {self.delivered:,} could not be ruled out"
             )
@@ -56,9 +56,6 @@ class PredictionRecord:
                 "predicted, no better than at random"
             )
         return None
-
-    def _promises_are_empty(self) -> bool:
-        return upper_bound(self.delivered, self.promised, LEVEL) < KEPT_PROMISES
 
     def _order_is_random(self) -> bool:
         known, units = len(self.ranks), self.units

@@ -249,10 +249,12 @@ class _Truth:
         """Records that flip when units are replaced as in the run, while a hold keeps others as they were."""
         key = units, str(hold)
         if key not in self._flips:
+            baseline, phase = self._how.baseline, self._how.phase
+            values = (self._known.replacement(one, baseline, phase, self._measured) for one in units)
             of_inputs = self._known.flips(
-                {(one.basis, one.layer, one.channel): self._replacement(one) for one in units},
+                dict(zip(((one.basis, one.layer, one.channel) for one in units), values, strict=True)),
                 () if hold is None else self._held(units, hold),
-                whole=self._how.phase is Phase.WHOLE,
+                whole=phase is Phase.WHOLE,
             )
             self._flips[key] = Flips(of_inputs.flipped[self._input], of_inputs.sure[self._input])
         return self._flips[key]
@@ -319,9 +321,6 @@ class _Truth:
             yield two.allow(pair.other_alone, places)
             yield either.allow(pair.either, places)
             yield together.allow(pair.together, places)
-
-    def _replacement(self, unit: Neuron) -> np.ndarray:
-        return self._known.replacement(unit, self._how.baseline, self._how.phase, self._measured)
 
     def _held(self, units: tuple[Neuron, ...], hold: Hold) -> Iterator[Neuron]:
         oracle = self._known.oracle

@@ -104,11 +104,8 @@ class LeadHead:
         return self._compared(generated, tokens, raw if self._bias is None else raw + self._bias[both])
 
     def _compared(self, generated: Tensor, tokens: Tensor, raw: Tensor) -> Compared:
-        capped = self._capped(raw)
+        capped = raw if self._cap is None else self._cap * torch.tanh(raw / self._cap)
         return Compared(generated=generated, tokens=tokens, raw=raw, lead=capped[:, :1] - capped[:, 1:])
-
-    def _capped(self, raw: Tensor) -> Tensor:
-        return raw if self._cap is None else self._cap * torch.tanh(raw / self._cap)
 
     def gradient(self, compared: Compared, competitor: int) -> Float[Tensor, "row channel"]:
         """∂ℓ/∂(hidden state): W_U[y] − W_U[w], each times the soft cap's slope at its logit."""

@@ -166,14 +166,12 @@ class NearClean:
         error = rounded.error * length + rounded.norm * (hidden - low.float()).norm(dim=-1)
         summing = 2 * hidden.shape[-1] * torch.finfo(torch.float32).eps * rounded.norm * length
         parts = low.split(self._whole.rows_at_once)
-        others = torch.cat([self._best_other(rounded.logits(rows)) for rows in parts])
+        # Of each position the largest logit outside the candidates, −inf when there is none.
+        logits = (rounded.logits(rows).index_fill_(1, self._candidates, -torch.inf) for rows in parts)
+        others = torch.cat([each.amax(-1).float() for each in logits])
         # The product is rounded to bfloat16 once more when it is written.
         written = (others.abs() + rounded.bias_size) * torch.finfo(torch.bfloat16).eps
         return others + error + summing + written + _SLACK
-
-    def _best_other(self, logits: Tensor) -> Tensor:
-        """The largest logit outside the candidates, −inf when there is none."""
-        return logits.index_fill_(1, self._candidates, -torch.inf).amax(-1).float()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

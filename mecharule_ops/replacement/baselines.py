@@ -60,8 +60,10 @@ class ReplacementTable:
     ) -> Float[Tensor, "*position_and_channel"]:
         """Replacements at `offsets`, `[*position, channel(, head_dim)]`, for `channels` or all of the layer's."""
         table = self.values[layer] if channels is None else self.values[layer][:, channels.cpu()]
-        rows = self._rows(offsets.cpu()) if len(table) > 1 else torch.zeros_like(offsets.cpu())
-        return table[rows].to(offsets.device)
+        if len(table) == 1:
+            return table[torch.zeros_like(offsets.cpu())].to(offsets.device)
+        nearest = (offsets.cpu()[..., None] - self.offsets).abs().argmin(-1)
+        return table[nearest].to(offsets.device)
 
     def units(
         self, group: Collection[Neuron], offsets: Int[Tensor, "record position"], device: torch.device
@@ -88,10 +90,6 @@ class ReplacementTable:
             bool(((mine - theirs).abs() <= ROUNDING * (of.high - of.low).amax(0) + 1e-6).all())
             for mine, theirs, of in seen
         )
-
-    def _rows(self, offsets: Tensor) -> Tensor:
-        """Index of the nearest observed offset."""
-        return (offsets[..., None] - self.offsets).abs().argmin(-1)
 
     def out_of_range(self, neuron: Neuron) -> tuple[int, int]:
         """(replaced values outside what the unit takes at that offset in `others`, replaced values in all).

@@ -66,8 +66,10 @@ def find_run(wanted: str, folder: Path, *, to_resume: bool = False) -> Path:
     """
     paths = written_last_first(folder)
     if wanted == "last" and paths:
-        unfinished = (path for path in paths if _finished_at(path) is None)
-        return (next(unfinished, None) if to_resume else _finished_last(paths)) or paths[0]
+        ended = {path: _finished_at(path) for path in paths}
+        if to_resume:
+            return next((path for path, when in ended.items() if when is None), paths[0])
+        return max(paths, key=lambda path: ended[path] or 0.0)
     if run_path(wanted, folder) in paths:
         return run_path(wanted, folder)
     if Path(wanted).is_file():
@@ -87,17 +89,6 @@ def _way_out(found: Sequence[Path], paths: Sequence[Path], folder: Path) -> str:
     if not paths:
         return f"no run lies in {folder} yet; `mecharule demo` makes one in a minute"
     return f"in {folder}: {names}{', …' if len(paths) > 5 else ''}; `mecharule runs` lists them"
-
-
-def _finished_last(paths: Sequence[Path]) -> Path | None:
-    """Of runs by the time of their last write the one that finished last; None where none did."""
-    latest, when = None, 0.0
-    for path in paths:
-        if _last_write(path) < when:
-            break
-        if (moment := _finished_at(path)) is not None and moment > when:
-            latest, when = path, moment
-    return latest
 
 
 def _finished_at(path: Path) -> float | None:
@@ -122,13 +113,9 @@ def written_last_first(folder: Path) -> list[Path]:
 
 
 def _last_write(path: Path) -> float:
-    log = path.with_name(path.name + "-wal")
     # A log that holds nothing is what reading leaves behind.
-    return max(
-        part.stat().st_mtime
-        for part in (path, log)
-        if part is path or (part.exists() and part.stat().st_size)
-    )
+    parts = (path.stat(), *(log.stat() for log in path.parent.glob(f"{path.name}-wal")))
+    return max(part.st_mtime for part in parts if part is parts[0] or part.st_size)
 
 
 def _summary(path: Path) -> RunSummary:

@@ -21,7 +21,6 @@ from mecharule_ops.errors import StoreError, system_errors
 APPLICATION_ID = 0x4D524C45
 """Written in bytes 68–71 of the file: "MRLE"."""
 SCHEMA_VERSION = 4
-_MAGIC = b"SQLite format 3\x00"
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE event (
@@ -219,12 +218,6 @@ def connect_existing(path: Path, *, read_only: bool, whole: bool = True) -> sqli
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     location = f"file:{quote(str(path.absolute()))}?mode={mode}"
-    if (
-        mode == "ro"
-        and not os.access(path.parent, os.W_OK)
-        and not path.with_name(path.name + "-wal").exists()
-    ):
-        location += "&immutable=1"  # On read-only media SQLite cannot make the index that WAL readers share.
     with store_errors(path):
         return sqlite3.connect(location, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
 
@@ -238,25 +231,17 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def check_magic(path: Path) -> None:
-    """Raises `StoreError` where there is no file, or one that is not SQLite's."""
-    with system_errors(f"to read {path}"):
-        if not path.exists():
-            raise StoreError(f"expected a run file at {path}, there is none; list them with `mecharule runs`")
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
-    if magic != _MAGIC:
-        raise StoreError(
-            f"expected a MechaRule run file, {path} starts like something else; it may be damaged"
-        )
+def check_there(path: Path) -> None:
+    """Raises `StoreError` where there is no file."""
+    if not path.exists():
+        raise StoreError(f"expected a run file at {path}, there is none; list them with `mecharule runs`")
 
 
 def _check_version(path: Path, connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION_ID:
-        raise StoreError(f"expected a MechaRule run file, {path} is an SQLite file of another program")
-    if version != SCHEMA_VERSION:
+    if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
         raise StoreError(
-            f"expected run file version {SCHEMA_VERSION}, {path} has {version}; use a matching MechaRule"
+            f"expected a MechaRule run file of version {SCHEMA_VERSION}, {path} is of another program or version; it "
+            "may be damaged, or use a matching MechaRule"
         )

@@ -18,7 +18,7 @@ from mecharule_ops import events
 from mecharule_ops.codec import canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event
-from mecharule_ops.store.run_file import check_magic, connect_existing, store_errors
+from mecharule_ops.store.run_file import check_there, connect_existing, store_errors
 
 E = TypeVar("E", bound=Event)
 _PAGE = 1000
@@ -51,7 +51,7 @@ class RunLog:
 
         The file is not read through, and only what is asked of it is checked.
         """
-        check_magic(path)
+        check_there(path)
         connection = connect_existing(path, read_only=True, whole=False)
         try:
             return RunLog(path, connection)

@@ -25,7 +25,7 @@ from mecharule_ops.events import Event
 from mecharule_ops.store.artefacts import PackedArtefact, pack_artefact, unpack
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, OutcomeTable, StoredAnswers
-from mecharule_ops.store.run_file import RunLock, check_magic, connect_existing, connect_new, store_errors
+from mecharule_ops.store.run_file import RunLock, check_there, connect_existing, connect_new, store_errors
 from mecharule_ops.store.run_log import (
     RESTORE,
     SETTINGS_CRC,
@@ -90,7 +90,7 @@ class RunStore(RunLog):
 
         Without `whole` the file is not read through, and only what is asked of it is checked.
         """
-        check_magic(path)
+        check_there(path)
         with ExitStack() as undone:
             lock = None if read_only else RunLock(path)
             if lock is not None:

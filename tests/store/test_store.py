@@ -295,16 +295,6 @@ def test_one_writer_many_readers_in_one_process(store: RunStore) -> None:
         store.append([Notice(text="late")])
 
 
-def test_a_run_on_read_only_media_can_be_read(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With no right to write beside the file, a closed run is read as it lies and leaves no trace."""
-    store.append([Notice(text="kept")])
-    store.close()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with RunStore.open(store.path, read_only=True) as reader:
-        assert len(list(reader.events())) == 1
-        assert not store.path.with_name(store.path.name + "-shm").exists()
-
-
 def test_run_ids_are_new_and_grow_when_short_ones_are_taken(tmp_path: Path) -> None:
     """An id in use is never given again; when every try of a length is taken, a longer one comes."""
     run_path("0000", tmp_path).touch()
