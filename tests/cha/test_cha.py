@@ -10,7 +10,6 @@ from search_oracles import (
     Cancelling,
     drive,
     estimate,
-    fate,
     layer_of,
     naive_algorithm_1,
     planted_union,
@@ -19,7 +18,7 @@ from search_oracles import (
 
 from mecharule_ops import confidence
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
-from mecharule_ops.cha.partition import Order, RootSplit
+from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
@@ -39,35 +38,6 @@ def found(tree: ChaTree) -> set[int]:
 
 def answer(node: int, *counts: int) -> GroupAnswer:
     return GroupAnswer(node=node, estimate=estimate(*counts))
-
-
-def test_one_agonist_of_four_worked_by_hand() -> None:
-    """Unit 2 of four flips half of D⁺: the root, two halves and two units are asked; 0 flips prune."""
-    search = search_of(4, ALGORITHM_1)
-    (root,) = search.ask()
-    assert (root.node, root.channels, root.associated, root.unrelated) == (
-        *(0, (0, 1, 2, 3)),
-        *(range(64), range(64)),
-    )
-    (split,) = search.tell(answer(0, 32, 64))
-    assert split.verdict is Verdict.SPLIT
-    assert [query.channels for query in search.ask()] == [(0, 1), (2, 3)]
-    (pruned,) = search.tell(answer(1, 0, 64))
-    assert (pruned.verdict, pruned.parent, pruned.depth) == (Verdict.PRUNED, 0, 1)
-    assert pruned.ucb == pytest.approx(1 - 0.025 ** (1 / 64))
-    search.tell(answer(2, 32, 64))
-    assert [query.channels for query in search.ask()] == [(2,), (3,)]
-    (kept,) = search.tell(answer(3, 32, 64, 2))
-    assert (kept.verdict, kept.estimate.strength) == (Verdict.KEPT, 0.5)
-    search.tell(answer(4, 0, 64))
-    tree = search.tree
-    assert (search.status, tree.queries, tree.example_forwards) == (SearchStatus.COMPLETE, 5, 5 * 128)
-    (agonist,) = tree.agonists(Basis.MLP_OUT)
-    assert agonist.neuron == Neuron(Basis.MLP_OUT, 3, 2)
-    assert agonist.estimate.signed_selectivity == pytest.approx(0.5 - 2 / 64)
-    assert (fate(tree, 1), fate(tree, 3), fate(tree, 9)) == (pruned, tree.nodes[4], None)
-    assert tree.nodes[4].verdict is Verdict.DROPPED
-    assert [node.node for node in tree.children(2)] == [3, 4]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -230,34 +200,6 @@ def test_first_groups_follow_sign_order_and_size(
     """Scores ≥ 0 come first, strongest first when asked, in equal groups that never mix the signs."""
     search = ChaSearch(SCORED, settings=replace(ALGORITHM_1, **changes), regime=REGIME)
     assert [query.channels for query in search.ask()] == groups
-
-
-@pytest.mark.parametrize(
-    ("layer", "changes", "parts"),
-    [
-        (SCORED, {"root_split": RootSplit.SIGN}, [(0, 2, 3, 5), (1, 4)]),
-        (SCORED, {"root_split": RootSplit.NONE}, [(0, 1, 2), (3, 4, 5)]),
-        (layer_of(4), {"small": 4}, [(0,), (1,), (2,), (3,)]),
-        (layer_of(5), {"small": 4}, [(0, 1), (2, 3, 4)]),
-    ],
-)
-def test_a_group_that_flips_opens_into_parts(
-    layer: LayerCandidates, changes: dict[str, object], parts: list[tuple[int, ...]]
-) -> None:
-    """The root by sign where that is asked for, else in the middle; a small one into its units."""
-    search = ChaSearch(layer, settings=replace(ALGORITHM_1, **changes), regime=Regime.BASELINE_NEGATIVE)
-    search.tell(answer(0, 64, 64))
-    assert [query.channels for query in search.ask()] == parts
-
-
-def test_random_order_is_set_by_the_seed() -> None:
-    """Equal seeds give equal groups, other seeds other ones, and every unit is in one group."""
-    groups = [
-        [query.channels for query in search_of(40, ChaSettings(order=Order.RANDOM, seed=seed)).ask()]
-        for seed in (1, 1, 2)
-    ]
-    assert groups[0] == groups[1] != groups[2]
-    assert sorted(channel for group in groups[0] for channel in group) == list(range(40))
 
 
 def test_brute_force_asks_every_unit_once_and_the_search_agrees_with_it() -> None:

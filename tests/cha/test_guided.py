@@ -16,7 +16,6 @@ from search_oracles import (
     Cancelling,
     UnionOfFlips,
     drive_together,
-    estimate,
     fate,
     layer_of,
     planted_union,
@@ -25,14 +24,13 @@ from search_oracles import (
 
 from mecharule_ops import confidence
 from mecharule_ops.cha import prediction_failure
-from mecharule_ops.cha.group_search import Search
-from mecharule_ops.cha.guided import GuidedSearch, GuidedSettings, guided_searches, half_of_the_weight
+from mecharule_ops.cha.guided import GuidedSearch, GuidedSettings, guided_searches
 from mecharule_ops.cha.partition import separated
 from mecharule_ops.cha.prediction import LayerPrediction, PredictionError
 from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.types import GroupAnswer, LayerCandidates, Regime, SearchStatus, Verdict
+from mecharule_ops.types import LayerCandidates, Regime, SearchStatus, Verdict
 
 DEFAULT = GuidedSettings()
 REGIME = Regime.BASELINE_POSITIVE
@@ -73,34 +71,6 @@ def kept(tree: ChaTree) -> set[int]:
     return {node.channels[0] for node in tree.kept}
 
 
-def tell_nothing(search: Search) -> None:
-    for query in search.ask():
-        none = estimate(0, len(query.associated), 0, len(query.unrelated))
-        search.tell(GroupAnswer(node=query.node, estimate=none))
-
-
-def test_steps_by_hand() -> None:
-    """Two layers, 12 units each: a wave of the nine most promising over both, then quiet groups of what is left.
-
-    Left in layer 0 are rates .04 .03 .03, which make groups {.04}, {.03}, {.03} within .05 ({.03 .03} would be
-    .06); in layer 1 all twelve at 0 in one group, which four groups of about half of it part afterwards.
-    """
-    rates = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.1, 0.04, 0.03, 0.03]
-    first, second = guided([predicted(rates), predicted([0.0] * 12)], replace(DEFAULT, quiet=0.05))
-    assert [query.channels for query in first.ask()] == [(2 * place + 1,) for place in range(9)]
-    assert (second.ask(), first.done, second.done) == ((), False, False)
-    tell_nothing(first)
-    tell_nothing(first)
-    assert [query.channels for query in first.ask()] == [(19,), (21,), (23,)]
-    assert [query.channels for query in second.ask()] == [tuple(range(1, 25, 2))]
-    while first.ask() or second.ask():
-        tell_nothing(first)
-        tell_nothing(second)
-    assert (first.status, second.status) == (SearchStatus.COMPLETE, SearchStatus.COMPLETE)
-    assert (first.tree.queries, second.tree.queries) == (12, 1 + 4)
-    assert first.fallback is second.fallback is None
-
-
 def test_an_example_that_many_flip_counts_once() -> None:
     """One example of 64 that all units flip alone leaves the sweep one group; as rates alone they would need three."""
     near_tie = np.zeros((64, 100), dtype=bool)
@@ -127,41 +97,6 @@ def test_together_is_the_union_or_the_sum(data: st.DataObject, units: int) -> No
         union = [side[:, group].any(1).mean() if len(side) else 0.0 for side in sides]
         assert known.together(chosen)[:, end - 1] == pytest.approx(union)
         assert bare.together(chosen)[:, end - 1] == pytest.approx([rate[group].sum() for rate in rates])
-
-
-def test_hits_prolong_confirming_and_promises_too() -> None:
-    """A hit in a wave brings another wave; so does a unit left that is predicted to reach τ."""
-    low, silent = np.linspace(0.019, 0.001, 40), quiet(40, 2)
-    flips = silent.associated.copy()
-    flips[4] = True
-    for strengths, oracle, asked in (
-        (low, silent, 9),
-        (low, replace(silent, associated=flips), 18),
-        (np.r_[np.full(20, 0.2), np.zeros(20)], silent, 27),
-    ):
-        tree = driven(predicted(strengths), oracle)
-        assert sum(len(node.channels) == 1 for node in tree.nodes) == asked
-
-
-@pytest.mark.parametrize(
-    ("strengths", "first"),
-    [([0.0] * 8, 4), ([0.3] + [0.0] * 7, 1), ([0.1, 0.1] + [0.0] * 6, 2), ([0.1, 0.0], 1), ([0.0] * 5, 3)],
-)
-def test_half_of_the_weight_by_hand(strengths: list[float], first: int) -> None:
-    """.3 and seven times 0: weights .3375 and .0375 each, so the first alone is more than half of .6."""
-    assert half_of_the_weight(np.array(strengths)) == first
-
-
-def test_a_flipping_group_opens_by_prediction() -> None:
-    """The promising unit of a swept group is asked alone, the fifteen others as a group again."""
-    (search,) = guided([predicted([0.5, 0.04] + [0.0] * 15)], replace(DEFAULT, worth=0.4))
-    tell_nothing(search)
-    tell_nothing(search)
-    (group,) = search.ask()
-    assert group.channels == tuple(range(3, 35, 2))
-    n = len(group.associated)
-    search.tell(GroupAnswer(node=group.node, estimate=estimate(n, n, 0, 0)))
-    assert [query.channels for query in search.ask()] == [(3,), tuple(range(5, 35, 2))]
 
 
 rates = st.floats(0, 1, allow_nan=False)

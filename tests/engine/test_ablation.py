@@ -27,7 +27,6 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.placement import free_bytes, is_out_of_memory
 from mecharule_ops.loading.products import linear, through_onednn
 from mecharule_ops.passes import ablated
-from mecharule_ops.passes.batches import chunks_by_length
 from mecharule_ops.passes.clean import clean_spans
 from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
 from mecharule_ops.types import Baseline, Basis, Example, Intervention, Neuron, Phase
@@ -248,13 +247,6 @@ def test_a_stop_is_answered_before_the_next_batch(monkeypatch: pytest.MonkeyPatc
     assert len(calls) == 3
 
 
-def test_chunks_hold_spans_of_nearly_equal_length() -> None:
-    """Lengths 4 and 5 may share a chunk, 3 and 4 may not; nothing to feed is left out; 128 positions fill one."""
-    assert chunks_by_length([4, 0, 3, 5, 4], [9, 8, 7, 6, 5]) == [[2], [4, 0, 3]]
-    assert [len(chunk) for chunk in chunks_by_length([3] * 100, range(100))] == [42, 42, 16]
-    assert chunks_by_length([500, 500], [0, 1]) == [[0], [1]]
-
-
 def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
     """Wrong basis, layer or channel, an empty group, a senseless row limit."""
     bench, missing = toy("qwen2"), "expected mlp_out units of 3 layers of 32"
@@ -343,13 +335,6 @@ def test_a_bound_that_is_too_low_is_caught() -> None:
     near._norm = torch.tensor(-1e9)
     hidden, rows = torch.randn(200, 24), torch.arange(40).repeat_interleave(5)
     assert not torch.equal(near.greedy(hidden, rows).tokens, head(hidden).argmax(-1))
-
-
-def test_a_soft_cap_shrinks_margins_and_moves_no_token() -> None:
-    """Logits 3 and 1 under a cap of 2 lie 2·(tanh 1.5 − tanh 0.5) = 0.8861 apart."""
-    found = Unembedding(torch.nn.Linear(2, 3), 2.0).best(torch.tensor([[1.0, 3.0, -5.0]]))
-    assert found.tokens.tolist() == [1]
-    assert found.margins.item() == pytest.approx(0.8861, abs=1e-4)
 
 
 def test_products_keep_float32_precision_and_leave_the_model_as_it_was() -> None:

@@ -13,7 +13,7 @@ from tiny_models import FAMILIES, crossed, tiny_model
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate, probes
+from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate
 from mecharule_ops.engine.speculation import GroupLeads
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
@@ -103,14 +103,6 @@ def test_the_slope_by_hand() -> None:
     assert (precision.compared, precision.turned) == (6, 1)
     assert precision.slope == FACTOR * precision.error
     assert Precision(error=0.0, compared=1, turned=0).slope == 0
-
-
-def test_probes_are_a_whole_layer_and_a_unit_of_each() -> None:
-    low, wide = twins("llama")
-    table = wide.table(Intervention(basis=Basis.ATTN_HEAD, phase=Phase.LAST_PROMPT))
-    assert [(group[0].layer, len(group)) for group in probes(low.subject, table)] == [
-        (layer, size) for layer in range(3) for size in (4, 1)
-    ]
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])

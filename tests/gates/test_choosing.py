@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.gates import learning
-from mecharule_ops.gates.learning import NOTHING, acting, after, chosen_gates, expected_gain, gained
+from mecharule_ops.gates.learning import acting, after, chosen_gates, expected_gain, gained
 
 Tables = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]
 
@@ -93,14 +93,3 @@ def test_one_gate_is_the_best_single_gate() -> None:
     """With one gate allowed the choice is exact."""
     for table in map(tables, range(20)):
         assert greedy(table, 1, 1) == every_choice(table, 1, 1)
-
-
-def test_the_surer_gate_acts() -> None:
-    """By hand: both fire on the second record, the second gate gains more; the first on a tie, none without gates."""
-    assert acting([0.5, 0.5], np.ones((2, 1), bool)).tolist() == [0]
-    assert acting([], np.zeros((0, 3), bool)).tolist() == [NOTHING] * 3
-    fires = np.array([[True, True, False], [False, True, False]])
-    acts = acting([0.1, 0.5], fires)
-    assert acts.tolist() == [0, 1, NOTHING]
-    alone = np.array([[True, False, False], [True, True, True]])
-    assert after(acts, alone, np.array([False, False, False])).tolist() == [True, True, False]

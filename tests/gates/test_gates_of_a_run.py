@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +16,11 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.facts.gate_facts import gate_facts
 from mecharule_ops.gates.exported import GATE, VALUES, load_gates
-from mecharule_ops.gates.material import Material, chosen, forwards, fresh_examples, material
+from mecharule_ops.gates.material import Material, chosen, material
 from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesControl, GatesStatus, LearnedGates
 from mecharule_ops.gates.testing import right_answers, runner_up, solved, stored
 from mecharule_ops.mcnemar import Paired
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.run.controlling import same_layers
 from mecharule_ops.types import RIGHT_OR_WRONG, Basis, Neuron
 from tools.registry import call
 
@@ -168,16 +166,6 @@ def test_a_find_records_right_answer_is_its_own_or_anothers(found: Material) -> 
     assert sum(answer is not None for answer in answers) > found.good[found.find].sum()
 
 
-def test_random_units_go_the_whole_way(found: Material) -> None:
-    """As many of each layer, found ones not left out; outcomes are those of asking one by one."""
-    drawn = same_layers(found.run, found.units, of="gates")
-    assert Counter(unit.layer for unit in drawn) == Counter(unit.layer for unit in found.units)
-    random = found.on(drawn)
-    for unit, row in zip(random.units, random.alone, strict=True):
-        labels = found.engine.evaluate([(unit,)], found.learn.tolist()).labels[0]
-        assert (row == found.asked.regime.flipped(labels)).all()
-
-
 def learned(test: Paired, *controls: tuple[ControlKind, Paired]) -> LearnedGates:
     beside = tuple(GatesControl(kind=kind, result=test, ahead=ahead) for kind, ahead in controls)
     gate = Gate(
@@ -201,19 +189,6 @@ def test_units_are_needed_only_where_all_that_does_without_them_does_less() -> N
         facts = {one.key: one.value for one in gate_facts(learned(helps, *pairs), RIGHT_OR_WRONG)}
         assert facts["gates.units_needed"] is needed
         assert {f"gates.control.{kind.name.lower()}" for kind in ControlKind} <= facts.keys()
-
-
-def test_the_price_counts_the_records_that_there_are(
-    copied_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A task that has no fresh records is priced by the run's own, not by those that were asked for."""
-    monkeypatch.setattr("mecharule_ops.gates.material.offered_units", strong)
-    asked = GatesAsked(records=9000)
-    with opened(copied_run, read_only=True) as run:
-        plenty = forwards(run, asked)
-        monkeypatch.setattr(type(run.task), "examples", lambda task, *of: [])
-        assert fresh_examples(run, asked) == []
-        assert forwards(run, asked) < plenty * len(run.observed.records) / 2000
 
 
 def test_the_price_is_said_and_wrong_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from predicate_columns import table
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.gates import learning
 from mecharule_ops.gates.learning import gate_clauses
 from mecharule_ops.rules.algebra import Clause, lookup_in
@@ -85,9 +84,3 @@ def test_later_clauses_cover_what_the_first_leaves() -> None:
     value = np.where(~(first | second) & (generator.random(3000) < 0.2), -1, value)
     found: set[Clause] = set(gate_clauses(table(matrix, NAMES), value)[:2])
     assert {str(one) for one in found} == {"p0 >= 1 and p2 >= 1", "p4 >= 1 and p5 >= 1"}
-
-
-def test_wrong_shapes_are_refused() -> None:
-    """By one line."""
-    with pytest.raises(UsageError, match="expected a matrix of 2 records, got 3"):
-        gate_clauses(table(np.zeros((3, 1), bool), ["p0 >= 1"]), np.zeros(2, int))

@@ -19,7 +19,6 @@ from mecharule_ops.rules.simplified import simplified
 from mecharule_ops.tasks import phrases
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, Domain, table_words
-from mecharule_ops.tasks.task_names import make_task, settings_for
 from mecharule_ops.types import Columns
 
 SUMS = Arithmetic(operators=("+",), low=0, high=23)
@@ -191,30 +190,6 @@ SAID = (
 )
 
 
-@pytest.mark.parametrize(("text", "words"), SAID)
-def test_what_is_out_of_reach_is_not_said(text: str, words: str) -> None:
-    """Of differences of three-digit numbers, of which only the ranges are known."""
-    task = Arithmetic(operators=("-",), low=0, high=999)
-    assert task.domain.whole is None
-    assert rule_in_words(Rule.parse(text), task) == words
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("a < expected", "b is not 0"),
-        ("digit(a, 0) == digit(expected, 0)", "b's units digit is 0"),
-        ("a < expected and b >= 5 or b == 3 and a < 200", "b is 3, or b is 5 or more"),
-        ("expected < 0", "never: the task has no such input"),
-        ("expected < 100 or carry_at(a, b, 1)", "always: the task has no other input"),
-    ],
-)
-def test_a_comparison_gives_way_to_what_it_means(text: str, words: str) -> None:
-    """Of sums up to 99, as SmolLM2 is asked them."""
-    sums = make_task("arithmetic", **settings_for("arithmetic", "smollm2-135m"))
-    assert rule_in_words(Rule.parse(text), sums) == words
-
-
 TABLE = {
     "sentiment": ["negative", "positive", "negative", "neutral"] * 6,
     "text": ["It is not good, no.", "good it is", "never", "It is what it is!"] * 6,
@@ -286,9 +261,3 @@ OF_OTHERS: Sequence[tuple[str, dict[str, Any], str, str]] = (
         "token 1 is 'b' and the right answer is 1",
     ),
 )
-
-
-@pytest.mark.parametrize(("task", "more", "text", "words"), OF_OTHERS)
-def test_other_tasks_have_their_words(task: str, more: dict[str, Any], text: str, words: str) -> None:
-    """Sentence pairs, leads and drops, tokens of a known program."""
-    assert rule_in_words(Rule.parse(text), make_task(task, **more)) == words

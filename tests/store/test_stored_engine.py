@@ -98,14 +98,6 @@ def test_partial_knowledge_is_completed(tmp_path: Path) -> None:
         assert max(engine.asked.values()) == 1
 
 
-def test_groups_that_know_the_same_share_one_call(tmp_path: Path) -> None:
-    """Groups with equal gaps are handed over together, so that the engine can share work."""
-    engine = planted()
-    with new_store(tmp_path / "a") as store:
-        stored(store, engine).labels([(unit(c),) for c in range(6)], [3, 1, 2])
-    assert engine.calls == [(6, 3)]
-
-
 def test_the_order_of_units_is_irrelevant_and_a_group_named_twice_costs_once(tmp_path: Path) -> None:
     """(a, b) and (b, a) are one group, in one call and in two."""
     engine = planted()
@@ -142,16 +134,6 @@ def test_contexts_do_not_mix(tmp_path: Path) -> None:
         assert (stored(store, zero, "zero").labels(groups, examples) == first).all()
     assert (second == ~mean.flips).all()
     assert (first != second).any()
-
-
-def test_layers_do_not_mix(tmp_path: Path) -> None:
-    """m0.1 and m1.1 are two units."""
-    engine = planted()
-    with new_store(tmp_path / "a") as store:
-        wrapped = stored(store, engine)
-        wrapped.labels([(unit(1, layer=0),)], [0])
-        wrapped.labels([(unit(1, layer=1),)], [0])
-    assert len(engine.asked) == 2
 
 
 def test_a_context_key_changes_with_every_part_of_it() -> None:

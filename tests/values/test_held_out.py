@@ -10,8 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.subsets import divided, stratified_split
+from mecharule_ops.subsets import stratified_split
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -21,16 +20,6 @@ def rng(seed: int = 0) -> np.random.Generator:
 def blocks(sizes: tuple[int, ...]) -> np.ndarray:
     """One predicate pattern a block."""
     return np.repeat(np.kron(np.eye(len(sizes), dtype=bool), np.ones(4, dtype=bool)), sizes, axis=0)
-
-
-def test_strata_by_hand() -> None:
-    """Blocks of 100, 40, 10, 3: each cut takes the largest block left off; then nothing is divided."""
-    sizes = (100, 40, 10, 3)
-    stratum = divided(blocks(sizes), 8)
-    assert [len(set(part)) for part in np.split(stratum, np.cumsum(sizes)[:-1])] == [1, 1, 1, 1]
-    assert len(set(stratum.tolist())) == 4
-    assert len(set(divided(blocks(sizes), 2).tolist())) == 2
-    assert set(divided(blocks(sizes), 2)[:100].tolist()) == {1}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -91,19 +80,6 @@ def test_a_record_with_another_outcome_moves_few_others() -> None:
         flipped[record] = not flipped[record]
         after = set(stratified_split(matrix, flipped, range(400), seed=0).test)
         assert len(before ^ after) <= 6
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (5, 0), (1, 1)])
-def test_split_bears_few_records_and_no_predicates(shape: tuple[int, int]) -> None:
-    """Every record is in exactly one of the two."""
-    target = np.arange(shape[0]) % 2 == 0
-    split = stratified_split(np.zeros(shape, dtype=bool), target, range(shape[0]), seed=0)
-    assert len(split.train) + len(split.test) == shape[0]
-
-
-def test_a_share_out_of_range_is_named() -> None:
-    with pytest.raises(UsageError, match="test share"):
-        stratified_split(blocks((2,)), np.array([True, False]), range(2), test_share=1.0, seed=0)
 
 
 SELECTION = """

@@ -131,14 +131,3 @@ def test_pairs_are_the_nearest_neighbours_of_equal_length_both_ways(seed: int) -
     assert [tuple(row) for row in pairing.pairs.tolist()] == by_distance
     assert pairing.partnerless == alone
     assert pair_by_length(first, second, a, b, 2).pairs.tolist() == pairing.pairs[:2].tolist()
-
-
-def test_nothing_pairs_across_lengths_or_with_an_empty_slice() -> None:
-    """The closest example of another length is no partner."""
-    points = np.zeros((2, 1))
-    crossed = pair_by_length(points, points, np.array([4, 4]), np.array([5, 5]), 8)
-    assert crossed.pairs.shape == (0, 2)
-    assert crossed.partnerless == 4
-    empty = pair_by_length(points, np.zeros((0, 1)), np.array([4, 4]), np.zeros(0, dtype=np.int64), 8)
-    assert empty.pairs.shape == (0, 2)
-    assert empty.partnerless == 2
