@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not given:
             return _screens()
-        options = parser().parse_args(given)
+        options = parser(given[-2:] in (["-h", "all"], ["--help", "all"])).parse_args(given)
         if options.verb in WORK:
             asked = typed(options.verb, verbs.VERBS[options.verb], told(options))
             return _work(options, partial(WORK[options.verb], asked, options))

@@ -9,7 +9,6 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
 from agent.verbs.options import HIDDEN, VERBS, WORKING, RunOptions
@@ -44,6 +43,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 OF_THE_STRONGEST = frozenset({"why", "explain", "anchor"})
 """Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
 _MORE = "`mecharule run --help all` lists every option and every setting of `--set`."
+_MORE_VERBS = "`mecharule --help all` lists every verb and the exit codes."
 _TAKEN = {"run": "last", "neuron": "the strongest found"}
 _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
 _MISSING = re.compile(r"the following arguments are required: (.+)")
@@ -107,37 +107,17 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
-class _Help(argparse.Action):
-    """Prints the help and exits: where `all` follows with every verb, or option and setting."""
-
-    hidden: Mapping[argparse.Action, str] = MappingProxyType({})
-    """Options that are left out otherwise, and their help."""
-
-    def __call__(self, parser: Any, namespace: object, values: object, option_string: object = None) -> None:
-        if values == "all":
-            parser.formatter_class = argparse.RawDescriptionHelpFormatter
-            parser.epilog = self.const()
-            for option, meaning in self.hidden.items():
-                option.help = meaning
-        parser.print_help()
-        parser.exit()
-
-
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def parser(whole: bool = False) -> argparse.ArgumentParser:
+    """The whole command line; its help lists every verb, option and setting where it is asked for the `whole`."""
     every = _every()
-    codes = " · ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
     first, *others = _listed(every)
-    whole = "\n\n".join([first, *others, textwrap.fill(f"Exit codes: {codes}.", _WIDTH)])
+    codes = " · ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+    rest = [*others, textwrap.fill(f"Exit codes: {codes}.", _WIDTH)]
     command = Parser(
         prog="mecharule",
         description=textwrap.fill(ABOUT, _WIDTH),
-        epilog=f"{first}\n\n`mecharule --help all` lists every verb and the exit codes.",
+        epilog="\n\n".join([first, *(rest if whole else [_MORE_VERBS])]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        add_help=False,
-    )
-    command.add_argument(
-        "-h", "--help", action=_Help, nargs="?", metavar="all", const=lambda: whole, help="all: every verb"
     )
     command.add_argument("--version", action="version", version="mecharule 0.1.0")
     verbs = command.add_subparsers(
@@ -147,13 +127,7 @@ def parser() -> argparse.ArgumentParser:
         help="one of those below; `mecharule VERB --help` says more",
     )
     for name, arguments in every.items():
-        settings_too = arguments is RunOptions
-        verb = verbs.add_parser(
-            name,
-            description=arguments.meaning(),
-            add_help=not settings_too,
-            epilog=_MORE if settings_too else None,
-        )
+        verb = verbs.add_parser(name, description=textwrap.fill(arguments.meaning(), _WIDTH))
         verb.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
         verb.set_defaults(output=None, display=None)
         if name in WORKING:
@@ -161,21 +135,13 @@ def parser() -> argparse.ArgumentParser:
         for flags, settings in options_of(arguments):
             if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):
                 settings |= {"nargs": "?", "help": f"{settings['help']} (default: {default})"}
-            verb.add_argument(*flags, **settings)
-        if settings_too:
-            _add_help(verb)
+            option = verb.add_argument(*flags, **settings)
+            if arguments is RunOptions and option.dest in HIDDEN and not whole:
+                option.help = argparse.SUPPRESS
+        if arguments is RunOptions:
+            verb.formatter_class = argparse.RawDescriptionHelpFormatter
+            verb.epilog = _settings() if whole else _MORE
     return command
-
-
-def _add_help(verb: argparse.ArgumentParser) -> None:
-    """Help of `run`: what is set every day, and after `all` the rest, with every setting of `--set`."""
-    listed = verb.add_argument(
-        "-h", "--help", action=_Help, nargs="?", metavar="all", const=_settings, help="all: every setting"
-    )
-    assert isinstance(listed, _Help)
-    listed.hidden = {one: str(one.help) for one in verb._actions if one.dest in HIDDEN}
-    for option in listed.hidden:
-        option.help = argparse.SUPPRESS
 
 
 def _settings() -> str:

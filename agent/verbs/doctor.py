@@ -78,7 +78,6 @@ def _proved(model: str, given: DoctorOptions, tell: Tell) -> tuple[dict[str, Fac
     placed: list[str] = []
     try:
         subject = model_names.load(model, given.device, given.dtype, placed.append)
-        tell(placed[0])
         task = task_of(make_config(model=model))
         records = behaviour_on(task, subject, task.examples(RECORDS, np.random.default_rng(0))).records
         intervention = Intervention(basis=Basis.MLP_OUT, phase=task.phase)

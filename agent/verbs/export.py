@@ -19,17 +19,13 @@ from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools.registry import Tell, ToolResult
 from tools.verify import CERTIFICATES, CONFIG, TABLES
 
-README = """# MechaRule run {run}
+README = """# MechaRule run {run}: {task} on {model}
 
-Model {model} (weights {model_hash}, tokenizer {tokenizer_hash}), task {task}.
+Weights {model_hash}, tokenizer {tokenizer_hash}. The report, one certificate a claim with an index of hashes, the
+values that ablated units were set to by hash, and the settings of the run.
 
-- `report.html`, `report.txt`, `report.json`: what was found, how sure it is, and its limits.
-- `certificates/`: one file a claim, with every example before and after the ablation, and an index of hashes.
-- `replacement/`: the values that ablated units were set to, by hash.
-- `config.json`: the settings of the run.
-
-`mecharule verify FOLDER` runs every certificate again on the model named above; `--model DIRECTORY` says where
-the model lies. A certificate's hash shows that it was not changed; running it again shows that it is true.
+`mecharule verify FOLDER` runs every certificate again; `--model DIRECTORY` says where the model lies.
+A certificate's hash shows that it was not changed; running it again shows that it is true.
 """
 
 

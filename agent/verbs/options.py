@@ -51,9 +51,29 @@ LlmBudget = Annotated[
 ]
 
 
-class _Settings(Arguments):
-    """Settings by the names that `config_from` takes."""
+class _Prompting(Arguments):
+    few_shot: str | None = Field(None, title="FILE")
+    """put the lines of this text file before every prompt"""
+    prompt_template: str | None = Field(None, title="TEXT")
+    """the prompt of a table's row, its columns in braces: "Q: {question}\\nA:" """
 
+
+SETTINGS_SHOWN = frozenset(
+    {"task", "model", "bases", "regimes", "baseline", "tau", "records", "search", "budget", "seed"}
+)
+"""The settings that help and forms show; the others after `all`."""
+
+
+class RunOptions(_Prompting):
+    """search a model for the units that a task's answers depend on, and when; --from RUN: with other settings"""
+
+    positional: ClassVar[tuple[str, ...]] = ("task",)
+    task: str | None = None
+    """a task's name, such as arithmetic, a table of prompts and answers, such as prompts.jsonl, or FILE.py:CLASS"""
+    model: str | None = None
+    """arith-tiny, smollm2-135m, a local directory or a hub id"""
+    source: RunName | None = Field(None, alias="from", title="RUN")
+    """search RUN again with other settings; no stored ablation is repeated"""
     bases: str | None = Field(None, alias="basis", description=f"{', '.join(Basis)}, or several with commas")
     phase: str | None = None
     """decode, last-prompt or whole (default: the task's)"""
@@ -83,18 +103,6 @@ class _Settings(Arguments):
     """accept the price without being asked"""
     dry_run: bool = False
     """print what would run and what it costs, then stop"""
-
-
-class _Subject(Arguments):
-    task: str | None = None
-    """a task's name, such as arithmetic, a table of prompts and answers, such as prompts.jsonl, or FILE.py:CLASS"""
-    model: str | None = None
-    """arith-tiny, smollm2-135m, a local directory or a hub id"""
-    source: RunName | None = Field(None, alias="from", title="RUN")
-    """search RUN again with other settings; no stored ablation is repeated"""
-
-
-class _Proposing(Arguments):
     budget: int | None = None
     """stop after N group ablations; what was found is kept"""
     proposer: str | None = Field(None, alias="llm")
@@ -104,37 +112,20 @@ class _Proposing(Arguments):
     """search by Algorithm 1 as printed, without later improvements"""
     seed: int | None = Field(None, title="SEED")
 
-
-class _Prompting(Arguments):
-    few_shot: str | None = Field(None, title="FILE")
-    """put the lines of this text file before every prompt"""
-    prompt_template: str | None = Field(None, title="TEXT")
-    """the prompt of a table's row, its columns in braces: "Q: {question}\\nA:" """
-
-
-SETTINGS_SHOWN = frozenset(
-    {"task", "model", "bases", "regimes", "baseline", "tau", "records", "search", "budget", "seed"}
-)
-"""The settings that help and forms show; the others after `all`."""
-HIDDEN = (
-    {*_Settings.model_fields, *_Proposing.model_fields}
-    - {"settings", "file", "yes", "dry_run", "proposer"}
-    - SETTINGS_SHOWN
-)
-"""Options of `run` that its short help leaves out."""
-
-
-class RunOptions(_Proposing, _Prompting, _Settings, _Subject):
-    """search a model for the units that a task's answers depend on, and when; --from RUN: with other settings"""
-
-    positional: ClassVar[tuple[str, ...]] = ("task",)
-
     @property
     def chosen(self) -> dict[str, Any]:
         """Return the settings given; no config keeps the other options. Raises `UsageError`."""
         if self.source is None and None in (self.task, self.model):
             raise UsageError("expected a task and --model NAME, or --from RUN; see `mecharule run --help`")
         return self.model_dump(exclude={"yes", "dry_run", "llm_budget", "source"})
+
+
+HIDDEN = (
+    RunOptions.model_fields.keys()
+    - _Prompting.model_fields.keys()
+    - {"source", "settings", "file", "yes", "dry_run", "proposer", *SETTINGS_SHOWN}
+)
+"""Options of `run` that its short help leaves out."""
 
 
 class ResumeOptions(Arguments):

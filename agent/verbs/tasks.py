@@ -57,10 +57,8 @@ def _prompt(name: str) -> str:
 
 def _task(table: str, given: TasksOptions) -> Task:
     """The task of the table, with the settings that suit the model where one is named."""
-    said = {
-        key.removeprefix("task."): value
-        for key, value in prompt_settings(given.few_shot, given.prompt_template)
-    }
+    prompting = prompt_settings(given.few_shot, given.prompt_template)
+    said = {key.removeprefix("task."): value for key, value in prompting}
     if given.model is None:
         return make_task(table, **said)
     return task_of(settled(make_config(task=findable(table), model=given.model, task_settings=said)))
@@ -89,15 +87,10 @@ def _checked(given: TasksOptions, tell: Tell) -> ToolResult:
     rehearse(task)
     write = None if given.model is None else writing(task, given.model)
     roles, warnings = column_roles(task), list(warnings_of(task, write))
-    examples = task.examples(SHOWN, np.random.default_rng(0))
-    data: dict[str, object] = {
-        "table": str(task.path),
-        "records": len(task.questions),
-        "columns": [asdict(role) for role in roles],
-        "graded": task.graded,
-        "prompts": [example.prompt for example in examples],
-    }
-    lines = _understood(task, roles, [example.prompt for example in examples])
+    prompts = [example.prompt for example in task.examples(SHOWN, np.random.default_rng(0))]
+    data: dict[str, object] = {"table": str(task.path), "records": len(task.questions), "graded": task.graded}
+    data |= {"columns": [asdict(role) for role in roles], "prompts": prompts}
+    lines = _understood(task, roles, prompts)
     if given.model is not None:
         from agent.verbs.table_tried import tried
 

@@ -33,31 +33,18 @@ def written(path: Path, content: object) -> str:
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
-    """File, then KEY=VALUE, then flags; what none of them names keeps its default."""
-    file = written(
-        tmp_path / "c.json",
-        {"model": "filed", "tau": 0.3, "alpha": 0.01, "records": 100, "task_settings": {"low": 1, "high": 5}},
-    )
+    """File, then KEY=VALUE, then flags; what none of them names keeps its default, a false switch is not given."""
+    settings = {"model": "filed", "tau": 0.3, "alpha": 0.01, "task_settings": {"low": 1, "high": 5}}
     config = runner.config_from(
-        file=file, settings=[("tau", 0.4), ("alpha", 0.02), ("task.high", 9)], tau=0.5, records=None
+        file=written(tmp_path / "c.json", settings),
+        settings=[("tau", 0.4), ("alpha", 0.02), ("task.high", 9), ("seed", 7), ("parity", True)],
+        bases="mlp_out,attn_head",
+        **{"tau": 0.5, "records": None, "seed": 0, "parity": False, "proposer": "none"},
     )
-    assert (config.model, config.tau, config.alpha, config.records) == ("filed", 0.5, 0.02, 100)
+    assert (config.model, config.tau, config.alpha, config.seed) == ("filed", 0.5, 0.02, 0)
     assert config.task_settings == {"low": 1, "high": 9}
-    assert config.epsilon == 0.2
-
-
-def test_falsy_values_count_as_given() -> None:
-    """Seed 0 and an exhaustive limit of 0 override; a switch that was not set does not."""
-    settings = [("seed", 7), ("exhaustive_up_to", 9), ("parity", True)]
-    config = runner.config_from(model="m", settings=settings, seed=0, exhaustive_up_to=0, parity=False)
-    assert (config.seed, config.exhaustive_up_to, config.parity) == (0, 0, True)
-
-
-def test_bases_are_split_at_commas_and_no_llm_means_the_grammar() -> None:
-    """The spellings of the command line."""
-    config = runner.config_from(model="m", bases="mlp_out,attn_head", proposer="none")
+    assert (config.records, config.parity, config.proposer) == (2000, True, "offline")
     assert config.bases == (Basis.MLP_OUT, Basis.ATTN_HEAD)
-    assert config.proposer == "offline"
 
 
 @pytest.mark.parametrize(
@@ -79,14 +66,9 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, content: str, said: str) -> No
         runner.config_from(file=str(tmp_path / "no-such-file"))
 
 
-def test_a_flag_accepts_the_price() -> None:
-    """Nobody is asked."""
+def test_a_flag_accepts_the_price_and_without_a_terminal_nobody_does() -> None:
     assert runner.approval(True, False)(PRICE)
     assert runner.approval(True, True)(PRICE)
-
-
-def test_without_a_terminal_nobody_accepts() -> None:
-    """A pipe must say --yes or --budget."""
     assert runner.approval(False, False) is runner.unasked
     assert not runner.unasked(PRICE)
 
@@ -183,11 +165,9 @@ def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.Monkey
     assert plan.data["memory"]["free"] > 0
     assert "10 group ablations on 8 units" in plan.text
     assert " and 513 group ablations on 256 units" in plan.text
-
-
-def test_a_dry_run_of_one_layer_counts_its_units() -> None:
-    one = runner.plan(runner.config_from(model="arith-tiny", settings=[("layer", 1)]))
-    assert "on 128 units" in one.text
+    few = runner.plan(runner.config_from(model="arith-tiny", budget=7, layer=1))
+    assert {one["most"]["groups"] for one in few.data["searches"]} == {7}
+    assert "on 128 units" in few.text
 
 
 RUN_OF_FEW = ("run", "--basis", "attn_head", "--set", "regimes=[1]")
@@ -321,11 +301,6 @@ def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() ->
     assert said["mlp_hidden 1→0"].startswith("between ")
 
 
-def test_a_budget_caps_the_price_of_a_dry_run() -> None:
-    plan = runner.plan(runner.config_from(model="arith-tiny", budget=7))
-    assert {one["most"]["groups"] for one in plan.data["searches"]} == {7}
-
-
 @pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, lambda event: None, bool)])
 def test_a_directory_without_a_model_is_refused_before_anything(
     call: Callable[[RunConfig], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -349,16 +324,6 @@ def test_prompts_that_do_not_fit_are_a_usage_error(tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_an_unknown_model_is_exit_code_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line that says what to do."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
-    config = runner.config_from(model=str(tmp_path / "nowhere"))
-    with pytest.raises(UsageError) as caught:
-        runner.start(config, lambda event: None, bool)
-    assert caught.value.exit_code == 2
-    assert "\n" not in str(caught.value)
-
-
 def test_the_report_of_a_run_is_text_data_and_a_code() -> None:
     """Data are the findings; 5 says that the budget ended a search."""
     whole = FINDINGS
@@ -368,10 +333,3 @@ def test_the_report_of_a_run_is_text_data_and_a_code() -> None:
     assert whole.model in result.text
     spent = replace(whole.searches[0], status=(SearchStatus.BUDGET_SPENT.value,))
     assert runner.report_of(replace(whole, searches=(spent, *whole.searches[1:]))).exit_code == 5
-
-
-def test_resuming_needs_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`last` in an empty folder is a usage error."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    with pytest.raises(UsageError, match="no run lies in"):
-        runner.resume("last", lambda event: None, runner.agreed)
