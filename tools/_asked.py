@@ -17,13 +17,7 @@ from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import (
-    check_unit,
-    findings_of,
-    outcome_for,
-    regime_for,
-    regime_of,
-)
+from mecharule_ops.run.opening import check_unit, findings_of, outcome_for, regime_for, regime_of
 from mecharule_ops.run.tabulating import Part, drawn, few_valued, fires
 from mecharule_ops.tasks.arithmetic_vocabulary import CONDITIONS
 from mecharule_ops.types import Neuron, Regime

@@ -19,7 +19,7 @@ from tui.session import Entry, Session
 
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
-    from mecharule_ops.events import Event
+    from mecharule_ops.events import Event, Price
     from mecharule_ops.store.run_directory import RunSummary
     from mecharule_ops.store.run_store import RunStore
     from tools.registry import ToolResult
@@ -105,10 +105,15 @@ class Backend:
         ]
 
     def resume(self, run: str, session: Session) -> None:
-        """An earlier run, from its checkpoint."""
+        """An earlier run, from its checkpoint. Raises `UsageError` where its price was never agreed to."""
         from agent.verbs import runner
 
-        runner.resume(run, session.show, session.approve, session.should_stop)
+        def refuse(price: Price) -> bool:
+            raise UsageError(
+                f"expected a yes to the price of {run} ({price.ablations}), which `mecharule resume {run}` asks for"
+            )
+
+        runner.resume(run, session.show, refuse, session.should_stop)
         self.conclude(session)
 
     def read(self, run: str, session: Session) -> None:

@@ -22,13 +22,7 @@ _HOME, _NEW, _RUN, _REPLAY = (frozenset({name}) for name in ("home", "new", "run
 _VIEWS = _RUN | _REPLAY
 _READ = frozenset({"reading"})
 _LISTS = _VIEWS | _READ | _HOME
-_SAID = {
-    "right_square_bracket": "]",
-    "slash": "/",
-    "escape": "Esc",
-    "question_mark": "?",
-    "enter": "⏎",
-}
+_SAID = {"right_square_bracket": "]", "slash": "/", "escape": "Esc", "question_mark": "?", "enter": "⏎"}
 _TYPED = "question_mark"
 """A key that is also typed."""
 
@@ -106,13 +100,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("verify-unit", "verify the certificate of this unit", "v", _RUN),
     Command("tool-output", "show or hide what tools printed", "ctrl+o", _RUN, first=True),
     Command("ledger", "read the ledger: what was claimed before its test, and what came out", "h", _VIEWS),
-    Command(
-        "investigate",
-        "register claims of when a unit flips and decide them on held-out records",
-        "i",
-        _RUN,
-        takes="QUESTION",
-    ),
+    Command("investigate", "register and decide claims of when a unit flips", "i", _RUN, takes="QUESTION"),
     Command("replay", "scrub through the search", "r", _RUN),
     Command("try-prompt", "try a prompt of your own with the unit on and off", "t", _RUN, takes="PROMPT"),
     Command("play", "play the search, from its beginning where it has ended, or pause", "space", _REPLAY),

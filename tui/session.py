@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mecharule_ops import events
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.events import Event, Price
+from mecharule_ops.events import Event
 from mecharule_ops.state.run_state import RunState
 from tui.display import narrate
 from tui.words import Activity
@@ -62,8 +62,6 @@ class Session:
         self.activity = Activity.READING
         self.failure = ""
         """One line on why the work failed."""
-        self.question: Price | None = None
-        """The price that waits for a yes or no."""
         self.findings: Findings | None = None
         self.headline = ""
         """What a run that has ended found, when and how sure, in its own words."""
@@ -75,8 +73,6 @@ class Session:
         self.stage_began, self.tests_before = self.began, 0
         """When the stage at work began, and the tests that had been made by then."""
         self._stop = threading.Event()
-        self._answered = threading.Event()
-        self._answer = False
 
     @property
     def run(self) -> str | None:
@@ -130,15 +126,6 @@ class Session:
     def should_stop(self) -> bool:
         return self._stop.is_set()
 
-    def approve(self, price: Price) -> bool:
-        """Wait until the person has answered the price of a run that is resumed; a stop is a no."""
-        self._answered.clear()
-        self.question = price
-        while not self._answered.wait(0.1):
-            if self._stop.is_set():
-                return False
-        return self._answer
-
     def work(self, job: Callable[[Session], Any], *, reading: bool = False) -> None:
         """Carry out a job to its end, a stop or an error that can be named; `reading` repeats a stored run."""
         self.activity = Activity.READING if reading else Activity.WORKING
@@ -151,7 +138,6 @@ class Session:
         except (MechaRuleError, OSError) as error:
             self.fail(str(error))
         finally:
-            self.question = None
             self.ended = self.clock()
             gc.unfreeze()
 
@@ -161,12 +147,6 @@ class Session:
             self.show(event)
 
     # Called on the screen's thread --------------------------------------------------------------------
-
-    def answer(self, yes: bool) -> None:
-        """Answer the price."""
-        self.question = None
-        self._answer = yes
-        self._answered.set()
 
     def stop(self) -> None:
         """Ask the work to end at its next event."""

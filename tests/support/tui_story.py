@@ -186,8 +186,6 @@ class FakeBackend(Backend):
         """Answers in place of the story's."""
         self.called: list[tuple[str, str | None]] = []
         self.started_with: Mapping[str, object] | None = None
-        self.asks_again = False
-        """Whether a run that is resumed was never agreed to."""
         self.later: list[Event] = []
         """What was told to the run's file after the run."""
 
@@ -223,9 +221,6 @@ class FakeBackend(Backend):
         self._tell(session)
 
     def resume(self, run: str, session: Session) -> None:
-        price = Price(evaluations=1840, example_forwards=9, seconds=362.0)
-        if self.asks_again and not session.approve(price):
-            raise UsageError("expected a yes to the price; nothing slow was started")
         self.pause_at = None
         session.show(Notice(text=f"{self.stored} events were on file"))
         self._tell(session)

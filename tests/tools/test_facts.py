@@ -159,12 +159,3 @@ def test_a_forged_number_is_noticed(copied_run: Path) -> None:
     forged = replace(fact, sentence=fact.sentence.replace(number, "7777", 1))
     assert unborne(fact.sentence, known) == []
     assert unborne(forged.sentence, known) == ["7777"]
-
-
-def test_numbers_are_read_as_they_are_printed() -> None:
-    """By hand: names of units, directions and commands hold none."""
-    text = "m4.12 (1→0) flips 1,840 of 2,000 (92 %), MCC -.25 [.1, .3]; `mecharule why 0c1f m4.12`"
-    assert numbers_in(text) == ["1,840", "2,000", "92 %", "-.25", ".1", ".3"]
-    known = known_numbers({"flips": {"flips": 1840, "n": 2000}, "mcc": -0.251, "interval": [0.1, 0.3]})
-    assert unborne(text, known) == []
-    assert unborne("It flips 1,841", known) == ["1,841"]

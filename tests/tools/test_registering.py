@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from bundled_run import Ask, opened
 
@@ -25,6 +26,14 @@ def _entered(ask: Ask, unit: str, predicate: str, **more: object) -> dict[str, o
     return {**entered, "looked_at_before_by": looked}
 
 
+def _held_out(path: Path, unit: str, rule: str) -> tuple[np.ndarray, np.ndarray]:
+    """(whether it flips each held-out record, where the rule holds)."""
+    with opened(path, read_only=True) as run:
+        (regime,) = run.regimes
+        places = drawn(run, regime, Part.HELD_OUT)
+        return run.flips([(Neuron.parse(unit),)], places, regime)[0], fires(run, Rule.parse(rule))[places]
+
+
 def _verdicts(told: ToolResult) -> list[Any]:
     return [one.value for one in told.facts if one.key.endswith(".verdict")]
 
@@ -36,11 +45,7 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, as
     assert _entered(ask, unit, "digit(expected, 0) == 1")["claim"] == first["claim"]
     told = ask("decide", claims=first["claim"])
     (decided,) = _verdicts(told)
-    with opened(copied_run, read_only=True) as run:
-        regime = next(one for one in run.regimes if one.value == decided["regime"])
-        places = drawn(run, regime, Part.HELD_OUT)
-        flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
-        holds = fires(run, Rule.parse("digit(expected, 0) == 1"))[places]
+    flips, holds = _held_out(copied_run, unit, "digit(expected, 0) == 1")
     counts = [flips[holds].sum(), holds.sum(), flips[~holds].sum(), (~holds).sum()]
     assert decided["outcome"]["counts"] == counts
     assert decided["state"] in ("supported", "refuted", "undecided")
@@ -94,11 +99,8 @@ def test_a_claim_that_is_chosen_pays_for_those_left_open(copied_run: Path, ask: 
     texts = ("a > 50", "b > 50", "a > 100", "b > 100", "op == '-'")
     ids = [str(_entered(ask, unit, text)["claim"]) for text in texts]
     (chosen,) = _verdicts(ask("decide", claims=ids[-1]))
-    with opened(copied_run, read_only=True) as run:
-        regime = next(one for one in run.regimes if one.value == chosen["regime"])
-        places = drawn(run, regime, Part.HELD_OUT)
-        flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
-        p = difference(fires(run, Rule.parse("op == '-'"))[places], flips, 0.05).p
+    flips, holds = _held_out(copied_run, unit, "op == '-'")
+    p = difference(holds, flips, 0.05).p
     assert chosen["outcome"]["p"] == pytest.approx(min(1.0, len(texts) * p * 2))
 
 
@@ -110,17 +112,9 @@ def test_claims_entered_after_a_verdict_pay_for_those_decided_before(
     for place, text in enumerate(("a > 50", "b > 50", "op == '-'"), 1):
         id = str(_entered(ask, unit, text)["claim"])
         (decided,) = _verdicts(ask("decide", claims=id))
-        with opened(copied_run, read_only=True) as run:
-            regime = next(one for one in run.regimes if one.value == decided["regime"])
-            places = drawn(run, regime, Part.HELD_OUT)
-            flips = run.flips([(Neuron.parse(unit),)], places, regime)[0]
-            ps.append(
-                (
-                    decided["outcome"]["p"],
-                    2 * place * difference(fires(run, Rule.parse(text))[places], flips, 0.05).p,
-                )
-            )
-    assert [told for told, _ in ps] == pytest.approx([min(1.0, p) for _, p in ps])
+        flips, holds = _held_out(copied_run, unit, text)
+        ps.append((decided["outcome"]["p"], min(1.0, 2 * place * difference(holds, flips, 0.05).p)))
+    assert [told for told, _ in ps] == pytest.approx([p for _, p in ps])
 
 
 @pytest.mark.parametrize(

@@ -209,9 +209,8 @@ def test_a_price_that_was_never_timed_is_said_to_be_unknown() -> None:
     assert unknown.words == "300 ablated completions, this run timed none yet"
     with pytest.raises(UsageError, match="--yes"):
         accepted(unknown, False, print)
-    accepted(Quoted(example_forwards=64, seconds=None), False, print)
-    accepted(unknown, True, print)
-    accepted(Quoted(example_forwards=0, seconds=0.0), False, print)
+    for price, yes in ((unknown, True), (Quoted(example_forwards=64, seconds=None), False)):
+        accepted(price, yes, print)
 
 
 def test_verify_finds_every_certificate_of_the_run_true(tool: Tool, strongest: str) -> None:

@@ -75,10 +75,7 @@ DECIDED = HypothesisDecided(
     hypothesis="0a1b2c3d", subject="m1.14", state="refuted", value=0.3, n=148, positives=20
 )
 STORY: tuple[tuple[float, Event], ...] = (
-    (
-        0,
-        run_started(model="tiny", regimes=(1,)),
-    ),
+    (0, run_started(model="tiny", regimes=(1,))),
     (0, StageStarted(stage="behaviour", total=100)),
     (1, StageProgress(stage="behaviour", done=10, total=100)),
     (5, StageProgress(stage="behaviour", done=50, total=100)),

@@ -206,24 +206,6 @@ def test_new_run_shows_what_people_set_and_asks_its_price_once_before_it_starts(
     assert backend.started_with["model"] == "arith-tiny"
 
 
-def test_a_price_never_agreed_to_is_asked_when_the_run_is_resumed(tmp_path: Path) -> None:
-    """A run that was stopped before its price was answered starts nothing slow without a yes."""
-    backend = FakeBackend(tmp_path)
-    backend.asks_again = True
-
-    async def script(user: Driver) -> None:
-        for key, said in (("n", "failed: expected a yes to the price"), ("y", "DONE")):
-            await user.sees("interrupted")
-            await user.press("ctrl+r")
-            await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price")
-            await user.sees("At most 1,840 group ablations", "6:02")
-            await user.press(key)
-            await user.sees(said)
-            await user.press("escape", "escape")
-
-    drive(backend, script)
-
-
 def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> None:
     """Untouched, the cursor follows the newest node; moved, it keeps its node; `f` follows again."""
     backend = FakeBackend(tmp_path, big_search(400))

@@ -75,13 +75,7 @@ PIECES = [
     "b >= 100",
     "$primary",
 ]
-SCREENS: tuple[type[CommandScreen], ...] = (
-    HomeScreen,
-    NewRunScreen,
-    RunScreen,
-    ReplayScreen,
-    ReadingScreen,
-)
+SCREENS: tuple[type[CommandScreen], ...] = (HomeScreen, NewRunScreen, RunScreen, ReplayScreen, ReadingScreen)
 
 
 def fold(events: list[Event]) -> RunState:
@@ -359,10 +353,7 @@ def test_the_app_starts_without_torch_or_the_engine(tmp_path: Path) -> None:
         "asyncio.run(main())\n"
         "print(first, [name for name in heavy if name in sys.modules])\n"
     )
-    environment = os.environ | {
-        "MECHARULE_RUNS": str(tmp_path),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
+    environment = os.environ | {"MECHARULE_RUNS": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     ran = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )

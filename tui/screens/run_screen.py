@@ -22,7 +22,7 @@ from tui.backend import Listener
 from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
 from tui.found import shown_units
-from tui.screens.common import Line, PricePopup, fitted, hint_parts
+from tui.screens.common import Line, fitted, hint_parts
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.view import RunView
 from tui.session import Entry, Session
@@ -31,7 +31,6 @@ from tui.words import (
     SPINNER,
     Activity,
     activity_word,
-    clock,
     counted,
     headline,
     progress,
@@ -74,12 +73,8 @@ class RunScreen(RunView):
         self.set_interval(1 / FLUSHES_A_SECOND, self.flush)
 
     def flush(self) -> None:
-        """Draw the latest snapshot when there is a new one, and put the question of the work."""
+        """Draw the latest snapshot when there is a new one."""
         session = self.session
-        if session.question is not None and self.is_current:
-            price, session.question = session.question, None
-            cost = f"{price.ablations.capitalize()},\n{price.time(clock)}."
-            self.app.push_screen(PricePopup(cost), lambda yes: session.answer(bool(yes)))
         latest = (session.state, session.activity, session.findings)
         is_new = any(a is not b for a, b in zip(latest, self._drawn or (None,) * 3, strict=True))
         turned = int(session.clock() * TURNS_A_SECOND) if session.busy else 0
