@@ -26,7 +26,6 @@ from typing import Any, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd import forward_ad
 from transformers.pytorch_utils import Conv1D
 
 LOW = (torch.bfloat16, torch.float16)
@@ -40,11 +39,10 @@ _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_l
 
 
 def linear(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`hidden @ weight.T + bias`, differentiable by `hidden` only, backward and forward."""
+    """`hidden @ weight.T + bias`, differentiable by `hidden` only."""
     if not _suits(weight):
         return nn.functional.linear(hidden, weight, bias)
-    forward_mode = forward_ad._current_level >= 0 and forward_ad.unpack_dual(hidden).tangent is not None
-    if forward_mode or (torch.is_grad_enabled() and hidden.requires_grad):
+    if torch.is_grad_enabled() and hidden.requires_grad:
         return cast(Tensor, _Product.apply(hidden, weight, bias))
     return _product(hidden, weight, bias)
 
@@ -63,10 +61,6 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         return _product(gradients[0].contiguous(), ctx.weight.t(), None), None, None
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Tensor:
-        return _product(tangents[0].contiguous(), ctx.weight, None)
 
 
 def _product(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

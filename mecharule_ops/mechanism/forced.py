@@ -11,7 +11,7 @@ Axes: record column channel. A column is a position of the span; a record's toke
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.placement import free_bytes
 from mecharule_ops.passes.batches import chunks_by_length
 from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
-from mecharule_ops.passes.forward import BlockCalls, Blocks
+from mecharule_ops.passes.forward import Blocks
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
@@ -60,10 +60,6 @@ class Forced:
     """Columns that hold a token; what is computed at the others is ignored."""
     offsets: Int[Tensor, "record column"]
     """Offset of each column from the last prompt token, running on over the padding."""
-    calls: BlockCalls
-    """The blocks bound to these spans, to run them again."""
-    inputs: dict[int, Tensor]
-    """By layer asked for, the residual stream that enters it `[record, column, channel]`."""
     residual: Float[Tensor, "record column channel"]
     """What the final normalisation reads."""
     final: Float[Tensor, "record column channel"]
@@ -126,25 +122,19 @@ class Forcing:
         fits = free_bytes(*subject.devices) // 4 // (4 * kept * subject.n_layers)
         return max(1, min(fits, _MOST_COLUMNS.get(subject.device.type, _MOST_COLUMNS["cpu"])))
 
-    def feed(
-        self, records: Sequence[int], *, keep: Collection[int] = (), traced_from: int | None = None
-    ) -> Forced:
-        """One batch fed back; the residual stream is kept where it enters the layers `keep`.
+    def feed(self, records: Sequence[int], traced_from: int | None) -> Forced:
+        """One batch fed back; with `traced_from` the graph from that layer's input on is kept.
 
-        With `traced_from` the graph from that layer's input on is kept. Cost: a forward over what prompts do not
-        share, and one over the spans.
+        Cost: a forward over what prompts do not share, and one over the spans.
         """
         spans = tuple(self.spans[record] for record in records)
         with torch.no_grad():
             batch = span_batch(self.subject, spans, self._shared)
             calls = self.blocks.bind(batch, 1)
-        inputs: dict[int, Tensor] = {}
         residual = calls.embedded.detach()
         for layer in range(self.subject.n_layers):
             if layer == traced_from:
                 residual.requires_grad_()
-            if layer in keep:
-                inputs[layer] = residual
             with torch.set_grad_enabled(traced_from is not None and layer >= traced_from):
                 residual = calls(layer, residual)
         with torch.set_grad_enabled(residual.requires_grad):
@@ -155,8 +145,6 @@ class Forcing:
             predicted=self._predicted(records),
             held=step < batch.span_lengths[:, None],
             offsets=self._offsets(spans),
-            calls=calls,
-            inputs=inputs,
             residual=residual,
             final=self.normalised(residual),
         )
@@ -189,7 +177,7 @@ class Forcing:
         with ExitStack() as stack:
             for layer in layers:
                 self._read(stack, layer, replacement.intervention.basis, units, scales)
-            forced = self.feed(records, traced_from=min(layers) if traced else None)
+            forced = self.feed(records, min(layers) if traced else None)
         change = {}
         for layer in layers:
             values = replacement.value(layer, forced.offsets).to(units[layer]).flatten(2)
