@@ -24,23 +24,16 @@ from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.errors import AblationStopped, UsageError
 from mecharule_ops.events import Event, Price, RunFinished, RunStarted, StageFinished, UnitJudged
-from mecharule_ops.findings import records
+from mecharule_ops.findings import chain, counts, measures, records
 from mecharule_ops.findings.accounts import Account
-from mecharule_ops.findings.chain import Chain
-from mecharule_ops.findings.counts import CloseCompletions, LayerCoverage, Numbers
 from mecharule_ops.findings.evidence import evidence_of
-from mecharule_ops.findings.measures import union_coverage
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.proposer import Proposer
 from mecharule_ops.rules.families import UnitRule
-from mecharule_ops.run import controlling, localise
-from mecharule_ops.run.accounting import account_units
-from mecharule_ops.run.certify import certify_each, versions
-from mecharule_ops.run.chains import chain_plan, kept_chain
+from mecharule_ops.run import accounting, certify, chains, controlling, localise, opening
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import keep
 from mecharule_ops.run.planning import SearchPlan, price
 from mecharule_ops.run.preparation import prepare
 from mecharule_ops.slices import CompactSlices
@@ -96,9 +89,9 @@ def analyse_run(
         journal.flush()
 
 
-def _chains(run: Run, journal: Journal, findings: records.Findings) -> tuple[Chain, ...]:
+def _chains(run: Run, journal: Journal, findings: records.Findings) -> tuple[chain.Chain, ...]:
     """How the flips of the units of each regime that are explained come about, the first by their bound."""
-    found: list[Chain] = []
+    found: list[chain.Chain] = []
     for regime in run.regimes:
         if run.should_stop():
             continue
@@ -106,9 +99,11 @@ def _chains(run: Run, journal: Journal, findings: records.Findings) -> tuple[Cha
             with journal.stage(f"chain of {unit} {regime.arrow}") as stage:
                 known = run.chain(unit, regime)
                 stage.reused = known is not None
-                asked = chain_plan(run, findings, unit, regime, layers=False)
+                asked = chains.chain_plan(run, findings, unit, regime, layers=False)
                 with suppress(AblationStopped):
-                    found.append(known or kept_chain(run, asked, partial(keep, run, emit=journal.emit)))
+                    found.append(
+                        known or chains.kept_chain(run, asked, partial(opening.keep, run, emit=journal.emit))
+                    )
                 stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
     return tuple(found)
 
@@ -248,14 +243,14 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
         written = 0
         # What a stop leaves unwritten `ablate` certifies; rules and controls are not lost to it.
         with suppress(AblationStopped):
-            for certificate in certify_each(run, groups, regime, rules=rules):
-                keep(run, certificate, journal.emit)
+            for certificate in certify.certify_each(run, groups, regime, rules=rules):
+                opening.keep(run, certificate, journal.emit)
                 written += 1
         stage.summary = f"{written} of {len(groups)} written"
     accounts: tuple[Account, ...] = ()
     # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
     with suppress(AblationStopped):
-        accounts = account_units(run, journal, outcome)
+        accounts = accounting.account_units(run, journal, outcome)
     outside = ~np.isin(run.eligible(regime), examples)
     layers = np.array([unit.layer for unit in neurons])
     found.outcome = replace(
@@ -263,10 +258,10 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
         anchored=anchored,
         accounts=accounts,
         controls=ran,
-        union=union_coverage(flips[:, outside]) if neurons else None,
-        drawn_union=union_coverage(drawn[:, outside]) if neurons else None,
+        union=measures.union_coverage(flips[:, outside]) if neurons else None,
+        drawn_union=measures.union_coverage(drawn[:, outside]) if neurons else None,
         layer_union=tuple(
-            LayerCoverage(layer=int(layer), flipped=union_coverage(flips[layers == layer]))
+            counts.LayerCoverage(layer=int(layer), flipped=measures.union_coverage(flips[layers == layer]))
             for layer in np.unique(layers)
         ),
     )
@@ -291,7 +286,7 @@ def run_findings(
         slice_alpha=config.slice_alpha,
         alpha_policy=config.spending.value,
         seed=config.seed,
-        versions=versions(),
+        versions=certify.versions(),
         proposer=config.proposer,
         predicates=records.PredicateCounts(
             proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
@@ -309,14 +304,14 @@ def run_findings(
     )
 
 
-def _close_completions(run: Run) -> CloseCompletions | None:
+def _close_completions(run: Run) -> counts.CloseCompletions | None:
     """How many records have a lead that rounding may turn; None where rounding was not measured."""
     measured = run.store.find(keys.ROUNDING)
     if measured is None:
         return None
     rounding = decode(Rounding, measured)
     margins = np.array([record.margin for record in run.records])
-    return CloseCompletions(
+    return counts.CloseCompletions(
         lead=rounding.lead,
         disagreement=rounding.disagreement,
         compared=rounding.compared,
@@ -324,12 +319,12 @@ def _close_completions(run: Run) -> CloseCompletions | None:
     )
 
 
-def _numbers(run: Run) -> Numbers | None:
+def _numbers(run: Run) -> counts.Numbers | None:
     """What the run computed with; None for float32 on the processor."""
     placed = run.placed
     if placed is None or (placed["dtype"], placed["device"]) == ("float32", "cpu"):
         return None
-    return Numbers(dtype=placed["dtype"], device=placed["device"])
+    return counts.Numbers(dtype=placed["dtype"], device=placed["device"])
 
 
 def choices_for(task: str) -> tuple[records.NamedChoice, ...]:

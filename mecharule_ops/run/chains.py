@@ -18,7 +18,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.mechanism import links
 from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, OneUnit, Together, is_above, layers_above
 from mecharule_ops.mechanism.mediation import first_change
-from mecharule_ops.run.certify import certify_mediation, certify_pairs, placed_in
+from mecharule_ops.run import certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import sizes_of
 from mecharule_ops.store import keys
@@ -89,7 +89,7 @@ def chain_plan(
         regime=regime,
         holds=tuple(dict.fromkeys(holds)),
         partners=partners,
-        placed=tuple(placed_in(run.slices(regime).named)),
+        placed=tuple(certify.placed_in(run.slices(regime).named)),
         notes=tuple(notes),
         strength=findings.strength(unit, regime),
     )
@@ -107,8 +107,8 @@ def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certifi
     Writes, reads and direct share are measured on the records of its certificates, those of mediation and of pairs.
     """
     unit, regime, partners = asked.unit, asked.regime, asked.partners
-    mediated = keep(certify_mediation(run, unit, regime, asked.holds, asked.placed))
-    paired = keep(certify_pairs(run, unit, partners, regime, asked.placed)) if partners else None
+    mediated = keep(certify.certify_mediation(run, unit, regime, asked.holds, asked.placed))
+    paired = keep(certify.certify_pairs(run, unit, partners, regime, asked.placed)) if partners else None
     records = [run.records[place] for _, place in asked.placed]
     alone = [row for row in mediated.rows if row.held is None]
     flipped = np.array([row.flipped for row in alone], bool)

@@ -21,8 +21,8 @@ from jaxtyping import Bool, Int
 
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.events import RuleAnchored
+from mecharule_ops.findings import evidence
 from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
-from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips, to_draw
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import schema_of
@@ -44,7 +44,7 @@ OF_LAYER = 8
 """Random units of its layer that a unit is ranked among, at most."""
 
 
-def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], None]) -> HeldOut:
+def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], None]) -> evidence.HeldOut:
     """The flips of every τ-agonist of a search on the control records, beside those of random units of the basis.
 
     Cost: each of these units on at most `RECORDS` records; where these are fewer, more random units are drawn. Raises
@@ -55,13 +55,15 @@ def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], No
     units = [agonist.neuron for agonist in found.outcome.tau_agonists]
     layers, width = range(run.subject.n_layers), run.subject.width(basis)
     size, alpha = len(layers) * width, run.config.alpha
-    most = to_draw(run.config.controls, RECORDS, len(records), size, len(units), alpha) if units else 0
+    most = (
+        evidence.to_draw(run.config.controls, RECORDS, len(records), size, len(units), alpha) if units else 0
+    )
     drawn = random_units(basis, layers, width, most, seed=run.config.seed)
     asked = list(dict.fromkeys([*units, *drawn]))
     flips = _held_out_counts(run, regime, asked, records, progress)
-    return HeldOut(
+    return evidence.HeldOut(
         records=len(records),
-        found=tuple(HeldOutFlips(neuron=unit, flips=flips[unit]) for unit in units),
+        found=tuple(evidence.HeldOutFlips(neuron=unit, flips=flips[unit]) for unit in units),
         random=tuple(flips[unit] for unit in drawn),
         units=size,
         again=tuple(unit for unit in drawn if unit in set(units)),

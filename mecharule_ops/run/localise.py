@@ -29,8 +29,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
-from mecharule_ops.findings import counts
-from mecharule_ops.findings.measures import dominance, recall_rows
+from mecharule_ops.findings import counts, measures
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.first_order import predicted_labels, prediction
@@ -232,7 +231,7 @@ def localised(
     tested, truth = _alone(trees, basis), _alone(singly, basis)
     found = _in_order(agonist for tree in trees for agonist in tree.agonists(basis))
     units = [agonist.neuron for agonist in found]
-    recall = recall_rows(truth, units, config.tau, config.slice_alpha) if truth else ()
+    recall = measures.recall_rows(truth, units, config.tau, config.slice_alpha) if truth else ()
     outcome = SearchOutcome(
         intervention=run.intervention(basis),
         regime=slices.regime,
@@ -249,7 +248,7 @@ def localised(
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         tree=tuple(counts.TreeNode.of(node) for tree in trees for node in tree.nodes),
-        dominance=dominance(trees),
+        dominance=measures.dominance(trees),
         exhaustive=counts.ExhaustiveRun(units=truth, cost=cost(singly)) if truth else None,
         recall=recall,
         associated_of=slices.associated_size,
