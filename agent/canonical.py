@@ -121,10 +121,8 @@ def rows() -> tuple[Row, ...]:
 def understand(question: str, names: Names, last: str = "") -> Understood | tuple[str, ...]:
     """What is asked, or three suggestions; `last` is the unit that `it` stands for."""
     readings = [_read(question, names, it) for it in (last, "")]
-    known = (
-        (left, named, row, wording) for left, named in readings for row in rows() for wording in row.wordings
-    )
-    left, named, row, wording = max(known, key=lambda one: _likeness(one[0], _plain(one[3])))
+    known = ((left, named, row, one) for left, named in readings for row in rows() for one in row.wordings)
+    left, named, row, wording = max(known, key=lambda found: _likeness(found[0], _plain(found[3])))
     if _likeness(left, _plain(wording)) >= NEAR:
         return Understood(row, named)
     return _suggested(question.casefold(), readings[0][1], names, last)

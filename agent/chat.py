@@ -78,7 +78,7 @@ def ask(
         if choice.spec == NONE:
             result = offline(str(path), question, told, seconds=seconds)
         else:
-            with suppress(UsageError):
+            with suppress(MechaRuleError):
                 stored = ToolResult() if must else offline(str(path), question, told, stored=True)
             told.first(stored)
             try:
@@ -86,8 +86,9 @@ def ask(
                 from agent.talk import Talk
 
                 # A model of a file, a script or a server of one's own is not asked for a second look.
-                look = choice.provider == "anthropic" or (
-                    choice.provider == "openai" and choice.base_url is None
+                look = choice.provider == "anthropic" or (choice.provider, choice.base_url) == (
+                    "openai",
+                    None,
                 )
                 model = chat_model(choice, environment)
                 talk = Talk(model, choice, path, told, purse=seconds, look=look, decides=decides)
@@ -98,10 +99,10 @@ def ask(
                 told.tell(f"{fault}; answered without it")
                 result = stored if stored.text else offline(str(path), question, told, seconds=seconds)
                 asked = [one for one in kept if isinstance(one, LlmMessage)]
-                took: dict[str, object] = {"requests": len(asked), "llm": f"none ({choice.short}: {fault})"}
-                for tokens in ("input_tokens", "output_tokens"):
-                    took[tokens] = sum(getattr(one, tokens) for one in asked)
-                result = replace(result, data={**result.data, **took})
+                tokens = ("input_tokens", "output_tokens")
+                took = {name: sum(getattr(one, name) for one in asked) for name in tokens}
+                failed = {"requests": len(asked), "llm": f"none ({choice.short}: {fault})"}
+                result = replace(result, data={**result.data, **failed, **took})
         _keep(path, result, kept, told)
     return result
 
@@ -207,10 +208,8 @@ def _last_unit(earlier: Exchanges) -> str:
 def _meant(question: str, earlier: Exchanges) -> str:
     """The question; a number, or nothing, takes one of the suggestions that stood last."""
     answered = earlier[-1][1] if earlier else ""
-    suggested = (
-        re.findall(r"^  (\d)\. (.+)$", answered, re.MULTILINE) if answered.startswith(NO_QUESTION) else []
-    )
-    return dict(suggested).get(question.strip().rstrip(".") or "1", question)
+    offered = re.findall(r"^  (\d)\. (.+)$", answered, re.M) if answered.startswith(NO_QUESTION) else []
+    return dict(offered).get(question.strip().rstrip(".") or "1", question)
 
 
 def _exchanges(run: Run) -> Exchanges:

@@ -183,10 +183,9 @@ def _config(path: Path) -> _Config:
     wanted = "expected llm, base_url, price, budget and effort (keys come from the environment only)"
     try:
         return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
-    except ValidationError as error:
-        raise UsageError(f"{wanted} in {path}, got {misfit(error, 'the file')}") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{wanted} in {path}, got {error}") from error
+        wrong = misfit(error, "the file") if isinstance(error, ValidationError) else error
+        raise UsageError(f"{wanted} in {path}, got {wrong}") from None
 
 
 def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> BaseChatModel | None:

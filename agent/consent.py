@@ -67,8 +67,7 @@ class Listener:
 
 def at_terminal() -> Consent:
     """Consent of the person at the terminal; nobody's where there is none."""
-    is_there = sys.stdin and sys.stdin.isatty()
-    return (lambda price: says_yes(f"{price} Run it?")) if is_there else nobody
+    return (lambda price: says_yes(f"{price} Run it?")) if sys.stdin and sys.stdin.isatty() else nobody
 
 
 def says_yes(question: str) -> bool:

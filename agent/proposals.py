@@ -176,7 +176,7 @@ class ModelProposer:
         earlier: list[Any] = [asdict(one) for one in data.refusals]
 
         def paired(places: Sequence[int]) -> str:
-            return showing.rows_in_pairs(data.columns, places, data.labels, names, ("wrong", "right"))
+            return showing.rows_in_pairs(data.columns, places, data.labels, names)
 
         system, user = prompts.load(PROMPT).fill(
             task=self.task,

@@ -35,13 +35,11 @@ def sheet(run: Run, findings: Findings) -> str:
         f"{short_name(one)} ({one.cost.candidates:,} units, {len(one.tau_agonists)} at τ)"
         for one in findings.searches
     )
-    settings = (
-        f"Searched: {searched}. τ {findings.tau:g}, α {findings.alpha:g}, seed {findings.seed}, "
-        f"proposer {findings.proposer}, {len(run.records):,} records."
+    text = (
+        f"{screen(findings, ends=False)}\nSearched: {searched}. τ {findings.tau:g}, α {findings.alpha:g}, seed "
+        f"{findings.seed}, proposer {findings.proposer}, {len(run.records):,} records.\nColumns for conditions:\n"
     )
-    told = columns(run.observed.columns, run.task.prompt_columns)
-    text = f"{screen(findings, ends=False)}\n{settings}\nColumns for conditions:\n{told}"
-    return _cut(text, _MOST)
+    return _cut(text + columns(run.observed.columns, run.task.prompt_columns), _MOST)
 
 
 def columns(data: Columns, prompt_columns: Collection[str], meanings: Mapping[str, str] | None = None) -> str:
@@ -66,17 +64,13 @@ def _values(column: np.ndarray) -> str:
 
 
 def rows_in_pairs(
-    data: Columns,
-    of: Sequence[int],
-    among: Bool[np.ndarray, " record"],
-    names: Iterable[str],
-    marks: Sequence[str],
+    data: Columns, of: Sequence[int], among: Bool[np.ndarray, " record"], names: Iterable[str]
 ) -> str:
-    """Each record, and the one `among` others that it differs least from in the named columns; a row each, marked.
+    """Each wrong record, and the right one that it differs least from in the named columns, a row each.
 
     A number differs by its distance in standard deviations, at most 1, anything else by 1 where it is not equal.
     """
-    others = np.flatnonzero(among)
+    others, rows = np.flatnonzero(among), [f"({' | '.join(data)})"]
     apart = np.zeros((len(of), len(others)))
     for name in names:
         column = data[name].astype(float) if data[name].dtype.kind in "if" else data[name]
@@ -85,12 +79,10 @@ def rows_in_pairs(
             apart += np.minimum(np.abs(here - there) / (float(np.std(column)) or 1.0), 1.0)
         else:
             apart += here != there
-    rows = [f"({' | '.join(data)})"]
-    for place, distances in zip(of, apart, strict=True):
-        nearest = int(others[np.argmin(distances)]) if len(others) else place
-        for mark, one in zip(marks, (place, nearest), strict=True):
-            rows.append(f"{mark}: " + " | ".join(_quoted(column[one].item()) for column in data.values()))
-    return _listed(rows if apart.size else [])
+    for wrong, distances in zip(of, apart if len(others) else (), strict=False):
+        for mark, place in (("wrong", wrong), ("right", int(others[np.argmin(distances)]))):
+            rows.append(f"{mark}: " + " | ".join(_quoted(column[place].item()) for column in data.values()))
+    return _listed(rows if rows[1:] else [])
 
 
 def vocabulary(table: PredicateTable) -> str:

@@ -20,7 +20,6 @@ import re
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -43,7 +42,7 @@ from agent.prose import MARK, Checked, Cited, check, cited_in, with_marks
 from agent.showing import sheet
 from agent.toolbox import Toolbox, as_read, calls_of, cited_of
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import BudgetSpent, MechaRuleError, ModelUnavailable, StoreError
+from mecharule_ops.errors import AblationStopped, BudgetSpent, MechaRuleError, ModelUnavailable, StoreError
 from mecharule_ops.events import LlmMessage, ToolCalled
 from mecharule_ops.facts.fact import Fact, certificate_ids
 from mecharule_ops.numbers import plural
@@ -63,12 +62,6 @@ _REPAIR = (
     "A program compared your answer with the facts that it cites. These sentences do not hold:\n{faults}\n"
     "Write the whole answer again: correct them, cite the facts that hold them, or leave them out."
 )
-
-
-class Stopped(MechaRuleError):
-    """The person stopped the model."""
-
-    exit_code = 130
 
 
 class State(TypedDict, total=False):
@@ -110,21 +103,19 @@ class Talk:
         self._asked = self.model.bind_tools(self._tools)
 
     def ask(self, question: str) -> ToolResult:
-        """The checked answer, its facts folded below. Raises `ModelUnavailable`, and `Stopped` once asked to stop."""
+        """The checked answer, its facts folded below. Raises `ModelUnavailable`, `AblationStopped`."""
         began, file = time.monotonic(), checkpoints_of(self.path)
         if not os.access(file.parent, os.W_OK):
-            self.listener.tell(
-                f"the question could not be continued after a kill: {file.parent} cannot be written"
-            )
+            self.listener.tell(f"it could not be continued after a kill: {file.parent} is read-only")
             file = Path(":memory:")
-        opening = AsyncExitStack()
+        opening = AsyncSqliteSaver.from_conn_string(str(file))
         try:
             with tracing_context(enabled=False), asyncio.Runner() as runner:
-                saver = runner.run(opening.enter_async_context(AsyncSqliteSaver.from_conn_string(str(file))))
+                saver = runner.run(opening.__aenter__())
                 try:
                     state = self._to_its_end(runner, saver, question)
                 finally:
-                    runner.run(opening.aclose())
+                    runner.run(opening.__aexit__(None, None, None))
         except sqlite3.Error as error:
             raise StoreError(f"expected to write checkpoints to {file}, SQLite says: {error}") from error
         return self._answer(question, state, time.monotonic() - began)
@@ -155,7 +146,9 @@ class Talk:
         graph.add_node("tools", ToolNode(self._tools, awrap_tool_call=self._called))
         graph.add_node("check", self._check)
         graph.add_edge(START, "ask")
-        graph.add_conditional_edges("ask", _after_asking, ["consent", "check"])
+        graph.add_conditional_edges(
+            "ask", lambda state: "consent" if calls_of(state["messages"][-1]) else "check"
+        )
         graph.add_conditional_edges("consent", _after_consent, ["tools", "ask"])
         graph.add_edge("tools", "ask")
         graph.add_conditional_edges("check", lambda state: END if "answer" in state else "ask", ["ask", END])
@@ -165,16 +158,15 @@ class Talk:
         """The state of a new question after the questions and answers before it."""
         system, _ = prompts.load(PROMPT).fill(sheet=self.sheet)
         # What stays the same from turn to turn is asked to be cached, where a provider needs to be asked.
-        told: list[AnyMessage] = [
-            SystemMessage([{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}])
-        ]
+        cached: Any = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
+        told: list[AnyMessage] = [SystemMessage([cached])]
         for asked, answered in self.earlier:
             told += [HumanMessage(asked), AIMessage(answered)]
         return {"messages": [*told, HumanMessage(question)]}
 
     def _tell(self, line: str) -> None:
         if self.listener.should_stop():
-            raise Stopped("the question was stopped")
+            raise AblationStopped("the question was stopped")
         self.listener.tell(line)
 
     async def _until_stopped(self, working: Coroutine[Any, Any, Any]) -> Any:
@@ -183,7 +175,7 @@ class Talk:
             if self.listener.should_stop():
                 work.cancel()
                 await asyncio.wait([work], timeout=1.0)
-                raise Stopped("the question was stopped")
+                raise AblationStopped("the question was stopped")
         return work.result()
 
     def _replies(self, messages: Sequence[AnyMessage]) -> list[AIMessage]:
@@ -224,8 +216,9 @@ class Talk:
     def _told(self, text: str, reply: Any, *, ok: bool) -> None:
         used = (reply and reply.usage_metadata) or {}
         tokens = {name: used.get(name, 0) for name in ("input_tokens", "output_tokens")}
-        told = LlmMessage(model=self.choice.short, purpose="question", text=text, ok=ok, **tokens)
-        self.listener.show(told)
+        self.listener.show(
+            LlmMessage(model=self.choice.short, purpose="question", text=text, ok=ok, **tokens)
+        )
 
     def _consent(self, state: State) -> State:
         calls, quotes, refused = calls_of(state["messages"][-1]), dict[str, Quoted](), dict[str, str]()
@@ -242,14 +235,10 @@ class Talk:
             if answer is not True:
                 refused |= {id: not_run(answer, quote.words) for id, quote in quotes.items()}
                 seconds = []
-        told: list[AnyMessage] = [
-            self._seen(one, _refusal(one, refused[one["id"]])) for one in calls if one["id"] in refused
-        ]
-        return {"messages": told, "spent": spent + sum(each or 0.0 for each in seconds)}
+        told = [self._seen(one, _refusal(one, refused[one["id"]])) for one in calls if one["id"] in refused]
+        return {"messages": [*told], "spent": spent + sum(each or 0.0 for each in seconds)}
 
-    async def _called(
-        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Any]]
-    ) -> Any:
+    async def _called(self, request: ToolCallRequest, execute: Callable[[Any], Awaitable[Any]]) -> Any:
         # One after another, so that facts are numbered in the order of the calls and one model is in memory.
         async with self._one_at_a_time:
             return self._seen(request.tool_call, await execute(request))
@@ -334,10 +323,6 @@ class Talk:
             exit_code=BudgetSpent.exit_code if is_declined else 0,
             data=data,
         )
-
-
-def _after_asking(state: State) -> Literal["consent", "check"]:
-    return "consent" if calls_of(state["messages"][-1]) else "check"
 
 
 def _after_consent(state: State) -> list[Send] | str:

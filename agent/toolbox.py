@@ -35,8 +35,6 @@ _NAMES = ("first", "second", "what", "more", "stop", "task", "labels")
 _ID = re.compile(rf"last|[0-9a-f]{{4,}}|layer \d+|{UNIT_NAME}|[a-z][a-z-]*|\s*\{{.*", re.DOTALL)
 LONGEST = 6000
 """Characters of a result that a model reads; what is cut is said."""
-_WRAPPED = 80
-"""Characters of a line from which the next may go on with it."""
 
 
 class Toolbox:
@@ -129,20 +127,11 @@ def _short(value: Any) -> Any:
 
 
 def statements(result: ToolResult) -> list[dict[str, Any]]:
-    """What a result states, each without an id: its facts, and of a table each row under its head."""
-    facts = [
-        {"sentence": one.said, "sources": list(one.sources), "unit": one.unit or ""} for one in result.facts
-    ]
-    if facts:
-        return facts
-    lines: list[str] = []
-    for line in filter(None, map(str.strip, result.text.splitlines())):
-        # A line that goes on from the one before states nothing alone.
-        if lines and len(lines[-1]) > _WRAPPED and line[0].islower():
-            lines[-1] += f" {line}"
-        else:
-            lines.append(line)
-    return [{"sentence": line, "sources": [], "unit": ""} for line in lines]
+    """What a result states, each without an id: its facts, else each line that begins a sentence, with what goes on."""
+    facts = [(one.said, list(one.sources), str(one.unit or "")) for one in result.facts]
+    lines = (" ".join(one.split()) for one in re.split(r"\n\n|\n(?=[A-Z])", result.text))
+    stated = facts or [(line, [], "") for line in lines if line]
+    return [{"sentence": said, "sources": sources, "unit": unit} for said, sources, unit in stated]
 
 
 def as_read(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

@@ -19,16 +19,15 @@ from agent import chat, chat_models, talk
 from agent.chat_models import choose
 from agent.consent import Listener
 from agent.prose import MARK
-from agent.talk import Stopped, Talk
+from agent.talk import Talk
 from agent.toolbox import NOT_OFFERED, Toolbox
-from mecharule_ops.errors import MechaRuleError, ModelUnavailable, UsageError
+from mecharule_ops.errors import AblationStopped, MechaRuleError, ModelUnavailable, UsageError
 from mecharule_ops.events import Event, LlmMessage, ToolCalled
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.run_directory import checkpoints_of
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Neuron
 from tools import registry
-from tools.registry import TOOLS
 
 Reply = dict[str, Any]
 
@@ -222,7 +221,7 @@ def test_orders_inside_data_do_nothing_and_hide_nothing(
 
 
 @pytest.mark.parametrize(
-    "ending", [KeyError("a bug"), KeyboardInterrupt(), Stopped("no"), ModelUnavailable("no")]
+    "ending", [KeyError("a bug"), KeyboardInterrupt(), AblationStopped("no"), ModelUnavailable("no")]
 )
 def test_a_question_that_ends_leaves_no_steps_and_a_bug_stays_a_bug(
     asking: Asking, monkeypatch: pytest.MonkeyPatch, ending: BaseException
@@ -294,13 +293,3 @@ def test_a_reply_that_never_ends_calling_is_ended(asking: Asking, monkeypatch: p
     again = {**_calls(("show", {"table": "units", "limit": 1})), "unless": ["Answer now"]}
     answer = asking(again, {"text": "That is all."})
     assert (answer.answer, answer.requests) == ("That is all.", 3)
-
-
-def test_the_first_turn_is_short(asking: Asking) -> None:
-    """At most 6,000 tokens with the tools, at four characters each, 1,500 of them the sheet."""
-    one = asking.talk()
-    tools = [(tool.name, tool.description, tool.args_schema) for tool in one.toolbox.tools()]
-    begin = "".join(str(message.text) for message in one.begin("why?")["messages"])
-    assert len(one.sheet) / 4 <= 1500
-    assert (len(json.dumps(tools)) + len(begin)) / 4 <= 6000
-    assert len(TOOLS) > len(tools)

@@ -28,33 +28,21 @@ def spoken(wording: str) -> str:
     return " ".join(LETTERS.get(word, word) for word in wording.split()) + "?"
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
-def test_each_wording_is_its_own_question(row: object) -> None:
-    assert row.tool in TOOLS  # type: ignore[attr-defined]
-    assert len(row.wordings) == 6  # type: ignore[attr-defined]
-    for wording in row.wordings:  # type: ignore[attr-defined]
-        read = understand(spoken(wording), NAMES)
-        assert isinstance(read, Understood), wording
-        assert read.row.name == row.name, wording  # type: ignore[attr-defined]
-        TOOLS[read.row.tool].arguments(**TOOLS[read.row.tool].arguments.about("last", read.arguments))
-
-
-FILLED = {
-    "unit": "m1.14",
-    "second": "a2.h3",
-    "other": "m0.0",
-    "condition": "carry(a, b)",
-    "column": "op",
-    "prompt": "12 + 5 =",
-    "term": "MCC",
-}
+FILLED = {"unit": "m1.14", "second": "a2.h3", "other": "m0.0", "column": "op", "prompt": "12 + 5 ="}
+FILLED |= {"condition": "carry(a, b)", "term": "MCC"}
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
-def test_each_is_offered_as_a_question_that_is_understood(row: Row) -> None:
-    read = understand(row.ask.format(**FILLED), NAMES, "m1.14")
-    assert isinstance(read, Understood)
-    assert read.row.name == row.name
+def test_each_wording_and_what_is_offered_is_its_own_question(row: Row) -> None:
+    """By a tool that a model may call too, which takes what it is told."""
+    arguments = TOOLS[row.tool].arguments
+    assert row.tool not in NOT_OFFERED
+    assert len(row.wordings) == 6
+    for asked in (*map(spoken, row.wordings), row.ask.format(**FILLED)):
+        read = understand(asked, NAMES)
+        assert isinstance(read, Understood), asked
+        assert read.row.name == row.name, asked
+        arguments(**arguments.about("last", read.arguments))
 
 
 @pytest.mark.parametrize(
@@ -102,12 +90,8 @@ OTHERS = (
     "which units were not found to be heads in layer three?",
     "why doesn't m1.14 flip?",
     "does m1.14 cause addition?",
-    "how many heads are there in africa",
-    "is m1.14 weaker than the moon?",
     "does m1.14 flip more where the moon is full?",
-    "what is the p value of m1.14?",
     "which units flip only subtractions?",
-    "what did the search miss in layer 3?",
     "why does the second strongest head flip?",
     "how accurate is the model on Tuesdays?",
     "why do m1.14 and a2.h3 and m1.15 flip?",
@@ -129,7 +113,3 @@ def test_what_is_not_shown_has_no_rank() -> None:
     none = replace(NAMES, shown=0)
     assert isinstance(understand("why does the strongest head flip?", none), tuple)
     assert isinstance(understand("why does m1.14 flip?", none), Understood)
-
-
-def test_no_question_is_answered_by_a_tool_that_only_a_person_may_use() -> None:
-    assert not {row.tool for row in rows()} & (NOT_OFFERED - {"verify"})
