@@ -27,8 +27,6 @@ Tokens = Sequence[str]
 class Program:
     """What a known model computes."""
 
-    says: str
-    """In words, what it answers."""
     alphabet: str
     """Its tokens, a character each."""
     length: int
@@ -51,36 +49,27 @@ def _after_the_same(tokens: Tokens) -> str | None:
 
 
 PROGRAMS: Mapping[str, Program] = {
-    "hist": Program("how often the last letter occurs", "abc", 6, lambda x: x.count(x[-1])),
-    "parity": Program(
-        "whether the last letter occurs an odd number of times", "abc", 6, lambda x: x.count(x[-1]) % 2
-    ),
-    "mod4": Program(
-        "the sum of the last two digits, modulo 4", "0123", 5, lambda x: (int(x[-2]) + int(x[-1])) % 4
-    ),
-    "induction": Program("the letter that followed the last one before", "abcde", 4, _after_the_same),
-    "majority": Program("whether at least three letters are a", "abc", 6, lambda x: int(x.count("a") >= 3)),
-    "balanced": Program("whether as many close as open", "()", 6, lambda x: int(2 * x.count("(") == len(x))),
-    "same_ends": Program("whether the first letter is the last", "abcd", 4, lambda x: int(x[0] == x[-1])),
-    "repeats": Program(
-        "how many letters occurred before",
-        "abc",
-        5,
-        lambda x: sum(token in x[:place] for place, token in enumerate(x)),
-    ),
-    "pattern": Program(
-        "whether the last two letters are ab", "abcd", 4, lambda x: int(tuple(x[-2:]) == ("a", "b"))
-    ),
-    "backup": Program("the first letter", "abcd", 4, lambda x: x[0]),
-    "cancelling": Program("the last letter", "abcd", 4, lambda x: x[-1]),
-    "saturated": Program("the first letter", "abcd", 4, lambda x: x[0]),
-    "either": Program(
-        "whether the first and last letters are a and b, or c and d",
-        "abcd",
-        4,
-        lambda x: int((x[0], x[-1]) in (("a", "b"), ("c", "d"))),
-    ),
-    "fault": Program("the last digit", "0123", 4, lambda x: x[-1]),
+    # How often the last letter occurs; whether an odd number of times.
+    "hist": Program("abc", 6, lambda x: x.count(x[-1])),
+    "parity": Program("abc", 6, lambda x: x.count(x[-1]) % 2),
+    # The sum of the last two digits, modulo 4.
+    "mod4": Program("0123", 5, lambda x: (int(x[-2]) + int(x[-1])) % 4),
+    # The letter that followed the last one before.
+    "induction": Program("abcde", 4, _after_the_same),
+    # Whether at least three letters are a; whether as many close as open; whether the first letter is the last.
+    "majority": Program("abc", 6, lambda x: int(x.count("a") >= 3)),
+    "balanced": Program("()", 6, lambda x: int(2 * x.count("(") == len(x))),
+    "same_ends": Program("abcd", 4, lambda x: int(x[0] == x[-1])),
+    # How many letters occurred before; whether the last two are ab.
+    "repeats": Program("abc", 5, lambda x: sum(token in x[:place] for place, token in enumerate(x))),
+    "pattern": Program("abcd", 4, lambda x: int(tuple(x[-2:]) == ("a", "b"))),
+    # The first letter, or the last.
+    "backup": Program("abcd", 4, lambda x: x[0]),
+    "cancelling": Program("abcd", 4, lambda x: x[-1]),
+    "saturated": Program("abcd", 4, lambda x: x[0]),
+    # Whether the first and last letters are a and b, or c and d.
+    "either": Program("abcd", 4, lambda x: int((x[0], x[-1]) in (("a", "b"), ("c", "d")))),
+    "fault": Program("0123", 4, lambda x: x[-1]),
 }
 
 
