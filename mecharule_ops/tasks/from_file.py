@@ -23,7 +23,7 @@ from typing import Any, ClassVar, cast
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
-from mecharule_ops.tasks.text import CATEGORIES, Row, TextTask, is_free
+from mecharule_ops.tasks.text import Row, TextTask, is_free
 from mecharule_ops.types import Phase, Value
 
 Cell = Value | list[Value]
@@ -272,4 +272,4 @@ def kind_of(values: Sequence[Value]) -> str:
     """What a column holds, in a word: `bool`, `int`, `float`, `category` (a text of few values) or `text`."""
     if not isinstance(values[0], str):
         return type(values[0]).__name__
-    return "text" if is_free(values, CATEGORIES) else "category"
+    return "text" if is_free(values) else "category"

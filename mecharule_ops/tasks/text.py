@@ -45,9 +45,9 @@ NEGATION = r"(?i)\b(?:not|no|never|none|nobody|nothing|neither|nor|without|canno
 """Words of negation, as RE2 reads them."""
 
 
-def text_predicates(columns: Mapping[str, Sequence[Value]], categories: int) -> tuple[str, ...]:
+def text_predicates(columns: Mapping[str, Sequence[Value]]) -> tuple[str, ...]:
     """Distinct predicate texts over an item's columns; a text of few values, as `is_free` tells, is a category."""
-    free = [name for name, values in columns.items() if is_free(values, categories)]
+    free = [name for name, values in columns.items() if is_free(values)]
     arrays = {name: np.array(values) for name, values in columns.items() if name not in free}
     every = np.arange(len(next(iter(columns.values()), ())))
     families = (
@@ -58,12 +58,12 @@ def text_predicates(columns: Mapping[str, Sequence[Value]], categories: int) -> 
     return tuple(dict.fromkeys(text for family in families for text in family))
 
 
-def is_free(values: Sequence[Value], categories: int) -> bool:
-    """Whether a column holds free text: more values than `categories` and than a tenth of the items, or a long one."""
+def is_free(values: Sequence[Value]) -> bool:
+    """Whether a column holds free text: more values than `CATEGORIES` and than a tenth of the items, or a long one."""
     distinct = set(values)
     if not all(isinstance(value, str) for value in distinct):
         return False
-    return len(distinct) > max(categories, len(values) // 10) or not all(map(writable, distinct))
+    return len(distinct) > max(CATEGORIES, len(values) // 10) or not all(map(writable, distinct))
 
 
 def _of_text(name: str, texts: Sequence[str]) -> Iterator[str]:
@@ -136,17 +136,13 @@ class TextTask(Task):
             distinct = sorted(set(values), key=str)
             if isinstance(distinct[0], bool):
                 texts.append(name)
-            elif (
-                isinstance(distinct[0], str)
-                and 1 < len(distinct) <= CATEGORIES
-                and not is_free(values, CATEGORIES)
-            ):
+            elif isinstance(distinct[0], str) and 1 < len(distinct) <= CATEGORIES and not is_free(values):
                 texts += [f"{name} == {value!r}" for value in distinct]
         return tuple(texts)
 
     def account_predicates(self) -> tuple[str, ...]:
         """The seed predicates, then words, negation, overlap and positions of every column."""
-        made = text_predicates(self._columns_of_rows, CATEGORIES)
+        made = text_predicates(self._columns_of_rows)
         return tuple(dict.fromkeys((*self.seed_predicates(), *made)))
 
     @property

@@ -103,7 +103,7 @@ def test_columns_of_a_task_of_ones_own() -> None:
             f"it was {word} number {place}" for place, word in enumerate(rng.choice(["good", "bad"], 60))
         ],
     }
-    texts = text_predicates(items, 12)
+    texts = text_predicates(items)
     assert {"verified", "kind == 'book'", "has_word(review, 'good')"} <= set(texts)
     assert any(text.startswith("stars >= ") for text in texts)
     assert "has_word(review, 'it')" not in texts
