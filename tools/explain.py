@@ -105,7 +105,7 @@ def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
 
         fresh = beside(run, [unit], regime, most=_drawn(run))
         (controls,) = decided(fresh, alpha=run.config.alpha, epsilon=run.config.epsilon)
-        run.keep_of_unit(keys.controls_of(unit, regime), controls)
+        run.keep_of_unit(keys.of_unit(keys.CONTROLS, unit, regime), controls)
     (main,) = slice_estimates(run, run.slices(regime), run.intervention(unit.basis), [(unit,)])
     yield from controls_facts(controls, main, run.config.tau, of)
 

@@ -162,7 +162,7 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
     if rule is None:
         made = anchored_rule(run, unit, eligible, run.flips([(unit,)], eligible, regime)[0])
         rule = anchored_beside(made, run.rule_ps(), findings.alpha)
-        run.keep_of_unit(keys.anchored(unit, regime), rule)
+        run.keep_of_unit(keys.of_unit(keys.ANCHORED, unit, regime), rule)
     assert rule.flips is not None
     of, start = About(f"unit.{unit}.anchored", f"run:{run.id}", unit), findings.words.of(bool(regime.value))
     facts = [

@@ -197,7 +197,7 @@ def kept_accounts(
             ledger.decide(claim.id, partial(_prediction_outcome, account.first_order))
         if run.finished:
             account = account_beside(account, run.rule_ps(unit, regime), run.findings.alpha)
-        run.keep_of_unit(keys.account(unit, regime), account)
+        run.keep_of_unit(keys.of_unit(keys.ACCOUNT, unit, regime), account)
         yield account
 
 

@@ -126,7 +126,7 @@ def kept_chain(run: Run, asked: ChainPlan, keep: Callable[[Certificate], Certifi
         pairs_certificate=None if paired is None else paired.id,
         notes=asked.notes if flipped.any() else (*asked.notes, NO_FLIP),
     )
-    run.keep_of_unit(keys.chain(unit, regime), chain)
+    run.keep_of_unit(keys.of_unit(keys.CHAIN, unit, regime), chain)
     return chain
 
 

@@ -267,11 +267,11 @@ class Run:
         Of a finished run as its findings have it: which rules are shown is decided over all of them at the end.
         """
         known = self.findings.unit(unit, regime) if self.finished else None
-        return known.account if known else self._kept(keys.account(unit, regime), Account)
+        return known.account if known else self._kept(keys.of_unit(keys.ACCOUNT, unit, regime), Account)
 
     def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
         """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
-        own = None if but is None or regime is None else keys.account(but, regime)
+        own = None if but is None or regime is None else keys.of_unit(keys.ACCOUNT, but, regime)
         ps = [p for search in self.findings.searches for p in ps_of(search.anchored)]
         for name in keys.of_units(keys.ACCOUNT, self.store.names()):
             if name != own:
@@ -280,13 +280,13 @@ class Run:
 
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
         """How the unit's flips come about; None until it was measured."""
-        return self._kept(keys.chain(unit, regime), Chain)
+        return self._kept(keys.of_unit(keys.CHAIN, unit, regime), Chain)
 
     def controls(self, unit: Neuron, regime: Regime) -> AgonistControls | None:
         """The controls of the report that ranked it among random units, else those made later; None without any."""
         known = self.findings.unit(unit, regime) if self.finished else None
         if known is None:
-            return self._kept(keys.controls_of(unit, regime), AgonistControls)
+            return self._kept(keys.of_unit(keys.CONTROLS, unit, regime), AgonistControls)
         return known.controls if known.controls and known.controls.basis is not None else None
 
     def _kept(self, name: keys.Artefact[dict[str, Any]], form: type[T]) -> T | None:

@@ -122,29 +122,14 @@ def attribution(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:
     return Artefact(f"attribution-{basis.value}-{regime.value}")
 
 
-def account(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
-    """The account of one unit, encoded."""
-    return Artefact(f"{ACCOUNT}{regime.value}-{unit}")
-
-
-def anchored(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
-    """The anchored rule of one unit, encoded, where it was made after the report."""
-    return Artefact(f"{ANCHORED}{regime.value}-{unit}")
+def of_unit(kind: str, unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
+    """What is kept of one unit, encoded: its account or chain; its anchored rule or controls, made after the report."""
+    return Artefact(f"{kind}{regime.value}-{unit}")
 
 
 def of_units(kind: str, names: Iterable[str]) -> list[Artefact[dict[str, Any]]]:
     """Those of some names that are of one kind, each of one unit: accounts, anchored rules, chains or controls."""
     return [Artefact(name) for name in names if name.startswith(kind)]
-
-
-def chain(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
-    """How the flips of one unit come about, encoded."""
-    return Artefact(f"{CHAIN}{regime.value}-{unit}")
-
-
-def controls_of(unit: Neuron, regime: Regime) -> Artefact[dict[str, Any]]:
-    """The controls beside one unit, encoded, where they were made after the report."""
-    return Artefact(f"{CONTROLS}{regime.value}-{unit}")
 
 
 def predicted_rates(basis: Basis, regime: Regime) -> Artefact[np.ndarray]:

@@ -17,7 +17,6 @@ from mecharule_ops.confidence import (
     lower_bound,
     upper_bound,
 )
-from mecharule_ops.errors import UsageError
 
 STREAMS = 10_000
 ALPHA, TAU, N = 0.05, 0.2, 64
@@ -50,13 +49,6 @@ def test_the_interval_of_a_difference_is_newcombes_and_covers() -> None:
         ends = [[difference_interval(a, 30, b, 34, ALPHA) for b in range(35)] for a in range(31)]
         low, high = np.moveaxis(np.array(ends), 2, 0)
         assert chance[(low <= first - second) & (first - second <= high)].sum() > 0.93
-
-
-def test_bounds_at_the_ends() -> None:
-    """Nothing seen bounds nothing; without flips the upper bound solves (1 − p)ⁿ = α."""
-    assert (upper_bound(0, 0, 0.05), lower_bound(0, 0, 0.05)) == (1.0, 0.0)
-    assert (upper_bound(9, 9, 0.05), lower_bound(0, 9, 0.05)) == (1.0, 0.0)
-    assert upper_bound(0, 17, 0.025) == pytest.approx(1 - 0.025 ** (1 / 17))
 
 
 def test_fourteen_examples_are_the_fewest_that_prune() -> None:
@@ -241,9 +233,3 @@ def test_few_examples_leave_one_look_and_too_few_no_prune() -> None:
     ]
     assert [plan(*told).can_prune for told in pruning] == [True, False, False]
     assert plan(confidence.Testing.FIXED).ucb(0, 7) == upper_bound(7, N, ALPHA)
-
-
-@pytest.mark.parametrize(("alpha", "tau"), [(0.05, 0.0), (0.05, 1.0), (0.0, 0.2), (1.0, 0.2)])
-def test_thresholds_without_a_slice_size_are_refused(alpha: float, tau: float) -> None:
-    with pytest.raises(UsageError, match="α and τ between 0 and 1"):
-        flipless_size(alpha, tau)

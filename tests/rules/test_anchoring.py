@@ -114,18 +114,6 @@ def test_flips_that_allow_no_rule_give_none() -> None:
     assert anchored_to(flips_of("b >= 100", matrix), np.ones_like(matrix)).rule is None
 
 
-def test_without_held_out_records_there_is_no_held_out_score() -> None:
-    """An empty test split leaves the rule and the full score, and no HQ-T claim."""
-    matrix = table()
-    flips = flips_of("b >= 100", matrix)
-    everything, nothing = np.arange(ELIGIBLE), np.arange(0)
-    found = hq_rules(UNIT, flips, columns(matrix, PREDICATES), everything, nothing, reads_prompt, 0)
-    assert found.rule == found.full_rule == Rule.parse("b >= 100")
-    assert found.held_out is None
-    assert is_hq_full(found)
-    assert not is_hq_test(found)
-
-
 @pytest.mark.parametrize("train", [np.arange(0, 450), np.arange(-1, 400), np.array([0, 0, 1])])
 def test_a_split_that_overlaps_or_leaves_the_records_is_refused(train: np.ndarray) -> None:
     """Positions shared with test, repeated or outside D_b raise a usage error."""

@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.predicates.language import parse_predicate
+from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules import free_form_trees, short_rules
 from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, FamilyStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
@@ -60,15 +58,6 @@ def test_each_family_says_what_its_columns_can() -> None:
     assert all(score is not None for score in trees)
     assert trees[0].mcc < trees[1].mcc < trees[2].mcc  # type: ignore[union-attr]
     assert mechanism.held_out.mcc / trees[2].mcc == pytest.approx(1.0, abs=0.1)  # type: ignore[union-attr]
-
-
-def test_rules_can_be_parsed_over_the_columns() -> None:
-    """Whatever train chose is a predicate of the closed language over the columns' names."""
-    schema = {"a": int, "answer": int, "least_lead": float, "runner_up_1": str, "drop_1": float}
-    schema["drop_minus_lead"] = float
-    for rule in account_rules(UNIT, TARGET, FAMILIES, 0):
-        assert rule.rule is not None
-        assert parse_predicate(f"holds({rule.rule})", schema).reads
 
 
 def test_held_out_flips_choose_no_rule() -> None:
@@ -125,13 +114,3 @@ def test_a_rule_over_the_answer_is_no_input_rule() -> None:
     by_input, clean, _ = account_rules(UNIT, target, FAMILIES, 0)
     assert not by_input.shown
     assert (str(clean.rule), clean.prompt_only) == ("answer >= 4", False)
-
-
-def test_wrong_shapes_and_splits_are_refused() -> None:
-    """Columns of another length, records in both parts, texts twice."""
-    with pytest.raises(UsageError, match="expected 900 records"):
-        account_rules(UNIT, TARGET, {Family.CLEAN_RUN: FamilyColumns(values={"lead": LEAD[:5]})}, 0)
-    with pytest.raises(UsageError, match="disjoint"):
-        Target(flips=FLIPS, train=TRAIN, test=np.array([3]))
-    with pytest.raises(UsageError, match="distinct texts"):
-        PredicateColumns(texts=("a", "a"), matrix=np.zeros((3, 2), bool))

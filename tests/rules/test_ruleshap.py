@@ -12,7 +12,6 @@ import pytest
 import xgboost as xgb
 from predicate_columns import table
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
 from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
 from mecharule_ops.rules.clause_pool import literal_pool, measure, shap_weights, varied
@@ -232,18 +231,6 @@ def test_targets_that_cannot_be_learned_give_a_reason() -> None:
         assert (learned.rule, learned.train, learned.status) == (None, None, status)
         assert " " in status.value
     assert readiness(np.arange(40) < 20, names(3)) is RuleStatus.LEARNED
-
-
-def test_wrong_shapes_and_settings_are_refused() -> None:
-    """A matrix that does not fit and senseless settings raise usage errors."""
-    matrix, target = noisy(0)
-    with pytest.raises(UsageError, match="expected a matrix of 399 records, got 400"):
-        extract(table(matrix, names(6)), target[1:], settings=SETTINGS, seed=0)
-    for wrong in ({"min_coverage": 1.5}, {"pool": 0}, {"min_gain": -0.1}, {"rounds": 0}):
-        with pytest.raises(UsageError, match="expected a coverage"):
-            RuleShapSettings(**wrong)
-    assert RuleShapSettings(min_coverage=0.07).least_firings(100) == 7
-    assert RuleShapSettings(min_coverage=0.07).least_firings(10) == 3
 
 
 def test_permuted_targets_keep_their_rate_and_lose_the_rule() -> None:

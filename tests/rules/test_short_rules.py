@@ -6,7 +6,6 @@ import numpy as np
 from predicate_columns import table
 
 from mecharule_ops.rules.algebra import Rule, lookup_in
-from mecharule_ops.rules.ruleshap import RuleStatus
 from mecharule_ops.rules.short_rules import (
     folds_of,
     one_standard_error,
@@ -94,13 +93,3 @@ def test_noise_gives_a_short_rule_that_validates_near_zero() -> None:
     matrix, target = rng.random((400, 60)) < 0.5, rng.random(400) < 0.3
     found = short_rule(table(matrix, names(60)), target, 0)
     assert found.validated is None or abs(found.validated) < 0.15
-
-
-def test_what_cannot_be_learned_has_a_status_and_no_text() -> None:
-    """Constant and rare targets, and columns that hardly vary."""
-    matrix = np.random.default_rng(0).random((60, 3)) < 0.5
-    constant = short_rule(table(matrix, names(3)), np.ones(60, bool), 0)
-    assert (constant.status, constant.rule) == (RuleStatus.CONSTANT, None)
-    assert short_rule(table(matrix, names(3)), np.arange(60) < 2, 0).status is RuleStatus.TOO_FEW
-    flat = short_rule(table(np.ones((60, 3), bool), names(3)), np.arange(60) < 30, 0)
-    assert flat.status is RuleStatus.NO_PREDICATES

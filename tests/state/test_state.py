@@ -26,7 +26,6 @@ from mecharule_ops.events import (
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import IntMap
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.types import FlipCount, FlipEstimate, Verdict
 
 _VERDICTS = ["pruned", "split", "kept", "dropped"]
 
@@ -215,25 +214,6 @@ def test_a_replay_from_the_store_equals_the_live_run(tmp_path: Path) -> None:
         assert _fold([event for _, _, event in store.events()]) == _fold(stream)
 
 
-def test_the_stage_at_work_is_shown_until_it_ends() -> None:
-    """With what is done of its total; a finished one stands among the stages."""
-    state = _fold([StageStarted(stage="baseline", total=200, unit="examples")])
-    state = state.apply(StageProgress(stage="baseline", done=50))
-    assert state.stage is not None
-    assert (state.stage.done, state.stage.total, state.stage.unit) == (50, 200, "examples")
-    state = state.apply(StageFinished(stage="baseline", summary="ok", seconds=40.0))
-    assert state.stage is None
-    assert state.stages["baseline"].seconds == 40.0
-
-
-def test_the_strength_shown_is_the_one_of_the_search() -> None:
-    """The display's numbers equal those of the science, from the same counts."""
-    test = _tested("s", 0, None, "split", flips=28)
-    node = _fold([_started("s"), test]).searches["s"].nodes[0]
-    estimate = FlipEstimate(associated=FlipCount(flips=28, n=64), unrelated=FlipCount(flips=1, n=32))
-    assert node.strength == estimate.strength
-
-
 def test_a_resumed_search_replaces_what_it_told_before() -> None:
     """Telling the same story twice gives the same tree, counts and agonists as once."""
     story = [_started("s"), _asked("s", 0), _tested("s", 0, None, "kept"), _agonist("s", "m4.0", 0.4)]
@@ -256,11 +236,6 @@ def test_events_that_are_not_shown_leave_the_state_as_it_is() -> None:
     """An event of another kind gives the same object, so a display need not redraw."""
     state = _fold([run_started()])
     assert state.apply(events.Event()) is state
-
-
-def test_verdicts_are_the_ones_of_the_search() -> None:
-    """The names in events agree with the search's own."""
-    assert {verdict.value for verdict in Verdict} == set(_VERDICTS)
 
 
 def test_the_integer_map_equals_a_dictionary() -> None:
