@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import lzma
 import re
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 import pytest
-from bundled_run import opened
 
 ROOT = Path(__file__).parent.parent
 PRODUCT = ("app", "tui", "agent", "tools", "mecharule_ops", "prompts")
@@ -115,64 +115,55 @@ def test_screens_import_no_torch() -> None:
         assert not re.search(r"^\s*(import|from) (torch|transformers|transformer_lens)\b", text, re.M), file
 
 
-def _loaded(code: str, heavy: Sequence[str] = HEAVY) -> list[str]:
-    """Heavy packages in memory after running code in a fresh interpreter."""
-    probe = f"{code}\nimport sys\nprint([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
+def loaded(codes: Sequence[str], heavy: Sequence[str] = HEAVY) -> list[str]:
+    """What of these is in memory after pieces of code run in a fresh interpreter, behind the first that loads some."""
+    probe = f"""
+import sys
+for code in {[*codes]!r}:
+    try:
+        exec(code)
+    except SystemExit as ended:
+        assert not ended.code
+    found = [name for name in {[*heavy]!r} if name in sys.modules]
+    if found:
+        break
+print([code, *found] if found else [], file=sys.stderr)
+"""
     done = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
     return ast.literal_eval(done.stderr.strip().splitlines()[-1])
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import app\ntry:\n    app.main(['--help'])\nexcept SystemExit:\n    pass",
-        "import app\ntry:\n    app.main(['run', '--help'])\nexcept SystemExit:\n    pass",
-        "import mecharule_ops.cha",
-        "import mecharule_ops.run.live_run, mecharule_ops.state.run_state, mecharule_ops.pages",
-        "import mecharule_ops as mr\nmr.open_run, mr.analyse, mr.FinishedRun",
-        "import tools.registry, tools.arguments",
-        "import agent.chat, agent.canonical",
-    ],
-    ids=["help", "run help", "search", "reading a run", "library", "tools", "conversation"],
-)
-def test_nothing_heavy_is_loaded_before_a_model_is_needed(code: str) -> None:
-    """Help, the search core, reading a run and the list of tools start without torch."""
-    assert _loaded(code) == []
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The golden run, alone in the folder of runs."""
+    packed = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
+    (tmp_path / "b00d.mecharule").write_bytes(lzma.decompress(packed.read_bytes()))
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
 
 
-@pytest.mark.parametrize("verb", ["--help", "runs"])
-def test_help_and_the_list_of_runs_load_no_numerical_package(
-    verb: str, copied_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-    code = f"import app\ntry:\n    app.main([{verb!r}])\nexcept SystemExit:\n    pass"
-    assert _loaded(code, ("numpy", "jaxtyping")) == []
+def said(*words: str) -> str:
+    """The code of a command."""
+    return f"import app\nassert app.main({[*words]!r}) == 0"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["why", "last", "UNIT"],
-        ["why-not", "last", "m0.0"],
-        ["why", "last", "UNIT", "--full"],
-        ["show", "--section", "missed"],
-        ["show"],
+@pytest.mark.usefixtures("stored")
+def test_nothing_heavy_is_loaded_before_a_model_is_needed() -> None:
+    """Help and the list of runs start without NumPy; without torch the search core, the library, the tools, and every
+    answer about a finished run, from its file. The probe sees what is loaded."""
+    assert loaded([said("--help"), said("runs")], ("numpy", "jaxtyping", *HEAVY)) == []
+    imports = (
+        *("mecharule_ops.cha", "mecharule_ops.run.live_run", "mecharule_ops.state.run_state"),
+        *("mecharule_ops.pages", "tools.registry", "tools.arguments", "agent.chat", "agent.canonical"),
+    )
+    questions = (
+        *(["why", "last", "m1.14"], ["why-not", "last", "m0.0"], ["why", "last", "m1.14", "--full"]),
+        *(["show", "--section", "missed"], ["show"]),
         ["ask", "last", "why does the strongest neuron flip?", "--llm", "none"],
-    ],
-    ids=" ".join,
-)
-def test_questions_about_what_is_stored_load_no_model(
-    words: list[str], copied_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A finished run is explained from its file: no torch, no model, no graph."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
-    with opened(copied_run, read_only=True) as run:
-        rules = run.findings.searches[0].anchored
-    unit = next(str(rule.neuron) for rule in rules if rule.rule)
-    line = [unit if word == "UNIT" else word for word in words]
-    assert _loaded(f"import app\nassert app.main({line!r}) == 0") == []
-
-
-def test_the_probe_sees_a_heavy_package() -> None:
-    """The check can fail."""
-    assert _loaded("import torch") == ["torch"]
+    )
+    codes = [
+        *(f"import {name}" for name in imports),
+        "import mecharule_ops as mr\nmr.open_run, mr.analyse, mr.FinishedRun",
+        *(said(*words) for words in (["run", "--help"], *questions)),
+    ]
+    assert loaded(codes) == []
+    assert loaded([said("--help"), "import torch"]) == ["import torch", "torch"]
