@@ -131,7 +131,12 @@ def parser(whole: bool = False) -> argparse.ArgumentParser:
         verb.add_argument("--json", action="store_true", help="print JSON on stdout, also on failure")
         verb.set_defaults(output=None, display=None)
         if name in WORKING:
-            _add_display(verb)
+            shown = os.environ.get("MECHARULE_DISPLAY")
+            meaning = "how its work is shown (default: rich on a terminal, else plain)"
+            verb.add_argument("--display", choices=DISPLAYS, default=shown, help=meaning)
+            verb.add_argument(
+                "--output", choices=["jsonl"], help="print every event as one JSON line instead"
+            )
         for flags, settings in options_of(arguments):
             if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):
                 settings |= {"nargs": "?", "help": f"{settings['help']} (default: {default})"}
@@ -181,17 +186,6 @@ def spec() -> ToolResult:
     return ToolResult(data={"verbs": verbs}, text=json.dumps(verbs, indent=1, ensure_ascii=False))
 
 
-def _add_display(verb: argparse.ArgumentParser) -> None:
-    """How the events of a verb that works for a while are shown."""
-    verb.add_argument(
-        "--display",
-        choices=DISPLAYS,
-        default=os.environ.get("MECHARULE_DISPLAY"),
-        help="default: rich on a terminal, else plain",
-    )
-    verb.add_argument("--output", choices=["jsonl"], help="print every event as one JSON line instead")
-
-
 def _listed(every: Mapping[str, type[Arguments]]) -> Iterable[str]:
     """A block a group: its verbs with what each does."""
     for title, names in GROUPS.items():
@@ -204,25 +198,20 @@ def told(options: argparse.Namespace, tell: Tell = lambda line: None) -> dict[st
 
     Raises `UsageError` where none was found, and what opening the run raises.
     """
-    given = {
-        name: value for name, value in vars(options).items() if name not in _ON_OUTPUT and value is not None
-    }
+    said = {name: value for name, value in vars(options).items() if value is not None}
+    given = {name: said[name] for name in said.keys() - _ON_OUTPUT}
     if options.verb not in OF_THE_STRONGEST or "neuron" in given:
         return given
     named = given.get("run", "last")
     if re.fullmatch(UNIT_NAME, named):
         return {**given, "run": "last", "neuron": named}
-    return {**given, "run": named, "neuron": _strongest(named, given.get("regime"), tell)}
-
-
-def _strongest(named: str, regime: str | None, tell: Tell) -> str:
     from mecharule_ops.run.opening import findings_of, opened, regime_of
 
     with opened(named) as run:
-        found = findings_of(run).strongest(regime_of(regime))
+        found = findings_of(run).strongest(regime_of(given.get("regime")))
     if found is None:
         raise UsageError(
             f"expected {UNIT_MEANING}, got none, and none is shown in run {run.id} to take instead"
         )
     tell(f"no unit is named: {found.neuron}, the strongest of run {run.id}")
-    return str(found.neuron)
+    return {**given, "run": named, "neuron": str(found.neuron)}

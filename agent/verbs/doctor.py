@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 from agent.verbs.options import DoctorOptions
 from mecharule_ops.errors import MechaRuleError, UsageError
@@ -14,10 +14,7 @@ from mecharule_ops.loading.placement import this_machine
 from mecharule_ops.store.run_directory import runs_directory
 from tools.result import Tell, ToolResult
 
-PACKAGES = (
-    *("torch", "transformers", "transformer-lens", "numpy", "scipy", "xgboost", "shap"),
-    *("langgraph", "anthropic", "openai", "textual"),
-)
+PACKAGES = "torch transformers transformer-lens numpy scipy xgboost shap langgraph anthropic openai textual"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 """Only whether they are set is ever said."""
 RECORDS = 32
@@ -35,7 +32,7 @@ def doctor(given: DoctorOptions, tell: Tell) -> ToolResult:
     found: dict[str, FactValue] = {
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: version(name) for name in PACKAGES.split()},
         "devices": _devices(),
         "models": {row.name: row.present for row in model_names.models()},
         "keys": {name: bool(os.environ.get(name)) for name in KEYS},
@@ -48,13 +45,6 @@ def doctor(given: DoctorOptions, tell: Tell) -> ToolResult:
     told = [fact(_line(name, value), key=name, value=value) for name, value in found.items()]
     text = "\n".join(one.sentence for one in told)
     return ToolResult(text=text, facts=tuple(told), exit_code=0 if passed else 3)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "missing"
 
 
 def _devices() -> dict[str, str]:
@@ -101,9 +91,6 @@ def _proved(model: str, given: DoctorOptions, tell: Tell) -> tuple[dict[str, Fac
 
 def _line(name: str, value: FactValue) -> str:
     entries = value.items() if isinstance(value, dict) else [("", value)]
-    shown = ", ".join(f"{key} {_word(entry)}".strip() for key, entry in entries)
-    return f"{name.replace('_', ' '):12} {shown}"
-
-
-def _word(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+    words = {True: "yes", False: "no"}
+    said = ((key, words[one] if isinstance(one, bool) else one) for key, one in entries)
+    return f"{name.replace('_', ' '):12} {', '.join(f'{key} {one}'.strip() for key, one in said)}"

@@ -126,26 +126,31 @@ def test_a_dry_run_says_a_time_without_an_earlier_run(
     assert "of weights to load); the run measures its pace before it asks." in plan.text
 
 
+@pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, lambda event: None, bool)])
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "fault", "said"),
     [
-        ({"task": "spelling"}, "arithmetic"),
-        ({"task_settings": {"lows": 1}}, "lows"),
-        ({"task_settings": {"low": "x"}}, "low"),
-        ({"task_settings": {"operators": 5}}, "operators"),
-        ({"task_settings": {"operators": ["^"]}}, r"\^"),
+        ({"task": "spelling"}, UsageError, "arithmetic"),
+        ({"task_settings": {"lows": 1}}, UsageError, "lows"),
+        ({"task_settings": {"operators": ["^"]}}, UsageError, r"\^"),
+        ({"model": "."}, ModelUnavailable, r"config\.json"),
     ],
 )
-def test_a_wrong_task_leaves_no_run_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict, said: str
+def test_a_wrong_task_or_model_leaves_no_run_behind(
+    call: Callable[[RunConfig], object],
+    wrong: dict[str, Any],
+    fault: type[Exception],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An unknown task or setting is refused, also by a dry run, before a file is made."""
+    """Refused in a line, also by a dry run, before a file is made."""
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
     config = runner.config_from(file=written(tmp_path / "c.json", {"model": "arith-tiny", **wrong}))
-    for call in (lambda: runner.plan(config), lambda: runner.start(config, lambda event: None, bool)):
-        with pytest.raises(UsageError, match=said) as caught:
-            call()
-        assert "\n" not in str(caught.value)
+    with pytest.raises(fault, match=said) as caught:
+        call(config)
+    assert "\n" not in str(caught.value)
     assert not (tmp_path / "runs").exists()
 
 
@@ -299,19 +304,6 @@ def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() ->
         "probably nothing, since 0 of 32 answers tried start there; else "
     )
     assert said["mlp_hidden 1→0"].startswith("between ")
-
-
-@pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, lambda event: None, bool)])
-def test_a_directory_without_a_model_is_refused_before_anything(
-    call: Callable[[RunConfig], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Exit code 3 in a line, by a dry run and by a run; no file is made."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
-    (tmp_path / "notes.txt").write_text("no model")
-    with pytest.raises(ModelUnavailable, match=r"config\.json") as caught:
-        call(runner.config_from(model=str(tmp_path)))
-    assert caught.value.exit_code == 3
-    assert not (tmp_path / "runs").exists()
 
 
 def test_prompts_that_do_not_fit_are_a_usage_error(tmp_path: Path) -> None:

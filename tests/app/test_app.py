@@ -11,10 +11,9 @@ import pytest
 from command_process import Commands, Done
 
 import app
-from agent.verbs.command_line import GROUPS, Parser
+from agent.verbs.command_line import GROUPS
 from agent.verbs.options import SETTINGS_SHOWN, VERBS
 from mecharule_ops.config import RunConfig
-from mecharule_ops.errors import UsageError
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.run_store import RunStore
 from tools.registry import TOOLS
@@ -286,12 +285,6 @@ def test_a_closed_pipe_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.sys, "stdout", type("Out", (), {"fileno": lambda self: 1})())
     assert app.main(["runs"]) == 0
     assert redirected == [1]
-
-
-def test_errors_of_the_parser_are_errors_of_the_project() -> None:
-    """argparse would print usage and exit by itself."""
-    with pytest.raises(UsageError, match="--help"):
-        Parser(prog="mecharule").error("wrong")
 
 
 @pytest.mark.slow
