@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
 
 from mecharule_ops.facts.searches import summed_recall_words
-from mecharule_ops.findings.measures import SMALL, jaccard, within
+from mecharule_ops.findings.measures import SMALL, jaccard
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.rules.families import is_hq_full, is_hq_test
@@ -252,7 +252,7 @@ def recall(found_by: Sequence[SearchOutcome], low: float, high: float) -> tuple[
     for search in found_by:
         units = {agonist.neuron for agonist in search.agonists}
         for unit, strength in strengths(search).items():
-            if within(strength, low, high):
+            if low <= strength < high or strength == high == 1.0:
                 hits.setdefault(unit, []).append(unit in units)
     every = [hit for each in hits.values() for hit in each]
     return Share(count=sum(every), n=len(every)), Share(count=sum(map(all, hits.values())), n=len(hits))

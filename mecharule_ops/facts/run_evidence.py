@@ -127,10 +127,8 @@ def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     else:
         known |= {"untested": max(0, search.cost.candidates - search.singletons_tested)}
     yield stated(f"{at}.missed", known, "search.missed", units=_units(search), said=said)
-    for row in search.recall:
-        if row.whole and row.criterion == "ucb" and row.found is not None:
-            found = encode(row.found)
-            yield stated(f"{at}.recall_by_upper_bound", found, "search.recall", found=k_of_n(row.found))
+    if (found := search.recall) is not None:
+        yield stated(f"{at}.recall_by_upper_bound", encode(found), "search.recall", found=k_of_n(found))
     if search.dominance:
         over, of = sum(one.ratio > 1 for one in search.dominance), len(search.dominance)
         parts = {"over": over, "groups": plural(of, "opened group")}

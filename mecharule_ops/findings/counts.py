@@ -169,20 +169,6 @@ class SearchAudit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecallRow:
-    """How many exhaustive agonists of one strength bin the search localized."""
-
-    criterion: str
-    """`point`: exhaustive units with Ê ≥ τ; `ucb`: those with Û_E ≥ τ."""
-    low: float
-    high: float
-    """Bin of Ê: low ≤ Ê < high, and high itself when it is 1."""
-    whole: bool
-    """True for the row over all bins."""
-    found: Share
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dominance:
     """An opened group against the strongest unit, and the strongest group of at most 4, tested inside it."""
 

@@ -70,7 +70,8 @@ class SearchOutcome:
     tree: tuple[counts.TreeNode, ...] = ()
     dominance: tuple[counts.Dominance, ...] = ()
     exhaustive: counts.ExhaustiveRun | None = None
-    recall: tuple[counts.RecallRow, ...] = ()
+    recall: types.Share | None = None
+    """Localized units of those whose upper bound reaches τ when tested alone; None where these were not."""
     audit: counts.SearchAudit | None = None
     """What the search missed at most; None when brute force ran or nothing was pruned."""
     associated_of: int = 0

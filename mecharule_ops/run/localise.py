@@ -231,7 +231,7 @@ def localised(
     tested, truth = _alone(trees, basis), _alone(singly, basis)
     found = _in_order(agonist for tree in trees for agonist in tree.agonists(basis))
     units = [agonist.neuron for agonist in found]
-    recall = measures.recall_rows(truth, units, config.tau, config.slice_alpha) if truth else ()
+    recall = measures.recall_by_bound(truth, units, config.tau, config.slice_alpha) if truth else None
     outcome = SearchOutcome(
         intervention=run.intervention(basis),
         regime=slices.regime,

@@ -179,7 +179,7 @@ def test_searches_are_named_by_what_tells_them_apart() -> None:
 
 
 def test_localized_only_units_are_not_called_agonists() -> None:
-    only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=None, recall=())
+    only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=None, recall=None)
     text = flat(report_text(only_localized))
     assert "on the point estimate (1 unit is not ruled out)" in text
     assert "1 τ-agonist " not in text

@@ -10,7 +10,7 @@ from mecharule_ops import types
 from mecharule_ops.findings import counts, records
 from mecharule_ops.findings.controls import AgonistControls, Standing, decided
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
-from mecharule_ops.findings.measures import recall_rows
+from mecharule_ops.findings.measures import recall_by_bound
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
@@ -176,7 +176,7 @@ POSITIVE = replace(
     tree=_TREE,
     dominance=(counts.Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9, best_small=0.9),),
     exhaustive=counts.ExhaustiveRun(units=_EXHAUSTIVE, cost=cost(270, 34_560, 270)),
-    recall=recall_rows(_EXHAUSTIVE, {each.neuron for each in _AGONISTS}, TAU, ALPHA),
+    recall=recall_by_bound(_EXHAUSTIVE, {each.neuron for each in _AGONISTS}, TAU, ALPHA),
 )
 POSITIVE = shown_over([POSITIVE], ALPHA)[0]
 
