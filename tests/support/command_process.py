@@ -136,11 +136,11 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
 
             result = ask(request["run"], request["ask"], llm="none")
         else:
-            from agent.verbs.options import VERBS, called
-            from tools.registry import call
+            from agent.verbs.options import called
+            from tools.registry import TOOLS, call
 
             name, given = request["tool"], request["given"]
-            result = called(name, given) if name in VERBS else call(name, given)
+            result = call(name, given) if name in TOOLS else called(name, given)
     except MechaRuleError as error:
         known = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "mecharule_ops.errors")
         return {"error": known, "message": str(error)}
