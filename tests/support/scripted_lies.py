@@ -24,6 +24,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("show", {"section": "controls"}),
     ("show", {"section": "accuracy"}),
     ("tabulate", {"units": "m1.14,m1.99", "where": "op == '-'", "paired": True}),
+    ("tabulate", {"units": "m1.14,m1.99", "where": "a > b"}),
     ("compare", {"first": "m1.14", "second": "m1.99"}),
 )
 """Of stored counts alone."""
