@@ -22,9 +22,6 @@ ALLOWED = {
     "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
     "benchmarks/engine_figures.py: given.examples[:half]": "drawn at random; only time is measured",
     "benchmarks/engine_figures.py: given.examples[half:]": "likewise",
-    "benchmarks/engine_figures.py: examples[:count]": "likewise",
-    "benchmarks/engine_figures.py: [example for example, tokens in zip(examples, lengths, strict=True) "
-    "if tokens == length][:16]": "likewise",
 }
 """Cuts that stand for no sample, each with its reason."""
 

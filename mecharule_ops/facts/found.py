@@ -154,7 +154,9 @@ def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Bas
     if not max(outcome.associated_n, outcome.unrelated_n):
         yield said("advice.direction", answer=findings.words.of(not outcome.regime.value), s=outcome)
     elif exist < needed:
-        yield said("advice.records", needed=needed, exist=exist, f=findings)
+        yield said(
+            f"advice.records{'.alone' * outcome.nothing_searched}", needed=needed, exist=exist, f=findings
+        )
     if missed := len(outcome.missed(findings.tau)):
         yield said("advice.exhaustive", missed=plural(missed, "τ-agonist"))
     elif not outcome.nothing_searched:

@@ -24,19 +24,27 @@ from mecharule_ops.events import RunFinished, SearchFinished, StageFinished
 _ATTEMPTS = """
 import json, os, signal, sys
 from pathlib import Path
+from types import SimpleNamespace
 import app
 import mecharule_ops.run.analyse, mecharule_ops.engine.ablation, mecharule_ops.loading.model_names, xgboost, shap
 from agent.verbs import runner
 from mecharule_ops.store.stored_engine import StoredEngine
 
 folder, moments = Path(os.environ["MECHARULE_RUNS"]), json.loads(sys.argv[1])
-answers = StoredEngine._answers
+make = StoredEngine.__init__
 
-def audited(self, asked):
-    for question in asked:
-        line = json.dumps([len(question.groups), len(question.examples)]) + "\\n"
-        os.write(audit, line.encode())
-    return answers(self, asked)
+def audited(self, engine, *rest):
+    def made():
+        inner = engine()
+        evaluate = inner.evaluate
+
+        def told(groups, examples):
+            os.write(audit, (json.dumps([len(groups), len(examples)]) + "\\n").encode())
+            return evaluate(groups, examples)
+
+        return SimpleNamespace(evaluate=told)
+
+    make(self, made, *rest)
 
 def attempt(number, arguments, moment):
     '''Run the command in a child; kill it once it has told so many events of a kind.'''
@@ -46,7 +54,7 @@ def attempt(number, arguments, moment):
     if child == 0:
         os.close(reader)
         audit = os.open(folder / f"audit{number}", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        StoredEngine._answers = audited
+        StoredEngine.__init__ = audited
         os.dup2(writer, 1)
         os._exit(app.main(arguments))
     os.close(writer)

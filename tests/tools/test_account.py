@@ -96,4 +96,4 @@ def test_what_is_arithmetic_is_said_and_counted_nowhere(ask: Ask, account: Accou
     assert (
         "\nPredicted. Nothing in the model lies above the unit, so it is arithmetic and no prediction" in told
     )
-    assert "First order is arithmetic here; " in " ".join(ask("show", full=True).text.split())
+    assert "so it is arithmetic and no prediction" in " ".join(ask("show", full=True).text.split())
