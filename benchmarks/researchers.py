@@ -14,10 +14,11 @@ import lzma
 import re
 import sys
 import tempfile
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ HERE = Path(__file__).parent
 RECORDED = HERE / "researchers.json"
 GOLDEN = ROOT / "tests" / "golden" / "b00d.mecharule.xz"
 ALONE = Listener(earlier=())
+SHOWN = "Is m1.14 really stronger than m1.99 or is that noise?"
+"""The question whose two transcripts stand on the page."""
 PURSE = 600.0
 """Seconds of ablations: more than any of the questions takes."""
 
@@ -65,6 +68,8 @@ class Scored:
 
     question: str
     verdict: str
+    told: str = field(default="", compare=False)
+    """What the terminal shows below the question."""
     marked: int = 0
     false: tuple[str, ...] = ()
     """Figures of sentences without a mark that no fact which they cite states, by a reading of its own."""
@@ -115,7 +120,8 @@ def without_model(golden: Golden, asked: Iterable[Question]) -> Iterator[Scored]
     with opened(golden.fresh) as held:
         names = names_of(held)
     for one in asked:
-        data = ask(golden.fresh, one.ask, ALONE, llm="none", environment=golden.environment).data
+        answer = ask(golden.fresh, one.ask, ALONE, llm="none", environment=golden.environment)
+        data = answer.data
         if data["understood"] is None:
             suggested: Any = data["suggested"]
             read = [understand(each, names) for each in suggested]
@@ -123,7 +129,7 @@ def without_model(golden: Golden, asked: Iterable[Question]) -> Iterator[Scored]
             verdict = "suggested" if meant else "other suggestions"
         else:
             verdict = "right" if data["understood"] in one.offline else "another question's answer"
-        yield Scored(question=one.ask, verdict=verdict)
+        yield Scored(question=one.ask, verdict=verdict, told=answer.text)
 
 
 def with_model(golden: Golden, asked: Iterable[Question], model: RecordedModel) -> Iterator[Scored]:
@@ -152,6 +158,7 @@ def with_model(golden: Golden, asked: Iterable[Question], model: RecordedModel) 
             yield Scored(
                 question=one.ask,
                 verdict=one.judged(str(data["answer"])),
+                told=answer.text,
                 marked=len(data["marks"]),
                 false=tuple(unheld(str(data["answer"]), data["marks"], data["cited"].values(), one.ask)),
                 requests=data["requests"],
@@ -200,6 +207,10 @@ def page(offline: Sequence[Scored], recorded: Sequence[Scored]) -> str:
         ("of them read from cache at the second turn, at least", f"{min(cached):.0%}" if cached else "–"),
     )
     lines = markdown((f"{len(offline)} researchers' questions of the golden run", ""), rows)
+    for how, some in (("Without a model", offline), ("With the recorded model", recorded)):
+        for one in (each for each in some if each.question == SHOWN):
+            said = "\n".join(textwrap.fill(line, 118) for line in one.told.splitlines())
+            lines += ["", f"{how}:", "", "```", f'$ mecharule ask b00d "{SHOWN}"', said, "```"]
     lines += ["", f"By `python benchmarks/researchers.py --write`. {made_at()}"]
     return "\n".join(lines)
 
