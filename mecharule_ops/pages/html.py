@@ -69,13 +69,13 @@ def _block(block: Block) -> str:
 
 def _row(cells: Sequence[str], align: str, tag: str, bar: float | None = None) -> str:
     kinds = [
-        'class="r"' if side == "r" else 'class="long"' if len(cell) > _LONG else ""
+        ' class="r"' if side == "r" else ' class="long"' if len(cell) > _LONG else ""
         for cell, side in zip(cells, align, strict=True)
     ]
     told = [_text(cell) for cell in cells]
     if bar is not None:
         told[0] += f'<i class="bar" style="width:{bar:.0%}"></i>'
-    inside = (f"<{tag} {kind}>{cell}</{tag}>" for kind, cell in zip(kinds, told, strict=True))
+    inside = (f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, told, strict=True))
     return f"<tr>{''.join(inside)}</tr>"
 
 
