@@ -88,6 +88,16 @@ def fault_of(error: Exception, provider: str) -> ModelUnavailable:
     return ModelUnavailable(f"{provider} {what}: {scrub(str(error) or kind)}")
 
 
+def used_by(error: Exception) -> dict[str, int]:
+    """The tokens of a reply that an SDK could not read; none where none came or it does not say."""
+    try:
+        usage = error.response.json()["usage"]  # type: ignore[attr-defined]
+        named = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"))
+        return {name: int(usage.get(name) or usage[other]) for name, other in named}
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """The model to ask and why it is this one."""

@@ -4,9 +4,10 @@
            └→ end
 
 A round shows it columns with their ranges, the vocabulary so far, refusals with their reasons, and records that the
-model under study gets wrong beside the nearest that it gets right: train records only. What it writes is parsed,
-type-checked and scored by a program, in canonical spelling, and never executed. Rounds are checkpointed beside the run
-file, so a run that was killed goes on after the last one, and a loop that ended is not asked again.
+model under study gets wrong beside the nearest that it gets right, or, of a run made from another, those that its
+strongest unit flips beside those that it does not: train records only. What it writes is parsed, type-checked and
+scored by a program, in canonical spelling, and never executed. Rounds are checkpointed beside the run file, so a run
+that was killed goes on after the last one, and a loop that ended is not asked again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import prompts
 from agent import showing
-from agent.chat_models import Choice, chat_model, fault_of
+from agent.chat_models import Choice, chat_model, fault_of, used_by
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, LlmMessage, Notice
 from mecharule_ops.numbers import plural
@@ -35,6 +36,7 @@ from mecharule_ops.predicates.language import parse_predicate, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
 from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.run.opening import Flips
 from mecharule_ops.store.keys import PROPOSALS
 from mecharule_ops.store.run_directory import checkpoints_of
 from mecharule_ops.store.run_store import RunStore
@@ -78,6 +80,8 @@ class ModelProposer:
     store: RunStore
     meanings: Mapping[str, str] = field(default_factory=dict)
     """What the columns hold."""
+    flips: Flips | None = None
+    """Of a unit that an earlier run found; they stand in the place of right and wrong answers."""
     emit: Callable[[Event], None] = lambda event: None
 
     def propose(self, context: ProposalContext) -> tuple[str, ...]:
@@ -114,11 +118,9 @@ class ModelProposer:
         kept = {**state, "model": self.choice.short, "prompts": prompt, "dollars": dollars}
         self.store.put(PROPOSALS, kept)
         counts = f"{len(state['accepted'])} predicates accepted, {len(state['refused'])} refused"
-        self.emit(
-            Notice(
-                text=f"{self.choice.short}: {counts} in {plural(state['rounds'], 'round')}; {state['ended']}"
-            )
-        )
+        told = f"`mecharule show {self.store.path.stem} --section rules` says what became of each"
+        rounds = f"{plural(state['rounds'], 'round')}; {state['ended']}"
+        self.emit(Notice(text=f"{self.choice.short}: {counts} in {rounds}; {told}"))
         return kept
 
     def _round(self, state: ProposalState, *, data: ProposalContext, given: Sequence[str]) -> ProposalState:
@@ -129,13 +131,14 @@ class ModelProposer:
             reply: Any = asker.invoke(self._request(state, data, table))
         except Exception as error:
             fault = str(fault_of(error, self.choice.provider))
-            self._tell(fault, {}, ok=False)
-            return {"ended": f"the model gave no usable reply: {fault}"}
-        said, used = reply["parsed"], reply["raw"].usage_metadata or {}
-        self._tell(", ".join(said.predicates) if said else _NO_LIST, used, ok=bool(said))
+            reply, ended, used = {"parsed": None}, f"the model gave no usable reply: {fault}", used_by(error)
+        else:
+            fault, ended, used = _NO_LIST, _NO_LIST, reply["raw"].usage_metadata or {}
+        said = reply["parsed"]
+        self._tell(", ".join(said.predicates) if said else fault, used, ok=bool(said))
         read, written = (state[name] + used.get(name, 0) for name in TOKENS)
         if not said:
-            return {"ended": _NO_LIST, "input_tokens": read, "output_tokens": written}
+            return {"ended": ended, "input_tokens": read, "output_tokens": written}
         tried = {*state["accepted"], *(one["text"] for one in state["refused"])}
         new = [
             text
@@ -172,20 +175,28 @@ class ModelProposer:
 
     def _request(self, state: ProposalState, data: ProposalContext, table: PredicateTable) -> list[Any]:
         names = [name for name in data.columns if name in data.prompt_columns]
-        wrong = np.random.default_rng([self.seed, state["rounds"]]).permutation(np.flatnonzero(~data.labels))
         earlier: list[Any] = [asdict(one) for one in data.refusals]
-
-        def paired(places: Sequence[int]) -> str:
-            return showing.rows_in_pairs(data.columns, places, data.labels, names)
-
+        right = others = np.flatnonzero(data.labels)
+        of, marks = np.flatnonzero(~data.labels), "wrong/right"
+        parted = "the model got the first wrong and the second right"
+        if self.flips is not None:
+            unit, of, others = self.flips
+            parted = f"ablating its unit {unit} flips the answer to the first and not to the second"
+            marks = "flipped/not flipped"
+        drawn = sorted(
+            np.random.default_rng([self.seed, state["rounds"]]).permutation(of)[:EXAMPLES].tolist()
+        )
         system, user = prompts.load(PROMPT).fill(
             task=self.task,
             columns=showing.columns(data.columns, data.prompt_columns, self.meanings),
             language=vocabulary(),
             vocabulary=showing.vocabulary(table),
             refusals=showing.refusals([*earlier, *state["refused"]]),
-            pairs=paired(sorted(wrong[:EXAMPLES].tolist())),
-            residuals=paired(_residual(table, data)),
+            parted=parted,
+            pairs=showing.rows_in_pairs(data.columns, marks, drawn, others, names),
+            residuals=showing.rows_in_pairs(
+                data.columns, "wrong/right", _residual(table, data), right, names
+            ),
         )
         return [SystemMessage(system), HumanMessage(user)]
 

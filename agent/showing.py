@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Int
 
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.screen import screen
@@ -64,13 +64,13 @@ def _values(column: np.ndarray) -> str:
 
 
 def rows_in_pairs(
-    data: Columns, of: Sequence[int], among: Bool[np.ndarray, " record"], names: Iterable[str]
+    data: Columns, marks: str, of: Sequence[int], others: Int[np.ndarray, " record"], names: Iterable[str]
 ) -> str:
-    """Each wrong record, and the right one that it differs least from in the named columns, a row each.
+    """Each of some records, and the one of the others that it differs least from in the named columns, a row each.
 
     A number differs by its distance in standard deviations, at most 1, anything else by 1 where it is not equal.
     """
-    others, rows = np.flatnonzero(among), [f"({' | '.join(data)})"]
+    rows = [f"({' | '.join(data)})"]
     apart = np.zeros((len(of), len(others)))
     for name in names:
         column = data[name].astype(float) if data[name].dtype.kind in "if" else data[name]
@@ -79,8 +79,8 @@ def rows_in_pairs(
             apart += np.minimum(np.abs(here - there) / (float(np.std(column)) or 1.0), 1.0)
         else:
             apart += here != there
-    for wrong, distances in zip(of, apart if len(others) else (), strict=False):
-        for mark, place in (("wrong", wrong), ("right", int(others[np.argmin(distances)]))):
+    for one, distances in zip(of, apart if len(others) else (), strict=False):
+        for mark, place in zip(marks.split("/"), (one, int(others[np.argmin(distances)])), strict=True):
             rows.append(f"{mark}: " + " | ".join(_quoted(column[place].item()) for column in data.values()))
     return _listed(rows if rows[1:] else [])
 

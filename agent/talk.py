@@ -36,7 +36,7 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 import prompts
-from agent.chat_models import Choice, fault_of
+from agent.chat_models import Choice, fault_of, used_by
 from agent.consent import NOT_RUN, PURSE, Listener, not_run, pays, put
 from agent.prose import MARK, Checked, Cited, check, cited_in, with_marks
 from agent.showing import sheet
@@ -380,8 +380,8 @@ async def second_look(
     looker = model.with_structured_output(Verdicts, include_raw=True)
     try:
         reply: Any = await looker.ainvoke([SystemMessage(system), HumanMessage("\n".join(asked))])
-    except Exception:
-        return tuple(checked), {}
+    except Exception as error:
+        return tuple(checked), used_by(error)
     faults = {}
     for verdict in reply["parsed"].verdicts if reply["parsed"] else ():
         if verdict.verdict in _FAULTS and verdict.number in sentences:

@@ -20,7 +20,7 @@ from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.placement import free_memory, place, this_machine
 from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import begun, observed_otherwise
+from mecharule_ops.run.opening import begun, flips_before, observed_otherwise
 from mecharule_ops.run.outlook import (
     Outlook,
     SearchOutlook,
@@ -349,6 +349,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> T
             seed=run.config.seed,
             store=run.store,
             meanings={name: words.noun for name, words in run.task.wording.items()},
+            flips=flips_before(run),
             emit=emit,
         )
     findings = analyse_run(run, show, clock=time.monotonic, approve=approve, proposer=proposer)

@@ -23,6 +23,7 @@ from mecharule_ops.facts.shown_units import (
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, told_apart
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.store.keys import PROPOSALS
 from mecharule_ops.types import SearchStatus
 
 OfSearch = Callable[[Findings, SearchOutcome], Iterator[Stated]]
@@ -212,8 +213,21 @@ def _controls_of(findings: Findings, unit: Unit) -> Iterator[Stated]:
 
 
 def rules(run: Run, findings: Findings) -> Iterator[Stated]:
-    """How many rules were learned and are shown; which test and correction decide."""
+    """How many rules were learned and are shown; which test decides; what became of a language model's predicates."""
     yield from rule_counts(findings)
+    kept = run.store.find(PROPOSALS) or {"accepted": [], "refused": []}
+    refused = {one["text"]: one["reason"] for one in (*kept["refused"], *run.vocabulary["refusals"])}
+    for nth, text in enumerate((*kept["accepted"], *(one["text"] for one in kept["refused"])), 1):
+        learned = (rule for search in findings.searches for rule in search.rules)
+        users = sorted({str(rule.neuron) for rule in learned if rule.rule and text in rule.rule.predicates})
+        splits = run.splitter.rule is not None and text in run.splitter.rule.predicates
+        rules_of = [*["the splitter rule"] * splits, *[f"rules of {', '.join(users)}"] * bool(users)]
+        fate = f"accepted, in {' and '.join(rules_of)}" if rules_of else "accepted, in no rule"
+        if reason := refused.get(text):
+            fate = f"refused ({reason})"
+        value = {"predicate": text, "refused": reason, "rules_of": users, "in_splitter": splits}
+        said = {"text": repr(text), "by": kept["model"], "fate": fate}
+        yield stated(f"rules.proposed.{nth}", value, "rules.proposed", **said)
 
 
 def rule_counts(findings: Findings) -> Iterator[Stated]:

@@ -12,6 +12,10 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.config import RunConfig
@@ -32,11 +36,11 @@ OBSERVED = (
     "records",
     "test_share",
     "seed",
-    "proposer",
-    "proposals",
     "dtype",
 )
 """Settings of what is taken over: a run that has others takes nothing over."""
+PROPOSED = ("proposer", "proposals")
+"""Settings of the vocabulary, which is made anew where they differ."""
 
 COMPACT = frozenset({"associated", "unrelated"})
 """The two slices that a search tests on, as certificates name them."""
@@ -140,9 +144,38 @@ def observed_otherwise(earlier: RunConfig, config: RunConfig) -> list[str]:
     return [name for name in OBSERVED if getattr(config, name) != getattr(earlier, name)]
 
 
+class Flips(NamedTuple):
+    """Records that a unit flips and such that it does not, by their place among train records."""
+
+    unit: str
+    flipped: Int[np.ndarray, " record"]
+    others: Int[np.ndarray, " record"]
+
+
 def take_over(store: RunStore, earlier: RunStore) -> None:
-    """Fill a new run with what an earlier one observed and ablated."""
-    store.take_over(earlier, filter(keys.is_observed, earlier.names()))
+    """Fill a new run with what an earlier one observed and ablated, and its vocabulary where the same proposes."""
+    ours, theirs = (Run(each).config for each in (store, earlier))
+    anew = [] if all(getattr(ours, name) == getattr(theirs, name) for name in PROPOSED) else keys.PROPOSED
+    store.take_over(
+        earlier, [name for name in earlier.names() if keys.is_observed(name) and name not in anew]
+    )
+
+
+def flips_before(run: Run) -> Flips | None:
+    """Flips of the strongest unit of the run that this one is made from, on train records whose outcome it took over.
+
+    None where that run is gone or found no unit, or where one side has no record.
+    """
+    try:
+        with opened(str(run.store.config["forked_from"])) as earlier:
+            found = earlier.findings.by_evidence()[0]
+    except (KeyError, IndexError, UsageError, StoreError):
+        return None
+    group, regime = (found.neuron,), found.search.regime
+    train = run.eligible(regime)[run.train[run.eligible(regime)]]
+    known = train[~run.engine(run.intervention(found.neuron.basis)).missing(group, train)]
+    places, flips = np.searchsorted(np.flatnonzero(run.train), known), run.flips([group], known, regime)[0]
+    return None if len({*flips}) < 2 else Flips(str(found.neuron), places[flips], places[~flips])
 
 
 def findings_of(run: Run) -> Findings:

@@ -103,6 +103,8 @@ JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
 LAST_ANSWER = Artefact[LastAnswer]("last-answer")
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
 """How a language model proposed the predicates."""
+PROPOSED = (VOCABULARY, VOCABULARY.summary, PROPOSALS)
+"""What follows from who proposes."""
 HYPOTHESES = Artefact[list[Any]]("ledger")
 """Registered predictions with their tests, encoded."""
 LOOKS = Artefact[list[HeldOutLook]]("held-out-looks")
@@ -165,7 +167,7 @@ def slope(intervention: Intervention) -> Artefact[float]:
 def is_observed(name: str) -> bool:
     """Whether an artefact follows from what was observed, whatever the settings of the search."""
     observed = (RECORDS, RECORDS.summary, REPRESENTATION, ROUNDING, PLACED, TOKEN_LENGTHS)
-    made = (*observed, TRAIN, FURTHER, FURTHER_TRAIN, VOCABULARY, VOCABULARY.summary)
+    made = (*observed, *PROPOSED, TRAIN, FURTHER, FURTHER_TRAIN)
     return name in made or name.startswith((_REPLACEMENT, _CONTEXT, _PACE, _SLOPE))
 
 

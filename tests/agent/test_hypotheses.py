@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bundled_run import QUICK
 
 from agent.hypotheses import MOST, investigate, investigated
+from agent.verbs.runner import agreed, start
+from mecharule_ops.config import make_config
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable, UsageError
+from mecharule_ops.events import Event, Notice
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.run.tabulating import Part, drawn
+from mecharule_ops.store.keys import PROPOSALS
 from mecharule_ops.store.ledger import Claim, Ledger
 from tools.registry import call
 
@@ -19,6 +26,15 @@ from tools.registry import call
 def _unit(path: Path) -> str:
     with opened(str(path)) as run:
         return str(findings_of(run).units()[0].neuron)
+
+
+def _script(path: Path, *replies: dict[str, Any]) -> str:
+    path.write_text(json.dumps({"replies": replies}))
+    return f"mock:{path}"
+
+
+def _call(name: str, **arguments: str) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
 
 
 def _entries(path: Path) -> list[Any]:
@@ -61,37 +77,71 @@ def test_a_purse_that_is_too_small_ends_it_before_anything_is_registered(
     assert not _entries(copied_run)
 
 
-def test_the_whole_job_with_a_scripted_model(copied_run: Path, tmp_path: Path) -> None:
-    """Look at train records, register, decide, answer with the verdict's facts, verified by the check."""
-    unit = _unit(copied_run)
-    script = tmp_path / "script.json"
-    claim = {"neuron": unit, "where": "op == '-'"}
-    replies = [
-        {
-            "unless": ["[tool]"],
-            "calls": [{"name": "tabulate", "arguments": {"units": unit, "where": "op == '-'"}}],
-        },
-        {"unless": ["Claim "], "calls": [{"name": "register", "arguments": claim}]},
+def test_the_whole_job_with_a_scripted_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Propose, run, look at train records, register, decide, answer with the verdict's facts, verify; headless."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    told: list[Event] = []
+    proposes = _script(tmp_path / "proposes.json", {"json": {"predicates": ["op=='-' and b>60", "a > 9999"]}})
+    start(make_config(**{**QUICK, "proposals": 1, "proposer": proposes}), told.append, agreed)
+    (path,) = tmp_path.glob("*.mecharule")
+    with opened(str(path)) as run:
+        assert "holds(op == '-' and b > 60)" in run.vocabulary["kept"]
+    unit, where = _unit(path), "holds(op == '-' and b > 60)"
+    asks = _script(
+        tmp_path / "asks.json",
+        {"unless": ["[tool]"], "calls": [_call("tabulate", units=unit, where=where)]},
+        {"unless": ["Claim "], "calls": [_call("register", neuron=unit, where=where)]},
         {
             "unless": ["difference +", "difference -"],
             "find": "Claim (?P<claim>\\w+)",
-            "calls": [{"name": "decide", "arguments": {"claims": "$claim"}}],
+            "calls": [_call("decide", claims="$claim")],
         },
         {"find": "\\[(?P<id>f\\d+)\\] [^\\n]*needed", "text": "It was decided [$id]."},
-    ]
-    script.write_text(json.dumps({"replies": replies}))
-    result = investigated(str(copied_run), "does it flip more on subtractions?", llm=f"mock:{script}")
+    )
+    result = investigated(str(path), "does it flip more where the sum is large?", llm=asks)
     assert [one["tool"] for one in result.data["tools"]] == ["tabulate", "register", "decide"]  # type: ignore[attr-defined]
     assert str(result.data["answer"]).startswith("It was decided [f")
     assert not result.data["marks"]
-    assert _entries(copied_run)[0].outcome is not None
+    assert _entries(path)[0].outcome is not None
+    verified = call("verify", {"run": str(path), "all": True})
+    assert verified.exit_code == 0, verified.text
+    assert "match" in verified.text
+
+
+def test_of_each_proposal_is_told_what_became_of_it_and_a_second_run_is_shown_flips(
+    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Taken over from the first run is what it observed and ablated; the vocabulary is made anew."""
+    first = shutil.copy(quick_run, tmp_path / "fa57.mecharule")
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    told: list[Event] = []
+    texts = ["op=='-' and b>60", "a > 9999", "1 +"]
+    shown = {"when": [f"ablating its unit {_unit(first)} flips", "flipped: "], "json": {"predicates": texts}}
+    proposes = _script(tmp_path / "proposes.json", shown)
+    start(make_config(**{**QUICK, "proposals": 1, "proposer": proposes}), told.append, agreed, source="fa57")
+    (path,) = set(tmp_path.glob("*.mecharule")) - {first}
+    assert any(f"show {path.stem} --section rules" in one.text for one in told if isinstance(one, Notice))
+    facts = {
+        one.value["predicate"]: one for one in call("show", {"run": str(path), "section": "rules"}).facts[2:]
+    }  # type: ignore[index, call-overload]
+    assert [*facts] == ["holds(op == '-' and b > 60)", "a > 9999", "1 +"]
+    assert "refused (constant: true on 0 of 112 train records)" in facts["a > 9999"].sentence
+    assert "refused (" in facts["1 +"].sentence
+    with opened(str(path), write=True) as run:
+        (rule, *_) = [rule for search in run.findings.searches for rule in search.rules]
+        assert rule.rule is not None
+        accepted = sorted(rule.rule.predicates)
+        run.store.put(PROPOSALS, {**run.store.get(PROPOSALS), "accepted": accepted})
+    read = call("show", {"run": str(path), "section": "rules"}).facts[2:]
+    assert all(
+        re.search(f"accepted, in .*rules of {rule.neuron}", one.sentence) for one in read[: len(accepted)]
+    )
 
 
 def test_a_model_that_fails_decides_nothing_and_is_a_fault(copied_run: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"replies": [{"fault": "mock refused the key"}]}))
+    script = _script(tmp_path / "script.json", {"fault": "mock refused the key"})
     with pytest.raises(ModelUnavailable, match="refused the key"):
-        investigated(str(copied_run), "when does it flip?", llm=f"mock:{script}")
+        investigated(str(copied_run), "when does it flip?", llm=script)
     assert not _entries(copied_run)
 
 

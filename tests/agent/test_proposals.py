@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from llm_server import choice_of, model_of, served
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
 from agent.chat_models import choose
-from agent.proposals import ModelProposer, proposer_of
+from agent.proposals import EXAMPLES, ModelProposer, _judged, proposer_of
+from agent.prose import Checked, Cited
+from agent.talk import second_look
 from mecharule_ops.events import Event, LlmMessage
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.run.opening import Flips
 from mecharule_ops.store.keys import PROPOSALS
 from mecharule_ops.store.run_store import RunStore
 
+_NOTHING = '{"nothing": 1}'
+_TEXT = {"type": "output_text", "text": _NOTHING, "annotations": []}
+_MESSAGE = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [_TEXT]}
+_BODIES: dict[str, dict[str, Any]] = {
+    "chat": {
+        "object": "chat.completion",
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": _NOTHING}}
+        ],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    },
+    "responses": {
+        "object": "response",
+        "output": [_MESSAGE],
+        "usage": {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18},
+    },
+}
+UNREADABLE = {
+    wire: Response(
+        json.dumps({"id": "r", "created_at": 0, "created": 0, "model": "test", **body}),
+        mimetype="application/json",
+    )
+    for wire, body in _BODIES.items()
+}
 SCHEMA = {"a": int, "b": int, "op": str}
 
 
@@ -100,6 +132,54 @@ def test_the_prompt_shows_train_records_and_refusals_as_data(tmp_path: Path, sto
     second = _reply("a * 3 > b + 101", when=['"nonsense("', "wrong: ", "right: ", "a: int, from"])
     _proposer(tmp_path, store, first, second, rounds=2).propose(_context())
     assert store.get(PROPOSALS)["rounds"] == 2
+
+
+def test_where_a_unit_flips_some_its_flips_stand_in_place_of_wrong_and_right(
+    tmp_path: Path, store: RunStore
+) -> None:
+    """Records of known outcome alone: what is shown flipped was flipped."""
+    flips = {place: place % 3 == 0 for place in range(60)}
+    sides = (np.array([place for place, each in flips.items() if each is side]) for side in (True, False))
+    proposer = _proposer(tmp_path, store, _reply(), flips=Flips("m1.2", *sides))
+    data = _context()
+    table, _ = _judged((), data)
+    _, user = proposer._request({"rounds": 0, "refused": []}, data, table)
+    asked, _, _ = str(user.content).partition("Wrong ones")
+    assert "of which ablating its unit m1.2 flips the answer to the first and not to the second" in asked
+    rows = {
+        " | ".join(json.dumps(column[place].item()) for column in data.columns.values()): flipped
+        for place, flipped in flips.items()
+    }
+    shown = re.findall("^(flipped|not flipped): (.+)$", asked, re.MULTILINE)
+    assert len(shown) == 2 * EXAMPLES
+    assert all(rows[row] is (mark == "flipped") for mark, row in shown)
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+def test_a_reply_that_the_sdk_cannot_read_is_billed(
+    httpserver: HTTPServer, wire: str, tmp_path: Path, store: RunStore
+) -> None:
+    """What the provider says that it took is told, kept and priced; in a second look too."""
+    served(httpserver, wire, UNREADABLE[wire])
+    told: list[Event] = []
+    proposer = ModelProposer(
+        model=model_of(httpserver, wire),
+        choice=choice_of(httpserver, wire, price=(1.0, 1.0)),
+        task="sums",
+        rounds=2,
+        seed=0,
+        store=store,
+        emit=told.append,
+    )
+    assert proposer.propose(_context()) == OfflineProposer().propose(_context())
+    kept = store.get(PROPOSALS)
+    assert (kept["input_tokens"], kept["output_tokens"], kept["dollars"]) == (11, 7, 18e-6)
+    (message,) = [one for one in told if isinstance(one, LlmMessage)]
+    assert (message.ok, message.input_tokens, message.output_tokens) == (False, 11, 7)
+    said = Checked(text="It flips.", cites=("f1",))
+    facts = {"f1": Cited(id="f1", sentence="It flips.")}
+    looked, used = asyncio.run(second_look(proposer.model, [said], facts))
+    assert (looked, used) == ((said,), {"input_tokens": 11, "output_tokens": 7})
 
 
 class Killed(BaseException):

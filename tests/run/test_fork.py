@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bundled_run import QUICK, finish, finished, new_run, opened
 from command_process import Child, Commands
@@ -13,7 +14,8 @@ from command_process import Child, Commands
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.run.opening import OBSERVED, observed_otherwise, take_over
+from mecharule_ops.run.live_run import Run
+from mecharule_ops.run.opening import OBSERVED, begun, flips_before, observed_otherwise, take_over
 from mecharule_ops.store.run_store import RunStore
 
 OTHER = {**QUICK, "tau": 0.35}
@@ -59,13 +61,38 @@ def test_only_what_does_not_depend_on_the_search_is_taken_over(earlier: Path, tm
 def test_nothing_is_taken_over_where_something_else_is_observed() -> None:
     """Each such setting is named; a run that changes nothing is refused."""
     config = make_config(**QUICK)
-    changes = {"records": 170, "seed": 5, "test_share": 0.4, "proposals": 1, "model": "smollm2-135m"}
+    changes = {"records": 170, "seed": 5, "test_share": 0.4, "model": "smollm2-135m"}
     for name, value in changes.items():
         assert observed_otherwise(config, config.model_copy(update={name: value})) == [name]
     assert changes.keys() < set(OBSERVED)
+    assert observed_otherwise(config, config.model_copy(update={"proposals": 1})) == [], (
+        "the vocabulary alone"
+    )
     with pytest.raises(UsageError, match="got none"):
         observed_otherwise(config, config)
     assert observed_otherwise(config, config.model_copy(update={"tau": 0.3})) == []
+
+
+def test_another_proposer_sees_what_the_strongest_unit_flips_on_train_records(
+    earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Observed and ablated is taken over, the vocabulary is not; no held-out record is shown; no model is loaded."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(earlier.parent))
+    monkeypatch.setattr(Run, "subject", None)
+    config = make_config(**{**QUICK, "proposals": 1})
+    with opened(earlier, read_only=True) as source, begun(config, earlier=source.store) as store:
+        fork = Run(store)
+        assert not store.has("vocabulary")
+        flips = flips_before(fork)
+        found = source.findings.by_evidence()[0]
+        assert flips is not None
+        assert flips.unit == str(found.neuron)
+        for places, flipped in ((flips.flipped, True), (flips.others, False)):
+            positions = np.flatnonzero(source.train)[places]
+            assert set(positions) <= set(source.eligible(found.search.regime))
+            told = source.flips([(found.neuron,)], positions, found.search.regime)[0]
+            assert {*told.tolist()} == {flipped}
+        assert flips_before(source) is None, "a run that is made from none"
 
 
 @pytest.fixture
