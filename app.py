@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,8 +174,17 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace, show: Show) -> To
             show(event)
 
     tell, earlier = _telling(show), () if asked.new else None
-    listener = Listener(tell=tell, show=heard, consent=at_terminal(), earlier=earlier)
-    return ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
+    stands = ""
+
+    def first(result: ToolResult) -> None:
+        nonlocal stands
+        if result.data.get("understood") and not (options.json or options.output):
+            stands = result.text
+            write(f"Without a model:\n{_coloured(stands)}\n\nThe model:")
+
+    listener = Listener(tell=tell, show=heard, first=first, consent=at_terminal(), earlier=earlier)
+    result = ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
+    return replace(result, text="it failed; the answer above stands") if result.text == stands else result
 
 
 WORK: Mapping[str, Callable[[Any, argparse.Namespace, Show], ToolResult]] = {

@@ -19,9 +19,9 @@ from typing import Any
 
 from agent.canonical import UNIT, Names, Understood, understand
 from agent.chat_models import NONE, choose
-from agent.consent import NO_QUESTION, PURSE, Exchanges, Listener, not_run, pays, put
+from agent.consent import NO_QUESTION, NOT_RUN, PURSE, Exchanges, Listener, not_run, pays, put
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
-from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered
+from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered, ToolCalled
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
@@ -101,8 +101,10 @@ def ask(
                 asked = [one for one in kept if isinstance(one, LlmMessage)]
                 tokens = ("input_tokens", "output_tokens")
                 took = {name: sum(getattr(one, name) for one in asked) for name in tokens}
+                declined = any(isinstance(one, ToolCalled) and one.result.startswith(NOT_RUN) for one in kept)
                 failed = {"requests": len(asked), "llm": f"none ({choice.short}: {fault})"}
-                result = replace(result, data={**result.data, **failed, **took})
+                code = result.exit_code or (BudgetSpent.exit_code if declined else 0)
+                result = replace(result, data={**result.data, **failed, **took}, exit_code=code)
         _keep(path, result, kept, told)
     return result
 

@@ -26,7 +26,7 @@ Consent = Callable[[str], bool | str]
 def put(calls: Iterable[tuple[str, Mapping[str, object]]], words: str) -> str:
     """Calls of tools as they are put to the person, a line each, with their price in words."""
     lines = [" ".join([tool, *(f"{name}={value}" for name, value in given.items())]) for tool, given in calls]
-    return "\n".join(["This has a price:", *(f"  {one}" for one in lines), f"It costs {words}."])
+    return "\n".join(["This needs your yes:", *(f"  {one}" for one in lines), f"It costs {words}."])
 
 
 def pays(purse: float, seconds: Iterable[float | None]) -> bool:
@@ -37,7 +37,7 @@ def pays(purse: float, seconds: Iterable[float | None]) -> bool:
 
 def not_run(answer: bool | str, words: str) -> str:
     """Why calls of a price in `words` do not run; empty where it was accepted."""
-    why = answer if isinstance(answer, str) else "the person declined this price"
+    why = answer if isinstance(answer, str) else "the person declined it"
     return "" if answer is True else f"{NOT_RUN} {why} ({words})"
 
 

@@ -37,10 +37,10 @@ from pydantic import BaseModel, Field
 
 import prompts
 from agent.chat_models import Choice, fault_of, used_by
-from agent.consent import NOT_RUN, PURSE, Listener, not_run, pays, put
+from agent.consent import NOT_RUN, PURSE, Listener, nobody, not_run, pays, put
 from agent.prose import MARK, Checked, Cited, check, cited_in, with_marks
 from agent.showing import sheet
-from agent.toolbox import Toolbox, as_read, calls_of, cited_of
+from agent.toolbox import DECIDES, Toolbox, as_read, calls_of, cited_of
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import AblationStopped, BudgetSpent, MechaRuleError, ModelUnavailable, StoreError
 from mecharule_ops.events import LlmMessage, ToolCalled
@@ -92,12 +92,13 @@ class Talk:
     purse: float = PURSE
     look: bool = False
     decides: bool = False
-    """Whether the model may decide registered claims, which is a person's to do in a conversation."""
+    """Whether the model may decide registered claims unasked; in a conversation the person is asked."""
 
     def __post_init__(self) -> None:
         with opened(str(self.path)) as run:
             self.sheet = sheet(run, findings_of(run))
-        self.toolbox = Toolbox(str(self.path), self._tell, decides=self.decides)
+        decides = self.decides or self.listener.consent is not nobody
+        self.toolbox = Toolbox(str(self.path), self._tell, by=self.choice.short, decides=decides)
         self.earlier = self.listener.earlier or ()
         self._tools, self._one_at_a_time = self.toolbox.tools(), asyncio.Lock()
         self._asked = self.model.bind_tools(self._tools)
@@ -224,19 +225,25 @@ class Talk:
         calls, quotes, refused = calls_of(state["messages"][-1]), dict[str, Quoted](), dict[str, str]()
         for one in calls:
             try:
-                if (quote := self.toolbox.quote(one["name"], one["args"])) is not None:
-                    quotes[one["id"]] = quote
+                quote, is_put = self.toolbox.quote(one["name"], one["args"]), self._is_put(one)
+                if quote or is_put:
+                    quotes[one["id"]] = quote or Quoted(example_forwards=0, seconds=0.0)
             except MechaRuleError as error:
                 refused[one["id"]] = f"error: {error}"
         spent, seconds = state.get("spent", 0.0), [quote.seconds for quote in quotes.values()]
-        if quotes and not pays(self.purse - spent, seconds):
-            priced = [(one["name"], one["args"]) for one in calls if one["id"] in quotes]
+        asked = [one for one in calls if one["id"] in quotes]
+        if any(map(self._is_put, asked)) or (asked and not pays(self.purse - spent, seconds)):
+            priced = [(one["name"], one["args"]) for one in asked]
             answer = interrupt(put(priced, "; ".join(quote.words for quote in quotes.values())))
             if answer is not True:
                 refused |= {id: not_run(answer, quote.words) for id, quote in quotes.items()}
                 seconds = []
         told = [self._seen(one, _refusal(one, refused[one["id"]])) for one in calls if one["id"] in refused]
         return {"messages": [*told], "spent": spent + sum(each or 0.0 for each in seconds)}
+
+    def _is_put(self, called: Any) -> bool:
+        """Whether the person is asked whatever it costs."""
+        return called["name"] == DECIDES and not self.decides
 
     async def _called(self, request: ToolCallRequest, execute: Callable[[Any], Awaitable[Any]]) -> Any:
         # One after another, so that facts are numbered in the order of the calls and one model is in memory.

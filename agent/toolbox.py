@@ -24,11 +24,12 @@ from tools.registry import TOOLS, Begun, Tell, ToolResult, begin, finish
 from tools.result import Quoted
 from tools.runs import BEGUN
 
-NOT_OFFERED = frozenset(("gates", "decide"))
+DECIDES = "decide"
+NOT_OFFERED = frozenset(("gates", DECIDES))
 """A person's to decide."""
 _OF_PEOPLE = {
     *("run", "yes", "estimate", "show_text", "csv", "md", "tex", "svg", "html", "export", "model", "device"),
-    "dtype",
+    *("dtype", "made_by"),
 }
 _NAMES = ("first", "second", "what", "more", "stop", "task", "labels")
 """Arguments that may be the path of any file for a person, and are ids, or JSON, for a model."""
@@ -38,15 +39,14 @@ LONGEST = 6000
 
 
 class Toolbox:
-    """The tools of the run whose file lies at `run`; `tell` hears what a tool is doing."""
+    """The tools of the run whose file lies at `run`, for the one called `by`; `tell` hears what a tool is doing."""
 
-    def __init__(self, run: str, tell: Tell = lambda line: None, *, decides: bool = False) -> None:
-        self._run = run
-        self._tell = tell
+    def __init__(
+        self, run: str, tell: Tell = lambda line: None, *, by: str = "a client", decides: bool = False
+    ) -> None:
+        self._run, self._tell, self._by = run, tell, by
         self._begun: dict[str, Begun] = {}
-        self.names = tuple(
-            name for name in TOOLS if name not in NOT_OFFERED or (name == "decide" and decides)
-        )
+        self.names = tuple(name for name in TOOLS if name not in NOT_OFFERED or (name == DECIDES and decides))
 
     def tools(self) -> list[StructuredTool]:
         """Every tool offered, the same list at every turn."""
@@ -105,7 +105,8 @@ class Toolbox:
                 )
         if name == "runs" and (stop := given.get("stop")) not in (None, *BEGUN):
             raise UsageError(f"expected a run that was begun from here, {stop} is a person's to stop")
-        return TOOLS[name].arguments.about(self._run, given)
+        made = {"made_by": self._by} if "made_by" in TOOLS[name].arguments.model_fields else {}
+        return TOOLS[name].arguments.about(self._run, {**given, **made})
 
 
 def schema_of(arguments: type[Arguments]) -> dict[str, Any]:

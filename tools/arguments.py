@@ -187,7 +187,7 @@ class ColumnArguments(Arguments):
     """a condition or arithmetic, such as a + b or carry(a, b)"""
     labels: str | None = None
     """JSON {"record id": label}, or a file of it"""
-    by: str = "a person"
+    made_by: str = "a person"
     """who made it"""
 
 

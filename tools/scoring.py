@@ -190,7 +190,7 @@ def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
         raise UsageError("expected --expression or --labels, one of them")
     labels = None if given.labels is None else _labels(run, given.labels)
     yield 0
-    own = OwnColumn(name=given.name, by=given.by, expression=given.expression or "", labels=labels)
+    own = OwnColumn(name=given.name, by=given.made_by, expression=given.expression or "", labels=labels)
     keep_column(run, own)
     values = columns_of(run)[given.name]
     counted = Counter(values.tolist()).most_common()
@@ -199,7 +199,7 @@ def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
     made = f"by labels of {len(labels or ())} records"
     made = made if labels else f"by the expression {given.expression}"
     held = {str(value): count for value, count in counted}
-    value = {"by": given.by, "expression": given.expression, "records": len(values), "values": held}
+    value = {"by": given.made_by, "expression": given.expression, "records": len(values), "values": held}
     of, parts = About("column", f"run:{run.id}"), {"made": made, "told": told, "rest": rest}
     return of_facts([of.told(given.name, "column", value, column=given.name, **parts)])
 

@@ -152,7 +152,7 @@ def test_what_ablates_waits_for_the_model_and_then_for_the_person(copied_run: Pa
     assert not asked
     for replies in ((), ({"fault": "server"},)):
         answer = put(question, *replies, consent=declined, seconds=0.0)
-        assert answer.text.startswith("not run: the person declined this price (64 ablated completions")
+        assert answer.text.startswith("not run: the person declined it (64 ablated completions")
         assert answer.exit_code == 5
     assert len(asked) == 2
     assert all(f"  ablate units={first},{second}\nIt costs" in price for price in asked)
@@ -162,6 +162,18 @@ def test_what_ablates_waits_for_the_model_and_then_for_the_person(copied_run: Pa
     assert "both" in measured.text or "together" in measured.text.lower()
     put(question, {"text": "As it stands."}, first=stands.append)
     assert stands[-1].text == measured.text, "what is stored stands at once"
+
+
+def test_a_price_that_was_declined_is_told_though_the_model_fails_after_it(
+    copied_run: Path, put: Put
+) -> None:
+    """By exit code 5, beside the offline answer that stands."""
+    with opened(str(copied_run)) as run:
+        first, second = (str(unit.neuron) for unit in findings_of(run).units()[:2])
+    call_ = {"name": "ablate", "arguments": {"units": f"{first},{second}"}}
+    replies: Any = ({"unless": ["[tool]"], "calls": [call_]}, {"fault": "server"})
+    answer = put("why does the strongest channel flip?", *replies, consent=lambda price: False, seconds=0.0)
+    assert (answer.data["understood"], answer.exit_code) == ("why", 5)
 
 
 def test_a_run_under_way_answers_from_its_snapshot(copied_run: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -77,8 +78,10 @@ def test_a_client_calls_is_refused_with_the_price_pays_and_has_its_words_checked
         told, failed = await ask("why", neuron=unit, run="b00d")
         assert not failed
         assert told.startswith("[f1] ")
-        again, _ = await ask("missed")
-        assert "[f1] " not in again
+        numbered = re.findall(r"(?m)^\[f(\d+)\] ", told)
+        again, failed = await ask("why", neuron=unit, run="b00d")
+        assert not failed
+        assert re.findall(r"(?m)^\[f(\d+)\] ", again) == [str(len(numbered) + int(one)) for one in numbered]
         sentence = told.partition("\n")[0].removeprefix("[f1] ")
         right, _ = await ask("check_prose", text=f"{sentence.rstrip('.')} [f1].")
         assert MARK not in right
@@ -100,7 +103,7 @@ def test_a_client_calls_is_refused_with_the_price_pays_and_has_its_words_checked
         for name, given, why in (
             ("sing", {}, "expected a tool of"),
             ("why", {"neuron": unit, "yes": True}, "yes"),
-            ("missed", {"run": str(copied_run)}, "expected the id of a run"),
+            ("show", {"run": str(copied_run)}, "expected the id of a run"),
         ):
             told, failed = await ask(name, **given)
             assert failed

@@ -276,6 +276,23 @@ def test_interrupting_ends_with_130_and_says_how_to_go_on(
     assert capsys.readouterr().err == "mecharule: interrupted; what was stored is kept\n"
 
 
+def test_the_answer_without_a_model_stands_before_the_models(
+    commands: Commands, copied_run: Path, tmp_path: Path
+) -> None:
+    """Marked, and once where the model fails; a program that asks for JSON reads one answer."""
+    script = tmp_path / "script.json"
+    asked = ("ask", str(copied_run), "why does the strongest channel flip?", "--new", "--llm")
+    alone = commands.main(*asked, "none").out.strip()
+    for reply, ends in (
+        ({"text": "It does."}, "It does."),
+        ({"fault": "server"}, "it failed; the answer above stands"),
+    ):
+        script.write_text(json.dumps({"replies": [reply]}))
+        out = commands.main(*asked, f"mock:{script}").out
+        assert out.startswith(f"Without a model:\n{alone}\n\nThe model:\n{ends}")
+        assert isinstance(commands.main(*asked, f"mock:{script}", "--json").data, dict)
+
+
 def _interrupted(*handlers: object) -> None:
     raise KeyboardInterrupt
 

@@ -89,7 +89,7 @@ def test_a_column_of_ones_own_is_kept_said_to_be_whose_and_read_by_every_conditi
         a, b = run.observed.columns["a"], run.observed.columns["b"]
         labelled = {str(record.example.id): "odd" for record in run.observed.records if record.example.id % 2}
     ask("column", name="total", expression="a + b")
-    told = ask("column", name="large", expression="total > 300", by="mock")
+    told = ask("column", name="large", expression="total > 300", made_by="mock")
     assert told.text.startswith("Column large of mock, by the expression total > 300")
     ask("column", name="parity", labels=json.dumps(labelled))
     with opened(copied_run, read_only=True) as run:
