@@ -47,6 +47,12 @@ def last_line(prompt: str) -> str:
     return plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
 
 
+def quoted(prompt: str, longest: int = 120) -> str:
+    """The question of a prompt in quotes, its end left out where it is long."""
+    line = last_line(prompt)
+    return repr(line if len(line) <= longest else f"{line[: longest - 1]}…")
+
+
 def what_differs(prompts: Sequence[str]) -> tuple[str, ...]:
     """Each question, as it stands before its answer, without the words that all of them begin and end with.
 

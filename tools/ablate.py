@@ -16,7 +16,7 @@ from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.facts.rules import short, told_rule
 from mecharule_ops.mcnemar import mcnemar_p
-from mecharule_ops.plain_text import beginning, last_line
+from mecharule_ops.plain_text import beginning, last_line, quoted
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified, certify, rows_from
@@ -106,16 +106,17 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
         changed = row.before.text != row.after.text
         value: FactValue = {**example_data(row), "example": None, "flipped": None, "changed": changed}
         then = repr(row.after.text) if changed else "the same"
-        return of_facts([of.told("unlabelled", "flip.unlabelled", value, r=run, row=row, then=then)])
+        told: dict[str, Any] = {"r": run, "row": row, "asked": quoted(row.prompt), "then": then}
+        return of_facts([of.told("unlabelled", "flip.unlabelled", value, **told)])
     regime, verb = Regime(int(record.label)), "flips" if row.flipped else "does not flip"
     outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
     known = findings.unit(unit, outcome.regime)
-    typed = "a typed prompt" if task.concealed else repr(last_line(record.example.prompt))
+    typed = "a typed prompt" if task.concealed else quoted(record.example.prompt)
     claim = f"ablating {unit} {verb} {typed} ({regime.arrow})"
     certificate = keep(run, certified(run, how, (unit,), made, regime=regime, kind="flip", claim=claim))
     (row,) = shown_rows(certificate, given.show_text)
     before, after = (f"{beginning(one.text)} ({task.words.of(one.label)})" for one in (row.before, row.after))
-    said = f"{last_line(row.prompt)} {before} → {after}"
+    said = f"{quoted(row.prompt)} {before} → {after}"
     facts = [of.told("typed", "flip.typed", example_data(row), f"c:{certificate.id}", verb=verb, said=said)]
     rule = told_rule(run.account(unit, outcome.regime), known.rule if known else None)
     if outcome.regime is not regime or not (rule and rule.rule and rule.shown and rule.held_out):

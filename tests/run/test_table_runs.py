@@ -105,6 +105,8 @@ def test_a_table_goes_through_every_stage_and_verifies(
     told = own.data["unit.a0.h1.flip.unlabelled"]
     assert (told["before"], told["after"], told["flipped"]) == (*_completions(runs, "zq?"), None)
     assert "is none of the prompts of" in own.data["facts"][0]["said"]
+    long = commands.main("flip", "last", "a0.h1", "--prompt", "zq?" * 80, "--json").data["facts"][0]["said"]
+    assert long.startswith(f"'{'zq?' * 39}zq…' is none of the prompts of")
     assert commands.main("show", "last", "--table", "certificates", "--json").data["rows_in_all"] == evidence
     forked = commands.main("run", "--from", "last", "--tau", "0.4", "--yes", "--display", "plain")
     assert forked.code == 0, forked.err

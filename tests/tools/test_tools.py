@@ -116,6 +116,7 @@ def test_flip_certifies_one_prompt(tool: Tool, strongest: str) -> None:
     data = result.data[f"unit.{strongest}.flip.typed"]
     assert data["prompt"] == "120 - 7 ="
     assert data["flipped"] == (data["before"] != data["after"]) or not data["flipped"]
+    assert f"with {strongest} switched off, '120 - 7 =' {data['before']} (" in result.text
     assert tool("verify", what=result.certificate).exit_code == 0
     with pytest.raises(UsageError, match=r"0\.\.299"):
         tool("flip", run="last", neuron=strongest, prompt="999 - 7 =")
