@@ -122,7 +122,9 @@ def unshowable_by(findings: Findings, search: SearchOutcome) -> str:
 
 def measures(findings: Findings) -> str:
     """The command that ablates what a run did not on answers kept aside; what it did ablate is reused."""
-    return f"`mecharule run --from {findings.run} --set controls=199` measures it"
+    held_out = [search.held_out for search in findings.searches if search.held_out]
+    needed = max([199, *(units_for(each.units, findings.alpha) for each in held_out)])
+    return f"`mecharule run --from {findings.run} --set controls={needed}` measures it"
 
 
 def reached_words(findings: Findings, search: SearchOutcome, units: int, more: str = "") -> str:

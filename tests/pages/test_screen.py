@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
-from mecharule_ops.facts.shown_units import evidence_words, rank_words, unshowable_by
-from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
+from mecharule_ops.facts.shown_units import evidence_words, rank_words, unshowable, unshowable_by
+from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips, units_for
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.screen import screen
 from mecharule_ops.types import Neuron, Regime
@@ -103,6 +103,17 @@ def test_why_nothing_can_be_shown_and_whether_a_command_measures_it(
     assert unshowable_by(FINDINGS, outcome) == why
     told = " ".join(screen(run_of(outcome)).split())
     assert ("`mecharule run --from 0c1f --set controls=199` measures it" in told) == cured
+
+
+@pytest.mark.parametrize(("units", "alpha", "needed"), [(270, 0.05, 199), (270, 0.01, 244)])
+def test_as_many_random_units_are_advised_as_anything_shown_takes(
+    units: int, alpha: float, needed: int
+) -> None:
+    """Never as few as still show nothing."""
+    outcome = dataclasses.replace(POSITIVE, held_out=dataclasses.replace(FEW, units=units))
+    findings = dataclasses.replace(run_of(outcome), alpha=alpha)
+    assert needed >= units_for(units, alpha)
+    assert f"--set controls={needed}`" in unshowable(findings, outcome)
 
 
 def test_a_unit_above_all_random_ones_that_is_not_shown_says_why() -> None:
