@@ -18,7 +18,7 @@ from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, outcome_for, regime_for, regime_of
-from mecharule_ops.run.tabulating import Part, drawn, few_valued, fires
+from mecharule_ops.run.tabulating import Part, columns_of, drawn, few_valued, fires
 from mecharule_ops.tasks.arithmetic_vocabulary import CONDITIONS
 from mecharule_ops.types import Neuron, Regime
 from tools.arguments import DirectedArguments
@@ -117,10 +117,14 @@ def records_among(run: Run, regime: Regime, part: Part, where: str | None) -> In
 
 
 def _worded(run: Run) -> list[str]:
-    """Predicates that are known by their words: the task's own, single values, equal columns, the prompt's length."""
-    few = few_valued(run)
+    """What is known by its words: rules and predicates of the run and its task, values, equal columns, lengths."""
+    few, learned = few_valued(run), [one.rule for each in findings_of(run).searches for one in each.rules]
+    numbers = [name for name, values in columns_of(run).items() if values.dtype.kind in "if"]
     return [
         *run.task.account_predicates(),
+        *(f"{name} {sign} 7" for name in numbers for sign in ("==", ">=", ">")),
+        *(text for rule in filter(None, learned) for text in (str(rule), *sorted(rule.predicates))),
+        *run.vocabulary["kept"],
         *(f"{name} == {value!r}" for name, values in few.items() for value in values),
         *(f"{x} == {y}" for x, y in combinations(few, 2) if type(few[x][0]) is type(few[y][0])),
         *(["length(prompt) >= 2"] if "prompt" in run.columns else []),

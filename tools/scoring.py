@@ -127,7 +127,7 @@ def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
         positions, holds = positions[inside], holds[inside]
     columns = {name: column[positions] for name, column in columns_of(run).items()}
     texts = refined_texts(run, positions, holds) if given.unit else tuple(run.vocabulary["kept"])
-    own = {name: column for name, column in columns.items() if name not in run.observed.columns}
+    own = {name: column for name, column in columns.items() if name not in {"lead", *run.observed.columns}}
     asked = None if given.columns is None else {name.strip() for name in given.columns.split(",")}
     if unknown := sorted((asked or set()) - columns.keys()):
         raise UsageError(f"expected columns of {', '.join(columns)}; got {unknown[0]!r}")

@@ -23,6 +23,7 @@ from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table, column
 from mecharule_ops.plain_text import last_line, plain
+from mecharule_ops.rules.in_words import column_from_words
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, regime_for
@@ -43,6 +44,8 @@ def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> Priced:
 
     Cost: flips that are not stored yet.
     """
+    if given.by is not None:
+        given = given.model_copy(update={"by": _by_words(run, given.by)})
     units = units_of(run, given.units)
     part, regime = Part(given.records), regime_for(run, units[0], given.regime)
     positions = records_among(run, regime, part, given.among)
@@ -76,9 +79,14 @@ def _cells(
         yield f"not ({given.where})", ~holds
     if given.by is not None:
         columns = columns_of(run)
-        if given.by not in columns:
-            raise UsageError(f"expected a column of {', '.join(columns)}; got {given.by!r}")
         yield from _by(given.by, columns[given.by][positions])
+
+
+def _by_words(run: Run, asked: str) -> str:
+    """The column of that name or of those words. Raises `UsageError`."""
+    if (name := column_from_words(asked, columns := [*columns_of(run)], run.task)) not in columns:
+        raise UsageError(f"expected a column of {', '.join(columns)}; got {asked!r}")
+    return name
 
 
 def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, " record"]]]:

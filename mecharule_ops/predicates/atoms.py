@@ -32,8 +32,8 @@ def disjuncts(text: str) -> tuple[tuple[Literal, ...], ...]:
 def _expression(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"expected a rule over predicates, got {text[:80]!r}: {error}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise UsageError(f"expected a rule such as a > b and carry(a, b), got {text[:80]!r}") from None
 
 
 def _operands(node: ast.expr, connective: type[ast.boolop]) -> list[ast.expr]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.simplified import simplified
 from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.column_words import column_words
 from mecharule_ops.tasks.phrases import Speaker, clause_phrases
 
 EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task has no such input"
@@ -43,26 +45,39 @@ def with_words(rule: UnitRule, task: Task) -> UnitRule:
 def rule_from_words(text: str, predicates: Sequence[str], task: Task) -> str | None:
     """The rule whose words these are, of the predicates, their contraries and both with other numbers.
 
-    None where it is none of them: nothing is guessed, what is given has exactly these words. Parts joined by `and` are
-    read one by one. Cost: no model call.
+    None where it is none of them: nothing is guessed, what is given has exactly these words. What `and` joins is read
+    part by part where the whole is none of them. Cost: no model call.
     """
-    whole = _one(text, predicates, task)
-    if whole is not None or " and " not in text:
-        return whole
-    parts = [_one(part, predicates, task) for part in text.split(" and ")]
-    return " and ".join(part for part in parts if part) if all(parts) else None
+    said = cache(partial(_said, task=task))
+    known = [form for one in dict.fromkeys(predicates) for form in (one, f"not ({one})")]
+
+    def read(parts: Sequence[str]) -> str | None:
+        for count in range(len(parts), 0, -1):
+            first = _one(" and ".join(parts[:count]), known, said)
+            rest = read(parts[count:]) if first and parts[count:] else ""
+            if first and rest is not None:
+                return f"{first} and {rest}" if rest else first
+        return None
+
+    return read(text.split(" and "))
 
 
-def _one(text: str, predicates: Sequence[str], task: Task) -> str | None:
+def column_from_words(text: str, columns: Sequence[str], task: Task) -> str:
+    """The column that these words stand for; the text itself where it is a column's name, or no column's words."""
+    words = {name: column_words(task.wording, name) for name in columns}
+    nouns = {_plain(each.noun): name for name, each in words.items() if each and not each.unit}
+    return text if text in words else nouns.get(_plain(text), text)
+
+
+def _one(text: str, known: Sequence[str], said: Callable[[str], str]) -> str | None:
     asked = _plain(text)
     form, numbers = _NUMBER.sub("#", asked), _NUMBER.findall(asked)
-    for predicate in (form_of for one in predicates for form_of in (one, f"not ({one})")):
-        said = _said(predicate, task)
-        if said == asked:
+    for predicate in known:
+        if (words := said(predicate)) == asked:
             return predicate
-        if _NUMBER.sub("#", said) == form:
-            for other in _with_numbers(predicate, _NUMBER.findall(said), numbers):
-                if _said(other, task) == asked:
+        if _NUMBER.sub("#", words) == form:
+            for other in _with_numbers(predicate, _NUMBER.findall(words), numbers):
+                if said(other) == asked:
                     return other
     return None
 

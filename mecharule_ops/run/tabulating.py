@@ -102,7 +102,7 @@ def _holds(rule: Rule, columns: Columns) -> Bool[np.ndarray, " record"]:
 
 
 def columns_of(run: Run) -> Columns:
-    """The task's columns and one's own; made once for the records observed so far."""
+    """The task's columns, the lead and one's own; made once for the records observed so far."""
     observed, columns = _COLUMNS.get(run, (None, {}))
     if observed is not run.observed:
         columns = _with_own(run, run.store.find(OWN_COLUMNS) or ())
@@ -119,8 +119,10 @@ def keep_column(run: Run, own: OwnColumn) -> None:
 
 
 def _with_own(run: Run, every: Iterable[OwnColumn]) -> Columns:
-    """The task's columns and these; where a record has no label, empty, false or no number."""
+    """The task's columns, the lead and these; where a record has no label, empty, false or no number."""
+    leads = np.array([record.margin for record in run.observed.records])
     columns = {**run.observed.columns}
+    columns.setdefault("lead", leads)
     for own in every:
         if (labels := own["labels"]) is None:
             columns[own["name"]] = values_of(own["expression"], columns)
