@@ -292,6 +292,10 @@ class RunArguments(PricedArguments, OfRunArguments):
     """one layer alone"""
     search: Literal["guided", "cha", "exhaustive"] | None = None
     """what first order predicts first, groups opened by halves, or each unit"""
+    attribution: Literal["read", "always"] | None = None
+    """EAP-IG where something reads it, or always"""
+    ig_steps: int | None = Field(None, ge=1)
+    """interpolation steps of EAP-IG"""
 
 
 class CandidatesArguments(TableArguments):

@@ -90,7 +90,9 @@ def run(run: Run, given: RunArguments, tell: Tell) -> Priced:
     from mecharule_ops.run.outlook import outlook
 
     yield sum(search.most.example_forwards for search in outlook(_config(run, given)).searches)
-    flags = [word for name, value in _asked(given).items() for word in (f"--{name}", str(value))]
+    asked = _asked(given)
+    settings = [f"--set={name}={asked.pop(name)}" for name in ("attribution", "ig_steps") if name in asked]
+    flags = [*settings, *(word for name, value in asked.items() for word in (f"--{name}", str(value)))]
     started = start_job(["run", *([given.task] if given.task else []), "--from", str(run.store.path), *flags])
     said = f"Run {started} is at work; `mecharule runs` says how far it is, `mecharule runs --stop {started}` ends it"
     return of_facts([fact(said, f"run:{started}", key="run.begun", value=started)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from bundled_run import Ask, opened
 
+from agent.toolbox import Toolbox, schema_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.control_facts import claims_words
 from mecharule_ops.predicates.table import score_predicates
@@ -21,6 +23,7 @@ from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.types import Neuron, Regime
+from tools.registry import TOOLS
 
 
 def test_scores_are_those_of_the_train_records(copied_run: Path, ask: Ask) -> None:
@@ -186,3 +189,35 @@ def test_controls_are_the_reports_own_or_made_once(copied_run: Path, ask: Ask) -
     assert counts["random_units"]["count"] == made.basis.n - made.basis.count
     assert "nothing" in ask("explain", **asked, estimate=True).text
     assert ask("explain", **asked).as_json[key] == counts
+
+
+def test_a_model_starts_five_stages_with_other_settings(
+    copied_run: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RuleSHAP, spectral compression, EAP-IG, CHA, anchoring: each by an offered tool, with arguments it may give."""
+    box, started = Toolbox(str(copied_run)), list[list[str]]()
+
+    def begun(words: Sequence[str]) -> str:
+        started.append([*words])
+        return "f00d"
+
+    monkeypatch.setattr("tools.runs.start_job", begun)
+    stages = {
+        "RuleSHAP": ("extract", {"columns": "a, b", "limit": 3}),
+        "spectral compression": ("slices", {"size": 8}),
+        "EAP-IG": ("run", {"attribution": "always", "ig_steps": 3}),
+        "CHA": ("run", {"search": "cha", "tau": 0.3}),
+        "anchoring": ("anchor", {"neuron": "m0.0"}),
+    }
+    for tool, given in stages.values():
+        offered = schema_of(TOOLS[tool].arguments)["properties"]
+        assert given.keys() <= offered.keys()
+        assert box.result(tool, given)
+    before = ask("slices").as_json["slices.1.associated"]["n"]  # type: ignore[call-overload, index]
+    assert before != ask("slices", size=8).as_json["slices.1.associated"]["n"] == 8  # type: ignore[call-overload, index]
+    first, second = started
+    assert [word for word in first if word.startswith("--set")] == [
+        "--set=attribution=always",
+        "--set=ig_steps=3",
+    ]
+    assert second[3:] == ["--tau", "0.3", "--search", "cha"]
