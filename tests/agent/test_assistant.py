@@ -14,13 +14,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from langchain_core.messages import ToolMessage
 
 from agent import chat, chat_models, talk
 from agent.chat_models import choose
 from agent.consent import Listener
 from agent.prose import MARK
 from agent.talk import Talk
-from agent.toolbox import NOT_OFFERED, Toolbox, schema_of
+from agent.toolbox import LONGEST, NOT_OFFERED, Toolbox, as_read, schema_of
 from mecharule_ops.errors import AblationStopped, MechaRuleError, ModelUnavailable, UsageError
 from mecharule_ops.events import Event, LlmMessage, ToolCalled
 from mecharule_ops.run.opening import findings_of, opened
@@ -349,3 +350,13 @@ def test_a_reply_that_never_ends_calling_is_ended(asking: Asking, monkeypatch: p
     again = {**_calls(("show", {"table": "units", "limit": 1})), "unless": ["Answer now"]}
     answer = asking(again, {"text": "That is all."})
     assert (answer.answer, answer.requests) == ("That is all.", 3)
+
+
+def test_facts_without_room_are_counted_and_keep_their_numbers() -> None:
+    """Nothing is cut without a word; the next result's facts are numbered behind those that were left out."""
+    long, short = ([{"sentence": "x" * size}] * times for size, times in ((LONGEST // 4, 9), (9, 2)))
+    messages = [ToolMessage("", tool_call_id="1", artifact=each) for each in (long, short)]
+    first, second = (str(one.content).split("\n") for one in as_read(messages))
+    assert [line[:4] for line in first[:-1]] == ["[f1]", "[f2]", "[f3]"]
+    assert first[-1].startswith("(6 more of 9;")
+    assert second == ["[f10] " + "x" * 9, "[f11] " + "x" * 9]
