@@ -127,8 +127,7 @@ def offline(
     wanted, and where the person has given the answer up.
     """
     with opened(run) as held:
-        names = names_of(held)
-    read = understand(question, names, _last_unit(listener.earlier or ()))
+        read = understand(question, names_of(held), _last_unit(listener.earlier or ()))
 
     def answer(said: str, facts: tuple[Fact, ...] = (), exit_code: int = 0, **more: object) -> ToolResult:
         name = read.row.name if isinstance(read, Understood) else None

@@ -117,19 +117,19 @@ class Golden:
 
 def without_model(golden: Golden, asked: Iterable[Question]) -> Iterator[Scored]:
     """Answered as asked, by suggestions, or with the answer to another question."""
-    with opened(golden.fresh) as held:
+    with tempfile.TemporaryDirectory() as folder, opened(Golden(Path(folder)).fresh) as held:
         names = names_of(held)
-    for one in asked:
-        answer = ask(golden.fresh, one.ask, ALONE, llm="none", environment=golden.environment)
-        data = answer.data
-        if data["understood"] is None:
-            suggested: Any = data["suggested"]
-            read = [understand(each, names) for each in suggested]
-            meant = any(isinstance(each, Understood) and each.row.name in one.offline for each in read)
-            verdict = "suggested" if meant else "other suggestions"
-        else:
-            verdict = "right" if data["understood"] in one.offline else "another question's answer"
-        yield Scored(question=one.ask, verdict=verdict, told=answer.text)
+        for one in asked:
+            answer = ask(golden.fresh, one.ask, ALONE, llm="none", environment=golden.environment)
+            data = answer.data
+            if data["understood"] is None:
+                suggested: Any = data["suggested"]
+                read = [understand(each, names) for each in suggested]
+                meant = any(isinstance(each, Understood) and each.row.name in one.offline for each in read)
+                verdict = "suggested" if meant else "other suggestions"
+            else:
+                verdict = "right" if data["understood"] in one.offline else "another question's answer"
+            yield Scored(question=one.ask, verdict=verdict, told=answer.text)
 
 
 def with_model(golden: Golden, asked: Iterable[Question], model: RecordedModel) -> Iterator[Scored]:
