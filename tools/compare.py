@@ -10,7 +10,7 @@ from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.facts.fact import Fact
+from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -91,7 +91,7 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
     wholes = {f"layer {one.layer}": one.estimate for one in search.whole_layers}
     shown = {str(one.neuron): one for one in findings.shown_of(search)}
     strongest = (name for name, one in shown.items() if given.first == f"layer {one.neuron.layer}")
-    names = given.first, given.second or next(strongest, f"a shown unit of {given.first}")
+    names = [given.first, *filter(None, [given.second or next(strongest, None)])]
     estimates = []
     for name in names:
         if name not in {**wholes, **shown}:
@@ -108,6 +108,10 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
             key, f"compare.{key}", value, name=name.capitalize(), flips=counted, at=short_name(search)
         )
         estimates.append(estimate)
+    if len(names) == 1:
+        key = f"{given.first.replace(' ', '.')}.compared"
+        yield fact(said("compare.alone", layer=given.first), source, key=key)
+        return
     level = searched_alpha(findings.alpha, search.cost.candidates) / 2
     low, high = (
         [bound(one.stronger[1].flips, one.stronger[1].n, level) for one in estimates]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import fewer_words
 from mecharule_ops.facts.fact import said
@@ -103,6 +105,7 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
         "how": measures(findings) if held_out else f"`mecharule resume {findings.run}` asks them",
         "every": plural(search.basis_units or 0, noun),
         "drawn": plural(drawn, f"random {noun}"),
+        "needed": math.ceil(1 / findings.alpha),
         "least": 0 if held_out is None else units_for(held_out.units, findings.alpha),
     }
     return said(f"unshowable.{why}", **parts) if why else ""
@@ -115,7 +118,7 @@ def unshowable_by(findings: Findings, search: SearchOutcome) -> str:
         return ""
     if held_out is not None and not held_out.records:
         return "no_records"
-    if (search.basis_units or 20) < 20:
+    if search.basis_units and int(search.basis_units * findings.alpha) == 0:
         return "few_units"
     return "not_asked" if held_out is None else "few_drawn"
 

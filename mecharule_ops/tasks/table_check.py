@@ -5,11 +5,12 @@ What a run makes of the table is made here too, so that a table which passes the
 
 from __future__ import annotations
 
+import ast
 import math
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,7 +177,7 @@ def _unwritten(task: PromptTable, rows: Sequence[Row], write: Write | None) -> I
 
     if ended := [each for each in answers if any(stop in each for stop in task.stop)]:
         yield f"{named(ended)} can never be right: the text ends at {task.stop[0]!r}; keep what comes before it"
-    if listed := [each for each in answers if re.fullmatch(r"\[(['\"\d-].*)?\]", each)]:
+    if listed := [each for each in answers if _is_list(each)]:
         yield f"{named(listed)} are lists written as text: name the column answers, and write yes|y or a JSON list"
     if isinstance(rows[0][task.graded_by], float) and (
         whole := [each for each in answers if each.endswith(".0")]
@@ -200,6 +201,13 @@ def _unwritten(task: PromptTable, rows: Sequence[Row], write: Write | None) -> I
         each for each, found in ways.items() if not any(task.met(text, [each]) for _, text in found)
     ]:
         yield f"{named(strange)} can never be right: their characters are not in the model's vocabulary"
+
+
+def _is_list(text: str) -> bool:
+    """Whether it is a list as Python prints one."""
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        return text.startswith("[") and isinstance(ast.literal_eval(text), list)
+    return False
 
 
 def _of_columns(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:

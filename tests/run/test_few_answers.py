@@ -54,6 +54,11 @@ def test_halves_that_rule_nothing_out_are_said_before_any_price(tmp_path: Path, 
     assert ("test each unit alone (--search exhaustive); no group is asked" in events[warned].text) != alone
     assert (len(priced), found.searches[0].nothing_searched) == (int(alone), not alone)
     assert all(warned < place for place in priced)
+    told = report_of(found)
+    assert (told.exit_code == 0, "Nothing was searched, so nothing is claimed." in told.text) == (
+        alone,
+        not alone,
+    )
     if not alone:
         assert f"`mecharule run --from {found.run} --search exhaustive`" in " ".join(
             report_of(found).text.split()
