@@ -120,7 +120,7 @@ def rows() -> tuple[Row, ...]:
 
 def understand(question: str, names: Names, last: str = "") -> Understood | tuple[str, ...]:
     """What is asked, or three suggestions; `last` is the unit that `it` stands for."""
-    readings = [_read(question, names, it) for it in (last, "")]
+    readings = [_read(question, names, it) for it in dict.fromkeys((last, ""))]
     known = ((left, named, row, one) for left, named in readings for row in rows() for one in row.wordings)
     left, named, row, wording = max(known, key=lambda found: _likeness(found[0], _plain(found[3])))
     if _likeness(left, _plain(wording)) >= NEAR:

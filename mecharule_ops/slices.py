@@ -2,7 +2,7 @@
 
 The four ways of forming the compact slices are the conditions of experiment E1 (paper, §5). Counts on a slice speak
 of its own examples. Only slices drawn at random bound a rate on all of D⁺ or D⁻: a k-center cover prefers what is
-rare, so its rate is another (`tests/values/test_slice_bounds.py`). No model is called.
+rare, so its rate is another (`tests/values/test_slices.py`). No model is called.
 """
 
 from __future__ import annotations

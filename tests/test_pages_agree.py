@@ -68,3 +68,21 @@ def test_another_number_is_seen() -> None:
     said = "The searches miss 12345.67 units ([docs/search.md](docs/search.md))."
     assert unsaid(said) == [("search", 12345.67)]
     assert unsaid(f"- no link, 12345.67\n- {said}") == [("search", 12345.67)]
+
+
+def test_what_texts_name_of_this_house_is_there() -> None:
+    """Files that pages and docstrings name exist, and what examples import can be imported."""
+    texts = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
+    texts += [
+        file for room in ("agent", "tools", "tui", "mecharule_ops") for file in (ROOT / room).rglob("*.py")
+    ]
+    texts.remove(ROOT / "CHANGELOG.md")
+    said = "\n".join(text.read_text(encoding="utf-8") for text in texts)
+    named = re.findall(
+        r"`((?:agent|tools|tests|tui|benchmarks|mecharule_ops)/[a-z_/]+\.(?:py|toml|txt))`", said
+    )
+    assert named
+    assert not [name for name in named if not (ROOT / name).exists()]
+    for block in re.findall(r"```python\n(.*?)```", said, flags=re.S):
+        for line in re.findall(r"^(?:from mecharule_ops|import mecharule_ops).*$", block, flags=re.M):
+            exec(line, {})

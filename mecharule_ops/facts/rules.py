@@ -149,11 +149,6 @@ def worded(rule: str, words: str) -> str:
     return f"{words} ({rule})" if 0 < len(words) <= LONGEST_WORDS else rule
 
 
-def briefly(rule: UnitRule) -> str:
-    """The words alone where they are not too long, else the syntax."""
-    return rule.words if 0 < len(rule.words) <= LONGEST_WORDS else str(rule.rule)
-
-
 def short(value: float) -> str:
     """`.78`, `-.05`, `1.00`: two decimals without the leading zero, as a correlation is printed."""
     text = f"{value + 0.0:.2f}"

@@ -10,7 +10,7 @@ on these weights.
 A pass that starts from a clean one can do with less. W is linear, so W x = W x₀ + W (x − x₀): the clean inputs x₀
 and outputs are known in float32, and only the product of the *change* is computed in bfloat16. Its rounding error is
 a share of the change, not of the activation: an ablation that moves little is decided almost exactly, one that moves
-much is far from a tie or is decided again in float32 (`engine.deciding`).
+much is far from a tie or is decided again in float32 (`engine.precision`).
 """
 
 from __future__ import annotations
