@@ -220,7 +220,8 @@ def told(options: argparse.Namespace, tell: Tell = lambda line: None) -> dict[st
         found = findings_of(run).strongest(regime_of(given.get("regime")))
     if found is None:
         raise UsageError(
-            f"expected {UNIT_MEANING}, got none, and none is shown in run {run.id} to take instead"
+            f"expected {UNIT_MEANING}, got none, and none is shown in run {run.id} to take instead; "
+            f"`mecharule show {run.id} --table units` lists those that were localized"
         )
     tell(f"no unit is named: {found.neuron}, the strongest of run {run.id}")
     return {**given, "run": named, "neuron": str(found.neuron)}

@@ -166,7 +166,7 @@ def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Sh
 def _warnings(config: RunConfig, task: Task, right: Share) -> Iterator[str]:
     """What the settings, a table and the answers that were tried say of a run that can show little."""
     if config.records < FEW:
-        yield too_few(f"{config.records} records")
+        yield too_few(f"{config.records} records", config.records)
     if config.slice_size < (least := config.least_slice):
         yield f"a half of {config.slice_size} answers can rule no unit out, which takes --set slice_size={least}"
     records = config.records

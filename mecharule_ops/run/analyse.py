@@ -185,7 +185,7 @@ def _too_little(run: Run, regime: Regime, slices: CompactSlices, stuck: bool) ->
         small = too_small(answers, slices.required, regime)
         return f"{small}, or test each unit alone (--search exhaustive); no group is asked"
     if right < FEW:
-        return too_few(answers, regime)
+        return too_few(answers, right, regime)
     return too_small(answers, slices.required, regime) if halves[0] < slices.required else ""
 
 

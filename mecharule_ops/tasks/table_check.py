@@ -30,9 +30,10 @@ from mecharule_ops.types import BehaviourRecord, Regime, Share
 
 SHOWN = 5
 """Prompts that are shown."""
-SEARCHABLE, FEW = 40, 200
-"""Below the first number of records two slices of 14 do not fill, which a search at τ = .2 needs; below the second
-number of right answers chance alone lifts many units to τ, and rules have wide intervals."""
+SEARCHABLE, NAMED, FEW = 40, 20, 200
+"""Below the first number of records two slices of 14 do not fill, which a search at τ = .2 needs; below the third
+number of right answers chance alone lifts many units to τ, and rules have wide intervals; below the second it is not
+said that what is real is still named, which was simulated from there on."""
 REHEARSED = 256
 """Items on which predicates are tried before a run."""
 _SHORT = 40
@@ -78,11 +79,12 @@ _MORE = {
 """What but more rows brings more answers to flip from; nothing before a model has answered."""
 
 
-def too_few(answers: str, regime: Regime | None = None) -> str:
-    """What so few answers cannot show, with the cure; `answers` are such as `26 right answers`."""
+def too_few(answers: str, many: float, regime: Regime | None = None) -> str:
+    """What so few answers cannot show, with the cure; `answers` are such as `26 right answers`, `many` of them."""
+    still = ", though what is real is still named" if many >= NAMED else ""
     return (
-        f"{answers} are few: below about {FEW} chance lifts many units to τ, so little can be shown, though what is "
-        f"real is still named; bring more rows{_MORE[regime]}"
+        f"{answers} are few: below about {FEW} chance lifts many units to τ, so little can be shown{still}; bring more "
+        f"rows{_MORE[regime]}"
     )
 
 
@@ -91,7 +93,7 @@ def expected_few(start: Share, records: int, regime: Regime, word: str) -> Itera
     expected = records * start.count / max(1, start.n)
     if start.count and expected < FEW:
         wanted = math.ceil(FEW * start.n / start.count / 10) * 10
-        yield f"{too_few(f'about {expected:.0f} {word} answers', regime)}; {wanted:,} such rows would do"
+        yield f"{too_few(f'about {expected:.0f} {word} answers', expected, regime)}; {wanted:,} such rows would do"
 
 
 def too_small(answers: str, needed: int, regime: Regime) -> str:
@@ -154,7 +156,7 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
             "out and 14 examples of one outcome are needed in a slice"
         )
     elif len(kept) < FEW:
-        yield too_few(f"{len(kept)} records")
+        yield too_few(f"{len(kept)} records", len(kept))
 
 
 def _of_answers(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:

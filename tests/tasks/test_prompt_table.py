@@ -18,9 +18,9 @@ from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.from_file import freely_typed, kind_of, raw_rows, typed
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable, prompt_settings
-from mecharule_ops.tasks.table_check import column_roles, warnings_of
+from mecharule_ops.tasks.table_check import column_roles, expected_few, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_from
-from mecharule_ops.types import Phase, Value
+from mecharule_ops.types import Phase, Regime, Share, Value
 
 ROWS: list[Mapping[str, Value]] = [
     {"prompt": "A cat is", "answer": "small", "legs": 4, "weight": 4.5, "pet": True, "kind": "animal"},
@@ -248,3 +248,12 @@ def test_a_file_of_another_type_is_refused_with_the_way_out(tmp_path: Path) -> N
     other.write_text("prompt\tanswer\n1\t2\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"rows\.xls', which is none; .* save it as \.csv or \.tsv"):
         raw_rows(other)
+
+
+@pytest.mark.parametrize(("right", "named"), [(2, False), (26, True)])
+def test_where_next_to_nothing_is_right_it_is_not_said_that_what_is_real_is_named(
+    right: int, named: bool
+) -> None:
+    (told,) = expected_few(Share(count=right, n=60), 60, Regime.BASELINE_POSITIVE, "right")
+    assert told.startswith(f"about {right} right answers are few")
+    assert ("what is real is still named" in told) == named
