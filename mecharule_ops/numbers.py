@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from mecharule_ops.types import FlipCount, Share
+if TYPE_CHECKING:
+    from mecharule_ops.types import FlipCount, Share
 
 
 def sentence(text: str) -> str:
@@ -16,13 +18,13 @@ def k_of_n(count: FlipCount | Share | None) -> str:
     """`28/64 (44 %)`; a rate is never printed without its counts. `–` for None."""
     if count is None:
         return "–"
-    k = count.flips if isinstance(count, FlipCount) else count.count
+    k = count.flips if hasattr(count, "flips") else count.count
     return f"{k:,}/{count.n:,} ({percent(k / count.n)})" if count.n else "0/0"
 
 
 def of_n(count: FlipCount | Share) -> str:
     """`84 of 98 (86 %)`: the same as a sentence says it; without the share where it says nothing more."""
-    k = count.flips if isinstance(count, FlipCount) else count.count
+    k = count.flips if hasattr(count, "flips") else count.count
     share = f" ({percent(k / count.n)})" if 0 < k < count.n else ""
     return f"{k:,} of {count.n:,}{share}"
 
@@ -52,9 +54,7 @@ def percent(rate: float, beside: float | None = None) -> str:
         limit = round(100 * beside, 9)
         if float(shown) == limit or (float(shown) < limit) != (rate < beside):
             return f"{told_apart(value, limit)} %"
-    if float(shown) == 0:
-        return "< 0.01 %"
-    return f"{shown} %" if float(shown) != 100 else "> 99.9 %"
+    return {0.0: "< 0.01 %", 100.0: "> 99.9 %"}.get(float(shown), f"{shown} %")
 
 
 def percent_at_most(rate: float) -> str:

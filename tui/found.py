@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from mecharule_ops.events import UnitJudged
+from mecharule_ops.numbers import percent, percent_at_least, plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import OPEN, REACHES, Board, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView, SearchView
-from tui.words import JUDGED, arrow, bar, counted, look_of, noun_of, short_percent, short_percent_at_least
+from tui.words import JUDGED, arrow, bar, look_of, noun_of
 
 FOUND_HELP = (
     "What was found so far. Green and ranked are the units that were shown: their share of answers kept aside that "
@@ -56,26 +57,24 @@ def found_text(state: RunState, board: Board, place: Place | None, width: int, h
     for judged in shown:
         text.append(f"{JUDGED['shown'].glyph} {plain(judged.neuron):<8}", "bold green")
         text.append(bar(judged.flips / judged.n, room, "·"), "green")
-        rate = f" {short_percent(judged.flips / judged.n)}," if width >= WIDE else ""
-        text.append(f"{rate} at least {short_percent_at_least(judged.lower)}\n")
+        rate = f" {percent(judged.flips / judged.n)}," if width >= WIDE else ""
+        text.append(f"{rate} at least {percent_at_least(judged.lower)}\n")
     if shown:
-        text.append(
-            f"{' ' * 10}{'┄' * max(0, int(tau * room) - 1)}┊ {short_percent(tau)} is looked for\n", "dim"
-        )
+        text.append(f"{' ' * 10}{'┄' * max(0, int(tau * room) - 1)}┊ {percent(tau)} is looked for\n", "dim")
     layers = board.places.get(place, {}).values()
     reach, still_open = (sum(layer.fates.count(fate) for layer in layers) for fate in (REACHES, OPEN))
     judged_here = [one for (regime, name), one in state.judged.items() if Place(regime, name[0]) == place]
     undecided, noun = max(0, reach - len(judged_here)), noun_of(place.letter)
     if undecided:
-        reaches = f"{counted(undecided, noun)} reach{'es' if undecided == 1 else ''}"
-        reaches += f" {short_percent(tau)} of one half"
+        reaches = f"{plural(undecided, noun)} reach{'es' if undecided == 1 else ''}"
+        reaches += f" {percent(tau)} of one half"
         text.append(f"{reaches}; answers kept aside decide which are shown\n")
     for certainty, look in JUDGED.items():
         many = sum(one.certainty == certainty for one in judged_here)
         if many and certainty != "shown":
             text.append(f"{look.glyph} {many} more {look.word}\n")
     if not (shown or undecided or judged_here):
-        text.append(f"no {noun} reaches {short_percent(tau)} so far\n")
+        text.append(f"no {noun} reaches {percent(tau)} so far\n")
     if still_open:
         text.append(f"{still_open:,} not ruled out\n", "dim")
     return text.append_text(flip_text(state, width))
@@ -108,14 +107,14 @@ def card(state: RunState, view: SearchView, node: NodeView, width: int, told: An
     look, letter = look_of(node, view.thresholds, judged), node.units[:1]
     text = Text().append(f"{look.glyph} {look.word}", look.style)
     text.append(f"  {plain(node.units) or f'node {node.node}'}  {arrow(view.regime)}", "bold")
-    units = counted(node.size, noun_of(letter) if letter else "unit")
+    units = plural(node.size, noun_of(letter) if letter else "unit")
     text.append(f"  {units} of layer {view.layer}\n", "dim")
     if node.verdict is None:
-        return text.append(f"under test: asked on {counted(node.tried, 'answer')} so far")
+        return text.append(f"under test: asked on {plural(node.tried, 'answer')} so far")
     room = max(6, min(BAR, width - 40))
     if judged is not None:
         text.append(bar(judged.flips / judged.n, room, "·"), look.style)
-        least = short_percent_at_least(judged.lower)
+        least = percent_at_least(judged.lower)
         text.append(f" {judged.flips} of {judged.n} answers kept aside, at least {least}\n")
     halves = (node.associated_flips, node.associated_n), (node.unrelated_flips, node.unrelated_n)
     for half, (flips, n) in zip("AB", halves, strict=True):
@@ -134,7 +133,7 @@ def card(state: RunState, view: SearchView, node: NodeView, width: int, told: An
 def _decided(view: SearchView, node: NodeView) -> str:
     """Which numbers decided a node's verdict."""
     tau = view.thresholds.tau
-    bound, least = f"at most {short_percent(node.ucb or 0.0, tau)} of a half", short_percent(tau)
+    bound, least = f"at most {percent(node.ucb or 0.0, tau)} of a half", percent(tau)
     if node.verdict == "split":
         return f"{bound}, which reaches {least}: it may hold a unit that does, and was opened"
     if node.verdict == "kept":

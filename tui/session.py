@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from mecharule_ops import events
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import Event
+from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from tui.display import narrate
-from tui.words import Activity
+from tui.words import Activity, clock
 
 if TYPE_CHECKING:
     from mecharule_ops.certificates.certificate import Certificate
@@ -44,6 +44,8 @@ _ON_OTHER_PANES = (
 """Events that the chat need not tell; questions that were asked before stand in the run file."""
 
 
+HQ_FLOOR = 0.70
+"""Rules below this held-out MCC are not worth a line while the run goes on; the report lists them all."""
 OLD = 1024
 """Events after which those before are left to themselves."""
 
@@ -169,3 +171,56 @@ def narrated(event: Event) -> Entry | None:
     if isinstance(event, events.Notice) and event.level == "warning":
         who = "warn"
     return Entry(who=who, text=sentence) if sentence else None
+
+
+def narrate(event: Event) -> str | None:
+    """The sentence of an event that a person should read, as one harmless line; None if it only moves a bar."""
+    sentence = _sentence(event)
+    return None if sentence is None else plain(sentence)
+
+
+def _sentence(event: Event) -> str | None:
+    match event:
+        case events.RunStarted():
+            return (
+                f"run {event.run}: {event.task} on {event.model}, {event.basis}, {event.baseline}, {event.phase}, "
+                f"{event.thresholds}, n {event.slice_size} a slice"
+            )
+        case events.Price():
+            return (
+                f"price: {event.ablations} ({event.example_forwards:,} example-forwards), {event.time(clock)}"
+            )
+        case events.StageFinished():
+            return f"{event.stage}: {event.summary}" + (" (from the run file)" if event.reused else "")
+        case events.SearchFinished() if event.localized:
+            return f"{event.search}: {event.localized} localized with {event.queries} group ablations"
+        case events.AgonistFound() if event.is_tau_agonist:
+            return f"{event.neuron} reaches τ: flips {event.strength:.0%} of a slice, UCB {event.ucb:.2f}"
+        case events.UnitJudged(rank=int()):
+            return f"{event.neuron} is shown: flips {event.flips} of {event.n} answers kept aside"
+        case events.RuleAnchored(held_out_mcc=float(mcc), adjusted_p=float()) if (
+            event.predicts and mcc >= HQ_FLOOR
+        ):
+            return f"rule {event.neuron}: {event.rule} (held-out MCC {mcc:.2f})"
+        case events.CertificateWritten():
+            return f"certificate [c:{event.certificate}] {event.claim}"
+        case events.Notice():
+            return f"warning: {event.text}" if event.level == "warning" else event.text
+        case events.RunFinished():
+            return f"run {event.run}: {event.status}"
+        case events.LlmMessage():
+            said = event.text if event.ok else f"failed: {event.text}"
+            spent = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"
+            return f"{event.model} ({event.purpose}; {spent}): {said}"
+        case events.ToolCalled():
+            return f"tool {event.tool} {event.arguments}: {'ok' if event.ok else 'failed'}: {event.result}"
+        case events.QuestionAnswered():
+            return f"answered {event.question!r} ({event.llm}): {event.checked}"
+        case events.HypothesisRegistered():
+            needed = f"{event.test}, at least {event.threshold:.2f}"
+            return f"hypothesis {event.hypothesis} registered: {event.statement} Decided by: {needed}"
+        case events.HypothesisDecided():
+            value = "too few of one side" if event.value is None else f"{event.value:.2f}"
+            measured = f"{value} on {event.n} records, {event.positives} of them flips"
+            return f"hypothesis {event.hypothesis} on {event.subject}: {event.state} ({measured})"
+    return None

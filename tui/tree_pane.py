@@ -19,11 +19,12 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from mecharule_ops.numbers import percent, plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tui.text_panes import drawn, hold
-from tui.words import SPINNER, arrow, bar, counted, look_of, noun_of, short_percent
+from tui.words import SPINNER, arrow, bar, look_of, noun_of
 
 TREE_HELP = (
     "The search as one tree: its steps, the layers in them, groups and units. A bar is the share of answers that "
@@ -103,7 +104,7 @@ def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, 
         return text.append(f" {_folded(board, row.folded)}", "dim")
     if key is None:
         units = sum(len(layer.fates) for layer in board.places.get(place, {}).values())
-        return text.append(f"{counted(units, noun_of(place.letter))}, {arrow(place.regime)}", "bold")
+        return text.append(f"{plural(units, noun_of(place.letter))}, {arrow(place.regime)}", "bold")
     if key.node >= 0:
         return _node_text(state, board, key, text, width, tick)
     if key.search:
@@ -111,26 +112,26 @@ def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, 
         text.append(f" layer {view.layer} ")
         whole = state.whole.get((place.regime, f"{place.letter}{view.layer}"))
         if whole is not None and width >= 70:
-            text.append(f"{bar(whole, 10).rstrip()} {short_percent(whole)} as a whole ", "dim")
+            text.append(f"{bar(whole, 10).rstrip()} {percent(whole)} as a whole ", "dim")
     else:
         text.append(f" {key.step or 'groups'} ", "bold")
         text.append(f"{_STEPS.get(key.step, '')} ", "dim")
     tally = board.tallies[place, key]
     said = [f"{tally.tested:,} tested"]
     if tally.reach:
-        said.append(f"{tally.reach} reach{'es' * (tally.reach == 1)} {short_percent(state.thresholds.tau)}")
+        said.append(f"{tally.reach} reach{'es' * (tally.reach == 1)} {percent(state.thresholds.tau)}")
     said += [f"{tally.waiting} asked"] if tally.waiting else []
     return text.append(f"· {' · '.join(said)}", "dim")
 
 
 def _folded(board: Board, keys: tuple[Key, ...]) -> str:
     if keys[0].node < 0:
-        return f"{counted(len(keys), 'layer')} ruled out"
+        return f"{plural(len(keys), 'layer')} ruled out"
     # Groups of different parts share units.
     units = len(set().union(*map(board.units_of, keys))) or sum(board.node(key).size for key in keys)
     groups = sum(board.node(key).size > 1 for key in keys)
-    what = f"{counted(units, 'unit')} ruled out"
-    return f"{what}, {counted(groups, 'group')} among them" if groups else what
+    what = f"{plural(units, 'unit')} ruled out"
+    return f"{what}, {plural(groups, 'group')} among them" if groups else what
 
 
 def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, tick: int) -> Text:
@@ -142,15 +143,15 @@ def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, 
         text.append(f" ({node.size:,})", "dim")
     if node.verdict is None:
         spin = SPINNER[tick % len(SPINNER)] if (key.search, key.node) == state.latest else ""
-        return text.append(f" {spin} on {counted(node.tried, 'answer')}", "bold")
+        return text.append(f" {spin} on {plural(node.tried, 'answer')}", "bold")
     if width >= 60:
         text.append(f" {bar(node.strength or 0.0, 10)}".rstrip())
-    text.append(f" {short_percent(node.strength or 0.0, tau)}")
+    text.append(f" {percent(node.strength or 0.0, tau)}")
     text.append(f" {look.word}", look.style)
     if judged is not None and width >= 70:
         text.append(f", {judged.flips} of {judged.n} kept aside", "dim")
     elif node.ucb is not None and node.ucb < 1 and width >= 70:
-        text.append(f", at most {short_percent(node.ucb, tau)} of a half", "dim")
+        text.append(f", at most {percent(node.ucb, tau)} of a half", "dim")
     return text
 
 

@@ -16,11 +16,11 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mecharule_ops.bases import Basis
+from mecharule_ops.numbers import percent
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Layer, Place
 from mecharule_ops.state.run_state import RunState
 from tui.text_panes import drawn
-from tui.words import JUDGED, noun_of, short_percent
+from tui.words import JUDGED, basis_of, noun_of
 
 MAP_HELP = (
     "The model: layers across, heads or strips of a layer's units down (or the other way where there are few "
@@ -145,8 +145,7 @@ class MapPane(Widget, can_focus=True):
         cell = self.grid.cells[self.at[0]][self.at[1]]
         strengths = ((self.units[layer].strengths, layer) for layer in self._layers_of(cell))
         units = [(of[unit], layer, unit) for of, layer in strengths for unit in range(cell.begin, cell.end)]
-        basis = next(each for each in Basis if each.letter == self.place.letter)
-        return str(Neuron(basis, *max(units)[1:]))
+        return str(Neuron(basis_of(self.place.letter), *max(units)[1:]))
 
     @property
     def _with_units(self) -> list[tuple[int, int]]:
@@ -242,7 +241,7 @@ class MapPane(Widget, can_focus=True):
         return glyph, f"{style} reverse" if blinks else style
 
     def _legend(self) -> Text:
-        tau = short_percent(self.state.thresholds.tau)
+        tau = percent(self.state.thresholds.tau)
         signs = f" shown  █▓▒ reaches {tau}  ◦ not ruled out  ∙ ruled out  ░ now"
         if self.size.width <= len(signs):
             signs = f" shown █▓▒ {tau} ◦ open ∙ ruled out ░ now"

@@ -1,28 +1,27 @@
-"""How states, rates and counts are said: a word, a glyph and a style each, so that no colour is needed.
+"""How states are said: a word, a glyph and a style each, so that no colour is needed; and the lines about a run.
 
-Then the lines above and below a run: what runs, how it goes, what it cost, what can be done.
-
-Every text that a model, a rule or a file brought passes through `said`, which knows no markup.
+Every text that a model, a rule or a file brought passes through `said` or `plain`, which know no markup.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from rich.text import Text
 
+from mecharule_ops.bases import Basis
 from mecharule_ops.events import UnitJudged
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.thresholds import Thresholds
 
+SPINNER = "⠋⠙⠴⠦"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(NamedTuple):
     """One state, said three times over."""
 
     word: str
@@ -30,17 +29,17 @@ class Look:
     style: str
 
 
-OPENED = Look(word="opened", glyph="▾", style="bold")
-RULED_OUT = Look(word="ruled out", glyph="∙", style="dim")
+OPENED = Look("opened", "▾", "bold")
+RULED_OUT = Look("ruled out", "∙", "dim")
+REACHES = Look("reaches τ", "○", "")
+NOT_RULED_OUT = Look("not ruled out", "◦", "dim")
+ASKED = Look("asked", "◌", "bold")
 JUDGED = {
-    "shown": Look(word="shown", glyph="●", style="bold green"),
-    "suggestive": Look(word="suggestive", glyph="◐", style=""),
-    "open": Look(word="not shown", glyph="○", style=""),
+    "shown": Look("shown", "●", "bold green"),
+    "suggestive": Look("suggestive", "◐", ""),
+    "open": Look("not shown", "○", ""),
 }
 """How sure it is of a unit that reaches τ, once answers kept aside were asked; colour is for what is shown alone."""
-REACHES = Look(word="reaches τ", glyph="○", style="")
-NOT_RULED_OUT = Look(word="not ruled out", glyph="◦", style="dim")
-ASKED = Look(word="asked", glyph="◌", style="bold")
 
 
 def said(text: str, style: str = "") -> Text:
@@ -57,38 +56,19 @@ def look_of(node: NodeView, thresholds: Thresholds, judged: UnitJudged | None) -
     return {"split": OPENED, "pruned": RULED_OUT, "dropped": RULED_OUT}.get(node.verdict or "", ASKED)
 
 
-SPINNER = "⠋⠙⠴⠦"
-
-
-def short_percent(value: float, beside: float | None = None) -> str:
-    """`44 %`, as everywhere; with as many digits as tell it from a rate `beside`."""
-    from mecharule_ops.numbers import percent as said
-
-    return said(value, beside)
-
-
-def short_percent_at_least(value: float) -> str:
-    """The same rounded down."""
-    from mecharule_ops.numbers import percent_at_least as said
-
-    return said(value)
+def basis_of(letter: str) -> Basis:
+    """The basis whose units' names begin with this letter."""
+    return next(basis for basis in Basis if basis.letter == letter)
 
 
 def noun_of(letter: str) -> str:
     """What one unit of the basis with this letter is called."""
-    from mecharule_ops.bases import Basis
-
-    return next(basis.row.noun for basis in Basis if basis.letter == letter)
+    return basis_of(letter).row.noun
 
 
 def arrow(regime: int) -> str:
     """The flip direction of a regime."""
     return "1→0" if regime else "0→1"
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 unit`, `2 units`; `numbers.plural` would load numerical packages when the app starts."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def clock(seconds: float) -> str:
@@ -116,51 +96,26 @@ class Activity(Enum):
     FAILED = "FAILED"
 
 
-_PARTS = ("answers", "search", "audit", "rules", "why")
 _STAGES = {
-    "behaviour": ("answers", "the model answers every prompt"),
-    "predicates": ("answers", "conditions on the prompts"),
-    "splitter rule": ("answers", "how to halve the answers"),
-    "no-op guard": ("answers", "an ablation of nothing changes nothing"),
-    "first order": ("search", "what first order predicts of every unit"),
-    "EAP-IG": ("search", "attribution of every unit"),
-    "whole layers": ("search", "whole layers, one after another"),
-    "CHA": ("search", "groups under test"),
-    "guided search": ("search", "units and groups under test"),
-    "exhaustive": ("search", "every unit alone"),
-    "audit": ("audit", "a random sample of what was not tested"),
-    "held-out flips": ("audit", "what was found, on answers kept aside"),
-    "anchored rules": ("rules", "rules for when they flip"),
-    "controls": ("rules", "random units beside them"),
-    "certificates": ("rules", "proofs to replay"),
-    "further records": ("why", "more answers"),
-    "accounts": ("why", "when each flips, and why"),
-    "chain of": ("why", "how it gets to the answer"),
+    "answers": ("behaviour", "predicates", "splitter rule", "no-op guard"),
+    "search": ("first order", "EAP-IG", "whole layers", "CHA", "guided search", "exhaustive"),
+    "audit": ("audit", "held-out flips"),
+    "rules": ("anchored rules", "controls", "certificates"),
+    "why": ("further records", "accounts", "chain of"),
 }
-"""The stages of a run by how their names begin: the part of it that each is in, and what is computed there."""
-
-
-def _stage(name: str) -> tuple[str, str]:
-    return next((told for begin, told in _STAGES.items() if name.startswith(begin)), ("answers", plain(name)))
-
-
-def doing(state: RunState) -> str:
-    """What is being computed, in words, with how far it is."""
-    stage = state.stage
-    if stage is None:
-        return ""
-    return _stage(stage.stage)[1] + (f" {stage.done:,} of {stage.total:,}" if stage.total else "")
+"""The parts of a run, each with how the names of its stages begin."""
 
 
 def rail(state: RunState) -> list[Text]:
     """`✓ answers`, `▶ SEARCH`, `○ audit`, `○ rules`, `○ why`."""
     last = state.stage.stage if state.stage else next(reversed(list(state.stages)), "")
-    at = len(_PARTS) if state.finished else _PARTS.index(_stage(last)[0])
+    at = next((place for place, begins in enumerate(_STAGES.values()) if last.startswith(begins)), 0)
+    at = len(_STAGES) if state.finished else at
     return [
         Text(f"▶ {part.upper()}", "bold")
         if place == at
         else Text(f"{'✓' if place < at else '○'} {part}", "dim")
-        for place, part in enumerate(_PARTS)
+        for place, part in enumerate(_STAGES)
     ]
 
 
@@ -192,17 +147,13 @@ def headline(state: RunState, activity: str, left: str, width: int) -> Text:
 
 def progress(state: RunState, elapsed: float) -> str:
     """`186 of at most 317 tests · 5:18 · 301 of 1,297 answers right`."""
-    cost, price, parts = state.cost, state.price, []
+    cost, price, told = state.cost, state.price, state.stages.get("behaviour")
+    tests = []
     if cost is not None:
-        most = (
-            f" of at most {price.evaluations:,}"
-            if price and price.evaluations >= cost.group_evaluations
-            else ""
-        )
-        parts.append(f"{cost.group_evaluations:,}{most} tests")
-    parts.append(clock(elapsed))
-    told = state.stages.get("behaviour")
-    return " · ".join(parts + ([plain(told.summary)] if told else []))
+        bounded = price and not state.finished and price.evaluations >= cost.group_evaluations
+        most = f" of at most {price.evaluations:,}" if price and bounded else ""
+        tests.append(f"{cost.group_evaluations:,}{most} tests")
+    return " · ".join([*tests, clock(elapsed), *([plain(told.summary)] if told else [])])
 
 
 def activity_word(activity: Activity, state: RunState) -> str:
@@ -213,7 +164,7 @@ def activity_word(activity: Activity, state: RunState) -> str:
 
 
 def status_line(state: RunState, activity: Activity, failure: str) -> str:
-    """How the run stands, in a sentence."""
+    """How the run stands, in a sentence, or the stage at work with how far it is."""
     if activity is Activity.FAILED:
         return f"failed: {plain(failure)}"
     if activity is Activity.STOPPED:
@@ -226,4 +177,6 @@ def status_line(state: RunState, activity: Activity, failure: str) -> str:
         return "not finished; ^R continues it"
     if state.header is None and activity is Activity.WORKING:
         return "loading the engine, which takes longest the first time"
-    return doing(state)
+    if (stage := state.stage) is None:
+        return ""
+    return plain(stage.stage) + (f" {stage.done:,} of {stage.total:,}" if stage.total else "")

@@ -30,7 +30,7 @@ EXIT_CODES: Mapping[int, str] = {
     124: "time limit",
     130: "interrupted",
 }
-DISPLAYS = ("full", "rich", "plain", "log", "none")
+DISPLAYS = ("rich", "plain", "none")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "begin": ("demo", "run", "show", "why", "ask", "investigate", "verify", "tasks"),
     "ask about a unit": (

@@ -72,7 +72,6 @@ WRONG: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("tabulate", "last"), ("units",)),
     (("why", "last", "m4"), ("a unit such as",)),
     (("demo", "--display", "neon"), ("neon",)),
-    (("resume", "--display", "full"), ("screens",)),
 )
 
 

@@ -8,43 +8,22 @@ from functools import reduce
 import pytest
 from events_told import run_started
 
+from mecharule_ops import events
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import (
-    AgonistFound,
-    CertificateWritten,
-    CostChanged,
     Event,
     HypothesisDecided,
     HypothesisRegistered,
     LlmMessage,
-    NodeAsked,
     Notice,
-    Price,
     RuleAnchored,
-    RunFinished,
-    SearchFinished,
-    SearchStarted,
-    StageFinished,
-    StageProgress,
-    StageStarted,
-    ToolCalled,
 )
 from mecharule_ops.state.run_state import RunState
-from tui.display import LineDisplay, RichDisplay, make_display, narrate
-from tui.session import narrated
+from tui.display import LineDisplay, RichDisplay, make_display
+from tui.session import narrate, narrated
 from tui.words import clock
 
 HOSTILE = "x == '\x1b[31m' and [red]\u202eop in [/,*]\nsecond line"
-
-
-class Clock:
-    """Seconds that pass when told."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def rule(
@@ -74,43 +53,41 @@ REGISTERED = HypothesisRegistered(
 DECIDED = HypothesisDecided(
     hypothesis="0a1b2c3d", subject="m1.14", state="refuted", value=0.3, n=148, positives=20
 )
+FOUND = events.AgonistFound(
+    search="cha:1:m4",
+    regime=1,
+    neuron="m4.7",
+    strength=0.44,
+    ucb=0.57,
+    signed_selectivity=0.1,
+    is_tau_agonist=True,
+)
 STORY: tuple[tuple[float, Event], ...] = (
     (0, run_started(model="tiny", regimes=(1,))),
-    (0, StageStarted(stage="behaviour", total=100)),
-    (1, StageProgress(stage="behaviour", done=10, total=100)),
-    (5, StageProgress(stage="behaviour", done=50, total=100)),
-    (1, StageFinished(stage="behaviour", summary="80 of 100 answers right", seconds=7.0, reused=True)),
-    (0, Price(evaluations=1840, example_forwards=235_520, seconds=370.0)),
-    (0, SearchStarted(search="cha:1:m4", regime=1, layer=4, units=128)),
-    (0, NodeAsked(search="cha:1:m4", node=0, size=16, associated=8, unrelated=8)),
-    (6, CostChanged(group_evaluations=1204, example_forwards=9000, reused=3)),
-    (
-        0,
-        AgonistFound(
-            search="cha:1:m4",
-            regime=1,
-            neuron="m4.7",
-            strength=0.44,
-            ucb=0.57,
-            signed_selectivity=0.1,
-            is_tau_agonist=True,
-        ),
-    ),
-    (0, SearchFinished(search="cha:1:m4", status="…", queries=9, example_forwards=90, localized=1)),
+    (0, events.StageStarted(stage="behaviour", total=100)),
+    (1, events.StageProgress(stage="behaviour", done=10, total=100)),
+    (5, events.StageProgress(stage="behaviour", done=50, total=100)),
+    (1, events.StageFinished(stage="behaviour", summary="80 of 100 answers right", seconds=7.0, reused=True)),
+    (0, events.Price(evaluations=1840, example_forwards=235_520, seconds=370.0)),
+    (0, events.SearchStarted(search="cha:1:m4", regime=1, layer=4, units=128)),
+    (0, events.NodeAsked(search="cha:1:m4", node=0, size=16, associated=8, unrelated=8)),
+    (6, events.CostChanged(group_evaluations=1204, example_forwards=9000, reused=3)),
+    (0, FOUND),
+    (0, events.SearchFinished(search="cha:1:m4", status="…", queries=9, example_forwards=90, localized=1)),
     (0, rule(0.78)),
     (0, rule(0.3)),
     (0, rule(None)),
-    (0, CertificateWritten(certificate="7f3a", claim="ablating m4.7 flips 28/64")),
+    (0, events.CertificateWritten(certificate="7f3a", claim="ablating m4.7 flips 28/64")),
     (0, Notice(text="both slices are large enough")),
     (0, Notice(text="the replacement lies outside", level="warning")),
-    (0, RunFinished(run="0c1f", status="finished: 1 τ-agonists")),
+    (0, events.RunFinished(run="0c1f", status="finished: 1 τ-agonists")),
 )
 LINES = [
     "run 0c1f: arithmetic on tiny, mlp_out, mean-positional, decode, τ 0.2, ε 0.2, α 0.05, n 64 a slice",
     "behaviour 50/100 · 0:06 · ~0:06 left in this stage",
     "behaviour: 80 of 100 answers right (from the run file)",
     "price: at most 1,840 group ablations (235,520 example-forwards), about 6:10 at most",
-    "behaviour 50/100 · 1,204 ablations (3 reused) · 0:13 · ~0:13 left in this stage",
+    "1,204 ablations (3 reused) · 0:13",
     "m4.7 reaches τ: flips 44% of a slice, UCB 0.57",
     "cha:1:m4: 1 localized with 9 group ablations",
     "rule m4.7: a > 9 (held-out MCC 0.78)",
@@ -128,35 +105,27 @@ def test_a_rule_is_told_once_and_only_after_the_correction_over_the_run() -> Non
     assert narrate(rule(0.9, adjusted_p=0.5, failed=True)) is None
 
 
-def told(display: LineDisplay, clock: Clock) -> None:
+@pytest.mark.parametrize("display", [LineDisplay, RichDisplay])
+def test_a_display_prints_one_line_a_change(display: type[LineDisplay]) -> None:
+    """Sentences at once, low rules not at all; on lines progress at most every five seconds, with cost and time left.
+
+    On a stream that is no terminal nothing is redrawn, so that there are no control sequences.
+    """
+    now, stream = [100.0], io.StringIO()
+    shown = display(stream)
+    shown.session.clock = lambda: now[0]
+    shown.session.began = shown.session.stage_began = shown._last_line = now[0]
     for seconds, event in STORY:
-        clock.now += seconds
-        display.show(event)
-    display.close()
+        now[0] += seconds
+        shown.show(event)
+    shown.close()
+    sentences = [line for line in LINES if " · " not in line]
+    lines = LINES if display is LineDisplay else sentences
+    assert " ".join(stream.getvalue().split()) == " ".join(lines)
+    assert "\x1b" not in stream.getvalue()
 
 
-def test_plain_prints_one_line_a_change_and_log_when_it_came() -> None:
-    """Sentences at once; progress at most every five seconds, with cost and time left; low rules not at all."""
-    for name, width in (("plain", 0), ("log", 9)):
-        clock, stream = Clock(), io.StringIO()
-        told(LineDisplay(stream, name, clock), clock)
-        lines = stream.getvalue().splitlines()
-        assert [line[width:] for line in lines] == LINES
-    assert [float(line[:8]) for line in lines] == [0.0, 6.0, 7.0, 7.0, *[13.0] * 8]
-
-
-def test_rich_says_the_same_sentences() -> None:
-    """On a stream that is no terminal the sentences scroll, each once, without control sequences."""
-    clock, stream = Clock(), io.StringIO()
-    told(RichDisplay(stream), clock)
-    text = " ".join(stream.getvalue().split())
-    for line in LINES:
-        if "left in this stage" not in line:
-            assert text.count(line) == 1, line
-    assert "\x1b" not in text
-
-
-@pytest.mark.parametrize("name", ["plain", "log", "none", "rich"])
+@pytest.mark.parametrize("name", ["plain", "none", "rich"])
 def test_nothing_reaches_stdout(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """stdout is data; narration goes to stderr, as it is when the display is made."""
     display = make_display(name)
@@ -179,7 +148,7 @@ def test_the_display_fits_the_stream() -> None:
     rich.close()
     assert isinstance(rich, RichDisplay)
     assert isinstance(make_display(None, io.StringIO()), LineDisplay)
-    with pytest.raises(UsageError, match="expected a display of rich, plain, log, none, got 'loud'"):
+    with pytest.raises(UsageError, match="expected a display of rich, plain, none, got 'loud'"):
         make_display("loud")
 
 
@@ -188,8 +157,8 @@ def test_the_display_fits_the_stream() -> None:
     [
         rule(0.9, HOSTILE),
         Notice(text=HOSTILE),
-        CertificateWritten(certificate="c", claim=HOSTILE),
-        StageFinished(stage="s", summary=HOSTILE, seconds=0.0),
+        events.CertificateWritten(certificate="c", claim=HOSTILE),
+        events.StageFinished(stage="s", summary=HOSTILE, seconds=0.0),
         LlmMessage(model="m", purpose="p", text=HOSTILE, ok=False, input_tokens=0, output_tokens=0),
     ],
 )
@@ -210,7 +179,7 @@ AGENTS = {
     LlmMessage(
         model="mock:s", purpose="question", text="It flips.", ok=True, input_tokens=1200, output_tokens=3
     ): "mock:s (question; 1,200 + 3 tokens): It flips.",
-    ToolCalled(tool="why", arguments='{"neuron":"m1.14"}', ok=False, result="no such unit"): (
+    events.ToolCalled(tool="why", arguments='{"neuron":"m1.14"}', ok=False, result="no such unit"): (
         'tool why {"neuron":"m1.14"}: failed: no such unit'
     ),
     REGISTERED: "hypothesis 0a1b2c3d registered: It carries. Decided by: held-out MCC, at least 0.70",

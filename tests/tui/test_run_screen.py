@@ -187,7 +187,7 @@ def test_a_stage_without_verdicts_says_what_is_computed_and_turns(tmp_path: Path
             session.show(event)
         screen = RunScreen(session)
         await user.app.push_screen(screen)
-        await user.sees("▶ ANSWERS", "the model answers every prompt 1,000 of 2,000")
+        await user.sees("▶ ANSWERS", "behaviour 1,000 of 2,000")
         lines = set()
         for now[0] in (0.0, 0.25, 0.5):
             screen.flush()

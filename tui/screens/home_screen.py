@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
+from mecharule_ops.numbers import plural
 from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
 from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
 from tui.text_panes import TextTable
-from tui.words import counted
 
 if TYPE_CHECKING:
     from mecharule_ops.store.run_directory import RunSummary
@@ -62,7 +62,7 @@ class HomeScreen(CommandScreen):
 
     def _list(self, summaries: tuple[RunSummary, ...]) -> None:
         self.summaries = summaries
-        said = f"{counted(len(summaries), 'stored run')}; Enter opens one, ^R resumes one, Space marks one"
+        said = f"{plural(len(summaries), 'stored run')}; Enter opens one, ^R resumes one, Space marks one"
         self.query_one("#count", Line).say(f" {said if summaries else 'no runs yet: press d for the demo'}")
         self._show_rows()
 

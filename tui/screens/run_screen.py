@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from textual.css.query import NoMatches
 
 from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.numbers import plural
 from tui.backend import Listener
 from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
@@ -31,7 +32,6 @@ from tui.words import (
     SPINNER,
     Activity,
     activity_word,
-    counted,
     headline,
     progress,
     status_line,
@@ -102,9 +102,6 @@ class RunScreen(RunView):
         how = status_line(state, session.activity, session.failure)
         spin = f"{SPINNER[self.tick % len(SPINNER)]} " if session.busy else ""
         parts = [f"{spin}{how}" if how else "", progress(state, session.elapsed)]
-        ended = not session.busy and session.activity is not Activity.FAILED
-        if ended and self.together:
-            parts.reverse()
         self.query_one("#progress", Line).say(f" {' · '.join(filter(None, parts))}")
         self.query_one("#status", Line).say(fitted(self._keys(), width))
 
@@ -368,7 +365,7 @@ def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
     turns.append(Entry(who="agent", text=f"{data.get('answer') or result.text}{checked}"))
     if cited := data.get("cited"):
         facts = "\n".join(f"[{id}] {sentence}" for id, sentence in cited.items())
-        turns.append(Entry(who="tool", text=f"{counted(len(cited), 'fact')} cited", detail=facts))
+        turns.append(Entry(who="tool", text=f"{plural(len(cited), 'fact')} cited", detail=facts))
     return turns
 
 

@@ -10,6 +10,7 @@ from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 
+from mecharule_ops.numbers import plural
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import NodeView
@@ -21,7 +22,7 @@ from tui.session import Session
 from tui.text_panes import ReadingPane
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
-from tui.words import arrow, counted, noun_of
+from tui.words import arrow, noun_of
 
 if TYPE_CHECKING:
     from tools.registry import ToolResult
@@ -182,7 +183,7 @@ class RunView(CommandScreen):
         units.show(self.state, self.board, place, self.tick)
         if place is not None:
             many = sum(len(layer.fates) for layer in self.board.places[place].values())
-            units.border_title = f"1 {counted(many, noun_of(place.letter))}, {arrow(place.regime)}"
+            units.border_title = f"1 {plural(many, noun_of(place.letter))}, {arrow(place.regime)}"
         self._pick(self.picked)
         self.draw_lines()
 
