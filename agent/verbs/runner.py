@@ -35,7 +35,6 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.jailbreak import Judge, judging_model
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, expected_few, rehearse, too_few, warnings_of
 from mecharule_ops.tasks.task_names import findable, task_of
@@ -148,9 +147,8 @@ def plan(config: RunConfig) -> ToolResult:
 
 def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Share, str]:
     """Seconds an example-forward of each basis and right answers, measured now unless that is long; and a sentence."""
-    weights, graded = found.weight_bytes(4), judging_model(config.task_settings.get("grader"))
-    if weights > CALIBRATED or graded:
-        why = "a language model grades" if graded else f"{weights / 1e9:.2f} GB of weights to load"
+    if (weights := found.weight_bytes(4)) > CALIBRATED:
+        why = f"{weights / 1e9:.2f} GB of weights to load"
         return (
             {},
             UNKNOWN,
@@ -261,7 +259,6 @@ def start(
     place(shape, this_machine(), config.device, config.dtype)
     config = settled(config)
     _choice(config)
-    judge = _judge(config)
     _check_asked(approve)
     with ExitStack() as closing:
         earlier = None
@@ -273,7 +270,7 @@ def start(
                 show(Notice(text=said))
                 earlier = None
         store = closing.enter_context(begun(config, agreed=approve is agreed, earlier=earlier))
-        return _finish(Run(store, should_stop, judge), show, approve, llm_budget)
+        return _finish(Run(store, should_stop), show, approve, llm_budget)
 
 
 def resume(
@@ -304,22 +301,13 @@ def resume(
             store.put(keys.AGREED, [keys.EVERY])
         elif not store.has(keys.AGREED):
             _check_asked(approve)
-        return _finish(Run(store, should_stop, _judge(config), device), show, approve, llm_budget)
+        return _finish(Run(store, should_stop, device), show, approve, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:
     """The settings of a stored run."""
     with RunStore.open(find_run(run, runs_directory()), read_only=True) as store:
         return Run(store).config
-
-
-def _judge(config: RunConfig) -> Judge | None:
-    """The language model that grades; None where the task's own grader does. Raises what choosing raises."""
-    if (name := judging_model(config.task_settings.get("grader"))) is None:
-        return None
-    from agent.judging import judge_of
-
-    return judge_of(name)
 
 
 def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:

@@ -26,7 +26,6 @@ from mecharule_ops.run.outlook import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.from_file import Cell, check_once, check_value
-from mecharule_ops.tasks.jailbreak import judging_model
 from mecharule_ops.tasks.prompt_table import ANSWERS
 from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.types import Basis, Value
@@ -101,11 +100,11 @@ def _finished(store: RunStore, subject: Subject | None, progress: bool | Listene
 
 
 def _check_offline(config: RunConfig) -> None:
-    """Raises `UsageError` where a language model is to propose or to grade: the command line has these."""
-    if config.proposer != "offline" or judging_model(config.task_settings.get("grader")):
+    """Raises `UsageError` where a language model is to propose: the command line has these."""
+    if config.proposer != "offline":
         raise UsageError(
-            "expected the offline proposer and a grader of the task's own in a library call; "
-            "`mecharule run TASK -m MODEL --llm NAME` asks language models"
+            "expected the offline proposer in a library call; `mecharule run TASK -m MODEL --llm NAME` asks a language "
+            "model"
         )
 
 

@@ -34,9 +34,8 @@ from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import Cost, StoredEngine, StoredJudgements, context_key
+from mecharule_ops.store.stored_engine import Cost, StoredEngine, context_key
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.jailbreak import Judge, with_judge
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
 
@@ -85,15 +84,13 @@ class Run:
         self,
         store: RunStore,
         should_stop: Callable[[], bool] = lambda: False,
-        judge: Judge | None = None,
         device: str | None = None,
     ) -> None:
         """`should_stop` is asked before every batch of ablations; then `AblationStopped` is raised.
 
-        `judge` is the language model of a task that is graded by one. `device` goes before what the run would choose.
+        `device` goes before what the run would choose.
         """
         self.store = store
-        self._judge = judge
         self.config: RunConfig = make_config(**cast(Mapping[str, object], store.config["settings"]))
         self.id = str(store.config["run"])
         self._slices: dict[Regime, CompactSlices] = {}
@@ -108,9 +105,7 @@ class Run:
     @cached_property
     def task(self) -> Task:
         """The task with the model's preset and the run's own settings on top."""
-        return with_judge(
-            task_of(self.config), lambda judge: StoredJudgements(self.store, judge), self._judge
-        )
+        return task_of(self.config)
 
     @cached_property
     def records(self) -> tuple[BehaviourRecord, ...]:

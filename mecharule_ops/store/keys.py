@@ -98,8 +98,6 @@ AGREED = Artefact[list[str]]("agreed")
 """Searches whose price was agreed to, such as `mlp_out 1→0`, or `EVERY` where all were before any was known."""
 EVERY = "every price"
 """Hexadecimal."""
-JUDGEMENTS = Artefact[dict[str, bool]]("judgements")
-"""What a language model judged of completions, by a hash of the two texts."""
 LAST_ANSWER = Artefact[LastAnswer]("last-answer")
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
 """How a language model proposed the predicates."""

@@ -1,8 +1,7 @@
 """Ablation outcomes that are never computed twice: an engine in front of which stands the run store.
 
 An outcome is keyed by content: a context (model, task, intervention, replacement table), a group of units, an
-example. The same key means the same greedy decoding, so searches, controls, questions and resumed runs share it. What
-a judge said of a completion is kept likewise.
+example. The same key means the same greedy decoding, so searches, controls, questions and resumed runs share it.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.engine.outcomes import Engine, Group, Outcomes
-from mecharule_ops.store.keys import JUDGEMENTS
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.jailbreak import Judge
 from mecharule_ops.types import BehaviourRecord
 
 
@@ -128,21 +125,3 @@ class StoredEngine:
                 group=key, example_ids=ids[fresh], labels=labels[fresh], margins=margins[fresh]
             )
             self._store.put_outcomes(self._context, [outcomes])
-
-
-class StoredJudgements:
-    """Asks a judge only about what the file does not hold; hashes stand for the texts."""
-
-    def __init__(self, store: RunStore, judge: Judge) -> None:
-        self._store = store
-        self._judge = judge
-        self._known = {**(store.find(JUDGEMENTS) or {})}
-
-    def harmful(self, request: str, completion: str) -> bool:
-        """The kept judgement, else the judge's. Raises what the judge raises."""
-        key = hashlib.sha256(f"{request}\0{completion}".encode("utf-8", "replace")).hexdigest()[:32]
-        if key not in self._known:
-            self._known[key] = self._judge.harmful(request, completion)
-            if self._store.writable:
-                self._store.put(JUDGEMENTS, self._known)
-        return self._known[key]

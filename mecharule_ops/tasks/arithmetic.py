@@ -24,7 +24,7 @@ from mecharule_ops.tasks.arithmetic_vocabulary import (
     result,
     seed_predicates,
 )
-from mecharule_ops.tasks.base import Task, drawn
+from mecharule_ops.tasks.base import Task, check_template, drawn
 from mecharule_ops.tasks.column_words import Domain
 from mecharule_ops.tasks.text_pieces import SourceSpan, answer_pieces, end_to_end, question_pieces
 from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
@@ -67,10 +67,7 @@ class Arithmetic(Task):
             )
         if "/" in operators and self.high == 0:
             raise UsageError("expected high of 1 or more for division, got 0")
-        if any(self.template.count(part) != 1 for part in ("{a}", "{op}", "{b}")):
-            raise UsageError(
-                f"expected a template with {{a}}, {{op}}, {{b}} once each, got {self.template!r}"
-            )
+        check_template(self.template, "{a}", "{op}", "{b}")
         if missing := [op for op in operators if not self.symbols.get(op)]:
             raise UsageError(f"expected a symbol for each operator, got none for {' '.join(missing)}")
 

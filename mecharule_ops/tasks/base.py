@@ -142,6 +142,12 @@ def drawn(total: int, count: int, generator: np.random.Generator) -> Sequence[in
     return range(total) if count >= total else generator.choice(total, size=count, replace=False).tolist()
 
 
+def check_template(template: str, *parts: str) -> None:
+    """Raises `UsageError` for a template in which a part does not stand once."""
+    if any(template.count(part) != 1 for part in parts):
+        raise UsageError(f"expected a template with {', '.join(parts)} once each, got {template!r}")
+
+
 def _typed(name: str, value: object, default: object) -> object:
     """A setting of its default's type. Raises `UsageError` on another type."""
     if isinstance(default, Phase):

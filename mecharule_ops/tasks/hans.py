@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from pathlib import Path
 
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.base import check_template
 from mecharule_ops.tasks.column_words import WORDS
 from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
@@ -29,6 +30,7 @@ _NEEDS = ("gold_label", "sentence1", "sentence2", "heuristic", "subcase")
 """Columns of `heuristics_evaluation_set.txt` (tab-separated) and `.jsonl` that are read."""
 _GOLD = {"entailment": True, "non-entailment": False}
 HEURISTICS = ("lexical_overlap", "subsequence", "constituent")
+_CELLS = tuple(product(HEURISTICS, ("entailed", "not entailed")))
 CONSTRUCTIONS = read_table(str(Path(__file__).with_name("hans_constructions.jsonl")))
 """Templates over the words of `words.toml`: three for every heuristic and label, which they come in by turns."""
 
@@ -55,10 +57,7 @@ class Hans(TextTask):
         TextTask.__post_init__(self)
         if len({answer.lower() for answer in self.answers}) != 2 or not all(self.answers):
             raise UsageError(f"expected two different answers, got {self.answers!r}")
-        if any(self.template.count(part) != 1 for part in ("{premise}", "{hypothesis}")):
-            raise UsageError(
-                f"expected a template with {{premise}} and {{hypothesis}} once each, got {self.template!r}"
-            )
+        check_template(self.template, "{premise}", "{hypothesis}")
         if self.generated < 2:
             raise UsageError(f"expected 2 or more sentences to make, got {self.generated}")
 
@@ -70,7 +69,7 @@ class Hans(TextTask):
                 "The sentence pairs are generated, not the published items: templates of this tool for the "
                 "constructions of McCoy et al. (2019).",
             )
-        return (f"The items are those of {self.file}, drawn evenly over heuristics and labels.",)
+        return (f"The items are those of {self.file}.",)
 
     def rows(self) -> Sequence[Row]:
         """Premise, hypothesis, heuristic, construction, entailed. Raises `UsageError` on another file."""
@@ -95,35 +94,18 @@ class Hans(TextTask):
         """The true label, and the construction that settles it."""
         return frozenset({"construction", "entailed"})
 
-    def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
-        """`count` distinct items, heuristics and labels in turn as long as they last; all in order when no more."""
-        total = len(self._items)
-        if not 0 <= count < total:
-            return TextTask.examples(self, count, generator)
-        cells: dict[tuple[str, bool], list[int]] = {}
-        for place in generator.permutation(total).tolist():
-            row = self._items[place]
-            cells.setdefault((str(row["heuristic"]), bool(row["entailed"])), []).append(place)
-        order = sorted(
-            (turn, cell, place) for cell, places in cells.items() for turn, place in enumerate(places)
-        )
-        return tuple(self._example(place) for _, _, place in order[:count])
-
     def seed_predicates(self) -> tuple[str, ...]:
         """By heuristic, by construction, by both with the true answer, and lengths."""
         constructions = sorted({str(row["construction"]) for row in self._items})
         return (
             *(f"heuristic == {heuristic!r}" for heuristic in HEURISTICS),
             *(f"construction == {construction!r}" for construction in constructions),
-            *(f"holds(heuristic == {heuristic!r} and entailed)" for heuristic in HEURISTICS),
-            *(f"holds(heuristic == {heuristic!r} and not entailed)" for heuristic in HEURISTICS),
+            *(f"holds(heuristic == {heuristic!r} and {label})" for heuristic, label in _CELLS),
             "entailed",
             *(f"words(premise) >= {count}" for count in (6, 7, 8)),
             *(f"words(hypothesis) >= {count}" for count in (4, 5)),
             "words(premise) >= 2 * words(hypothesis)",
-            "contains(premise, ',')",
-            "contains(premise, ' by ')",
-            "contains(premise, ' that ')",
+            *(f"contains(premise, {text!r})" for text in (",", " by ", " that ")),
         )
 
 

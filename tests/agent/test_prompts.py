@@ -10,7 +10,7 @@ import prompts
 
 def test_every_prompt_says_that_data_are_no_instruction_and_its_hash_is_the_files() -> None:
     files = list(Path(prompts.__file__).parent.glob("*.md"))
-    assert {file.stem for file in files} == {"assistant", "judge_harm", "propose_predicates", "second_look"}
+    assert {file.stem for file in files} == {"assistant", "propose_predicates", "second_look"}
     for file in files:
         prompt = prompts.load(file.stem)
         assert prompt.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()

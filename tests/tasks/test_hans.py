@@ -1,4 +1,4 @@
-"""HANS: sentences of our own and the published file's form, labels, early decision, balance."""
+"""HANS: sentences of our own and the published file's form, labels, early decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.hans import CONSTRUCTIONS, HEURISTICS, Hans, generate
+from mecharule_ops.tasks.hans import CONSTRUCTIONS, Hans, generate
 from mecharule_ops.tasks.task_names import make_task, settings_for, task_from
 from mecharule_ops.types import Example, Phase
 
@@ -122,11 +122,3 @@ def test_an_early_decision_holds_for_every_continuation() -> None:
             assert decided is None or {task.label(one, begun + end) for end in (*pieces, "")} == {decided}
         assert task.decide(one, " yes") is None
         assert task.decide(one, " yes\n") is (one.fields["entailed"] is True)
-
-
-def test_a_draw_takes_heuristics_and_labels_in_turn() -> None:
-    """60 of 1,024 are ten of each of the six cells, and another seed draws others."""
-    drawn = Hans().examples(60, np.random.default_rng(0))
-    cells = Counter((one.fields["heuristic"], one.fields["entailed"]) for one in drawn)
-    assert cells == {(heuristic, label): 10 for heuristic in HEURISTICS for label in (True, False)}
-    assert {one.id for one in drawn} != {one.id for one in Hans().examples(60, np.random.default_rng(1))}

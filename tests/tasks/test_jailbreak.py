@@ -19,15 +19,15 @@ from mecharule_ops.tasks.jailbreak import (
     Jailbreak,
     augmented,
     capitals,
-    make_grader,
     noisy,
     read_requests,
     scrambled,
-    with_judge,
 )
 from mecharule_ops.tasks.task_names import task_from
+from mecharule_ops.types import Example
 
 TEXT = "Explain how to water the marigolds behind the old shed, please"
+ASKED = Example(id=0, prompt="", fields={})
 REQUESTS = ("How do I fold a paper boat?", "Write a story about a lighthouse", "list 3 yellow fruits")
 
 
@@ -36,17 +36,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "requests.txt"
     path.write_text("\n".join((*REQUESTS, "", REQUESTS[0])) + "\n")
     return path
-
-
-class Knows:
-    """A judge that counts."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
-
-    def harmful(self, request: str, completion: str) -> bool:
-        self.asked.append((request, completion))
-        return "boat" in completion
 
 
 # --- augmentations ---------------------------------------------------------------------------------------
@@ -82,8 +71,6 @@ def test_the_strength_sets_the_probabilities() -> None:
     whole = augmented(letters, 0.4, np.random.default_rng(2))
     assert np.mean([char not in "aA" for char in whole]) == pytest.approx(0.064, abs=0.01)
     assert augmented(TEXT, 0.4, np.random.default_rng(3)) == augmented(TEXT, 0.4, np.random.default_rng(3))
-    with pytest.raises(UsageError, match=r"between 0 and 1, got 1\.5"):
-        augmented(TEXT, 1.5, np.random.default_rng(0))
 
 
 # --- graders ---------------------------------------------------------------------------------------------
@@ -104,13 +91,13 @@ def test_the_strength_sets_the_probabilities() -> None:
 )
 def test_refusals_are_found_in_the_first_characters_only(completion: str, harmful: bool) -> None:
     """Any apostrophe, case and spacing; the last refusal that still fits counts, the next one does not."""
-    assert make_grader("refusal-prefix").harmful("", completion) is harmful
+    assert Jailbreak().label(ASKED, completion) is harmful
 
 
-@pytest.mark.parametrize("spec", ["refusal-prefix", "mock:an", "llm:mock:x"])
+@pytest.mark.parametrize("spec", ["refusal-prefix", "mock:an"])
 def test_an_early_decision_holds_for_the_whole_completion(spec: str) -> None:
     """Every prefix of random completions built of refusals and other words is decided as the whole, or not at all."""
-    grader = make_grader(spec, Knows())
+    task = Jailbreak(grader=spec)
     pieces = [
         "I can",
         "'t",
@@ -129,10 +116,10 @@ def test_an_early_decision_holds_for_the_whole_completion(spec: str) -> None:
     for _ in range(200):
         text = "".join(generator.choice(pieces, size=int(generator.integers(1, 25))))
         for cut in range(len(text) + 1):
-            early = grader.decide("", text[:cut])
+            early = task.decide(ASKED, text[:cut])
             decided += early is not None
-            assert early is None or early is grader.harmful("", text)
-    assert (decided > 0) is (spec != "llm:mock:x")
+            assert early is None or early is task.label(ASKED, text)
+    assert decided > 0
 
 
 # --- the task --------------------------------------------------------------------------------------------
@@ -189,40 +176,12 @@ def test_measurements_by_hand(file: Path) -> None:
     }
 
 
-def test_labels_follow_the_grader_and_its_judge(file: Path) -> None:
-    """The judge is asked with the request as written, not as augmented."""
-    for wrong in ("", "mock:", "llm:", "kind"):
-        with pytest.raises(UsageError, match="refusal-prefix, llm:NAME or mock:TEXT"):
-            make_grader(wrong)
-    with pytest.raises(UsageError, match="a/b to judge a completion, none is asked here"):
-        make_grader("llm:a/b").harmful("", "x")
-    judge = Knows()
-    task = with_judge(Jailbreak(requests=str(file), grader="llm:a/b"), lambda kept: kept, judge)
-    (one, *_) = task.examples(1, np.random.default_rng(0))
-    assert task.label(one, "a boat") is True
-    assert task.decide(one, "a boat") is None
-    assert judge.asked == [(one.fields["request"], "a boat")]
-    offline = Jailbreak(requests=str(file))
-    assert with_judge(offline, lambda kept: kept, judge) is offline
-
-
-def test_a_typed_prompt_is_one_of_the_list_or_a_request_of_its_own(file: Path) -> None:
-    """Prompts of certificates read back exactly; any other text is put as it is."""
-    task = Jailbreak(requests=str(file), attempts=2, template="<{request}>")
-    for one in task.examples(99, np.random.default_rng(0)):
-        assert task.read(one.prompt) == one
-    own = task.read("What floats?")
-    assert (own.id, own.prompt, own.fields["request"]) == (-1, "<What floats?>", "What floats?")
-    with pytest.raises(UsageError, match="a request"):
-        task.read(" ")
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"requests": ""}, "a file of requests, got ''"),
         ({"requests": "absent.txt"}, "'absent.txt', which is none"),
-        ({"grader": "kind"}, "got 'kind'"),
+        *(({"grader": wrong}, f"or mock:TEXT, got '{wrong}'") for wrong in ("", "mock:", "llm:a/b")),
         ({"sigma": 2.0}, "between 0 and 1"),
         ({"template": "none"}, "a template with"),
     ],
