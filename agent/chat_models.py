@@ -43,7 +43,7 @@ MOST_TOKENS = 1_000_000
 """Read and written together, where nobody names a budget."""
 _SPEC = re.compile(r"(none)|(mock):.+|(local|anthropic|openai)/.+")
 SECONDS = 120.0
-"""A request may take."""
+"""A request may take; five times as many where the model runs here."""
 RETRIES = 2
 MOST_WRITTEN = 8192
 """Tokens of a reply, with what a model thinks before it."""
@@ -207,7 +207,8 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
 
         return ScriptedModel.of(Path(choice.spec.removeprefix("mock:")))
     provider, _, model = choice.spec.partition("/")
-    patient: dict[str, Any] = {"max_retries": RETRIES, "timeout": SECONDS, "max_tokens": MOST_WRITTEN}
+    seconds = SECONDS * 5 if provider == LOCAL else SECONDS
+    patient: dict[str, Any] = {"max_retries": RETRIES, "timeout": seconds, "max_tokens": MOST_WRITTEN}
     if provider == "anthropic":
         from langchain_anthropic import ChatAnthropic
 
@@ -230,6 +231,7 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
         # A server of the OpenAI kind knows chat completions; the provider itself keeps thinking between responses.
         use_responses_api=address is None,
         stream_usage=True,
+        stream_chunk_timeout=seconds,
         **patient,
     )
 
@@ -249,8 +251,14 @@ def _served(path: Path) -> tuple[str, str]:
         ) from None
     key, settings = secrets.token_hex(), xllamacpp.CommonParams()
     settings.model.path, settings.cpuparams.n_threads = str(path), os.cpu_count() or 1
-    own = {"n_ctx": CONTEXT, "n_parallel": 1, "warmup": False, "verbosity": -1, "use_jinja": True}
-    for name, value in {**own, "hostname": "127.0.0.1", "port": 0, "api_keys": [key]}.items():
+    own: dict[str, Any] = {
+        "n_ctx": CONTEXT,
+        "n_parallel": 1,
+        "warmup": False,
+        "verbosity": -1,
+        "use_jinja": True,
+    }
+    for name, value in {**own, "hostnames": ["127.0.0.1"], "port": 0, "api_keys": [key]}.items():
         setattr(settings, name, value)
     try:
         server = xllamacpp.Server(settings)

@@ -130,7 +130,7 @@ class Talk:
         step: Any = None if is_going_on else self.begin(question)
         try:
             while step is not END:
-                state = runner.run(self._until_stopped(graph.ainvoke(step, config)))
+                state = runner.run(self._until_stopped(graph.ainvoke(step, config, durability="sync")))
                 priced = state.get("__interrupt__")
                 step = Command(resume=self.listener.consent(priced[0].value)) if priced else END
         except (Exception, KeyboardInterrupt):  # A kill leaves the steps, so that the question goes on there.

@@ -29,21 +29,15 @@ def executed(file: Path, folder: Path) -> Any:
 
     notebook: Any = nbformat.read(file, as_version=4)
     root = os.pathsep.join(filter(None, (str(EXAMPLES.parent), os.environ.get("PYTHONPATH"))))
+    own = {"PYTHONWARNINGS": "ignore", "MECHARULE_RUNS": str(folder / "runs"), "PYTHONPATH": root}
     client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
-    client.execute(
-        env={
-            **os.environ,
-            "PYTHONWARNINGS": "ignore",
-            "MECHARULE_RUNS": str(folder / "runs"),
-            "PYTHONPATH": root,
-        }
-    )
+    client.execute(env={**os.environ, **own})
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     return notebook
 
 
-def main() -> int:
+def main() -> None:
     """Every notebook, written back with its outputs."""
     import nbformat
 
@@ -51,8 +45,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(executed(file, Path(folder)), file)
         print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB", file=sys.stderr)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -141,9 +141,7 @@ def searches(base: ChaSettings) -> dict[str, ChaSettings]:
         "channel order": replace(base, order=Order.CHANNEL),
         "random order": replace(base, order=Order.RANDOM),
         "whole layers first": replace(base, largest=None),
-        "groups of at most 16": replace(base, largest=16),
-        "groups of at most 8": replace(base, largest=8),
-        "groups of at most 4": replace(base, largest=4),
+        **{f"groups of at most {most}": replace(base, largest=most) for most in (16, 8, 4)},
         "every unit, sequentially": replace(base, largest=1),
     }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing
@@ -14,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from command_process import ROOT
 from langchain_core.messages import ToolMessage
 
 from agent import chat, chat_models, talk
@@ -220,30 +223,35 @@ def test_a_model_stops_what_was_begun_from_here_and_no_run_of_a_person(
         Toolbox("b00d").result("runs", {"stop": "f26e"})
 
 
-class Killed(BaseException):
-    """What ends a process."""
+HANGS_AT = """
+import asyncio, sys
+from pathlib import Path
+from agent import chat_models, talk
+
+async def hang(*given):
+    print("reached", flush=True)
+    await asyncio.sleep(60)
+
+at, run, script, question = sys.argv[1:]
+setattr(talk.Talk, at, hang)
+choice = chat_models.choose(f"mock:{script}", {})
+talk.Talk(chat_models.chat_model(choice, {}), choice, Path(run)).ask(question)
+"""
 
 
 @pytest.mark.parametrize(("at", "again"), [("_called", 1), ("_check", 0)])
-def test_killed_inside_a_turn_it_goes_on_without_paying_twice(
-    asking: Asking, monkeypatch: pytest.MonkeyPatch, at: str, again: int
-) -> None:
-    """At the tools and at the check: the same answer, no reply of the model asked for twice."""
-    reached: list[str] = []
-    step = getattr(Talk, at)
-
-    async def killed(self: Talk, *given: Any) -> Any:
-        reached.append(at)
-        if len(reached) == 1:
-            raise Killed
-        return await step(self, *given)
-
-    monkeypatch.setattr(Talk, at, killed)
-    with pytest.raises(Killed):
-        asking(_calls(WHY), SAYS)
+def test_killed_inside_a_turn_it_goes_on_without_asking_twice(asking: Asking, at: str, again: int) -> None:
+    """A process killed with SIGKILL at the tools or at the check: the same answer, no reply asked for twice."""
+    asking.talk(_calls(WHY), SAYS)
+    words = [at, str(asking.run), str(asking.folder / "script.json"), asking.filled("why does UNIT flip?")]
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGS_AT, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "reached\n"
+        process.kill()
     assert asking.steps()
     assert asking(_calls(WHY), SAYS).answer == "It flips answers [f1]."
-    assert len(reached) == 2
     assert sum(isinstance(event, LlmMessage) for event in asking.told) == again, "the others were kept"
     assert not asking.steps()
 

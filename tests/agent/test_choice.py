@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
+from tiny_gguf import laid_out, write_gguf
 
 from agent.chat_models import chat_model, choose, provider_of, scrub
 from agent.scripted import ScriptedModel
@@ -48,6 +49,13 @@ def test_flag_beats_environment_beats_config_beats_none(tmp_path: Path) -> None:
     alone = str(choose(None, {"MECHARULE_CONFIG": str(tmp_path / "absent.json"), **key}))
     assert "ANTHROPIC_API_KEY is set but no model is named; use --llm anthropic/MODEL" in alone
     assert CANARY not in alone
+
+
+def test_a_model_in_a_file_answers_behind_llama_cpp(tmp_path: Path) -> None:
+    """The real server over a tiny file, on the loopback."""
+    file = write_gguf(tmp_path / "tiny.gguf", laid_out())
+    model: Any = chat_model(choose(f"local/{file}", {}), {})
+    assert model.bind(max_tokens=4).invoke("12").usage_metadata["output_tokens"] > 0
 
 
 def test_a_missing_key_is_an_error_by_flag_and_a_fallback_otherwise(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_kept_recording_is_replayed_and_no_question_gets_anothers_answer(tmp
     alone = list(without_model(golden, questions()))
     assert len(alone) == 20
     assert not [one for one in alone if one.verdict == "another question's answer"]
-    assert "20 researchers' questions" in page(alone, told)
+    assert "20 researchers' questions" in page(alone, told, ())
 
 
 def test_a_reply_cites_the_fact_that_reads_most_alike() -> None:
