@@ -140,15 +140,14 @@ def _run(asked: verbs.RunOptions, options: argparse.Namespace, show: Show) -> To
     if asked.dry_run:
         options.output = None
         return runner.plan(config)
-    approve = runner.approval(asked.yes or asked.budget is not None, sys.stdin.isatty())
-    return runner.start(config, show, approve, llm_budget=asked.llm_budget, source=asked.source)
+    granted = asked.yes or asked.budget is not None
+    return runner.start(config, show, llm_budget=asked.llm_budget, source=asked.source, granted=granted)
 
 
 def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace, show: Show) -> ToolResult:
     from agent.verbs import runner
 
-    approve = runner.approval(asked.yes, sys.stdin.isatty())
-    return runner.resume(asked.run, show, approve, llm_budget=asked.llm_budget, device=asked.device)
+    return runner.resume(asked.run, show, llm_budget=asked.llm_budget, device=asked.device)
 
 
 def _demo(asked: verbs.DemoOptions, options: argparse.Namespace, show: Show) -> ToolResult:

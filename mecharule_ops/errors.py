@@ -11,7 +11,7 @@
     ├─ AnswerError            1: an answer that a search did not ask for (`cha`)
     └─ GuardFailed            1: an intervention does not act as declared (`engine.guard`)
 
-    UsageError has PredicateRefused (`predicates`) and PriceDeclined (`pipeline`) below it.
+    UsageError has PredicateRefused (`predicates`) below it.
 
 A message is one line: what was expected, what came, what to do.
 """

@@ -19,7 +19,7 @@ from tui.session import Entry, Session
 
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
-    from mecharule_ops.events import Event, Price
+    from mecharule_ops.events import Event
     from mecharule_ops.store.run_directory import RunSummary
     from mecharule_ops.store.run_store import RunStore
     from tools.registry import ToolResult
@@ -80,13 +80,13 @@ class Backend:
         """What could go wrong and what a run costs at most, as `run --dry-run` says it."""
         from agent.verbs import runner
 
-        return runner.plan(config).text.partition("\n\nSettings:")[0]
+        return runner.priced(config)
 
     def start(self, config: RunConfig, session: Session) -> None:
         """A new run to its end, whose price was agreed to."""
         from agent.verbs import runner
 
-        runner.start(config, session.show, runner.agreed, session.should_stop)
+        runner.start(config, session.show, session.should_stop)
         self.conclude(session)
 
     def demo(self, session: Session) -> None:
@@ -105,15 +105,10 @@ class Backend:
         ]
 
     def resume(self, run: str, session: Session) -> None:
-        """An earlier run, from its checkpoint. Raises `UsageError` where its price was never agreed to."""
+        """An earlier run, from its checkpoint."""
         from agent.verbs import runner
 
-        def refuse(price: Price) -> bool:
-            raise UsageError(
-                f"expected a yes to the price of {run} ({price.ablations}), which `mecharule resume {run}` asks for"
-            )
-
-        runner.resume(run, session.show, refuse, session.should_stop)
+        runner.resume(run, session.show, session.should_stop)
         self.conclude(session)
 
     def read(self, run: str, session: Session) -> None:

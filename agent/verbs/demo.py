@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from agent.chat import ask
 from agent.consent import Listener
-from agent.verbs.runner import Show, agreed, config_from, start
+from agent.verbs.runner import Show, config_from, start
 from mecharule_ops.events import Notice
 from tools.registry import ToolResult, call
 
@@ -33,7 +33,7 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
         show(Notice(text=line))
 
     config = config_from(task="arithmetic", model="arith-tiny", settings=SETTINGS)
-    report = start(config, show, agreed, should_stop)
+    report = start(config, show, should_stop)
     run = str(report.data["findings"]["run"])  # type: ignore[index]
     tell(f"asking: {QUESTION}")
     answer = ask(run, QUESTION, Listener(tell=tell), llm="none")

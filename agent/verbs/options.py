@@ -136,8 +136,6 @@ class ResumeOptions(Arguments):
     llm_budget: LlmBudget = None
     device: str | None = None
     """continue there: auto, cpu, cuda, cuda:N or mps (default: as it began)"""
-    yes: bool = False
-    """accept a price that was not accepted when the run began"""
 
 
 class DemoOptions(Arguments):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,7 +15,7 @@ from agent.consent import says_yes
 from mecharule_ops.codec import encode, parse_json
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, UsageError
-from mecharule_ops.events import Event, Notice, Price
+from mecharule_ops.events import Event, Notice
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.placement import free_memory, place, this_machine
@@ -31,7 +32,6 @@ from mecharule_ops.run.outlook import (
     writing,
 )
 from mecharule_ops.run.planning import price_of
-from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from agent.chat_models import Choice
 
 Show = Callable[[Event], None]
-Approve = Callable[[Price], bool]
 CALIBRATED = 4 * 10**9
 """Bytes of the largest weights that a dry run loads to measure a pace."""
 UNKNOWN = Share(count=0, n=0)
@@ -148,12 +147,7 @@ def plan(config: RunConfig) -> ToolResult:
 def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Share, str]:
     """Seconds an example-forward of each basis and right answers, measured now unless that is long; and a sentence."""
     if (weights := found.weight_bytes(4)) > CALIBRATED:
-        why = f"{weights / 1e9:.2f} GB of weights to load"
-        return (
-            {},
-            UNKNOWN,
-            f"The time is not measured here ({why}); the run measures its pace before it asks.",
-        )
+        return {}, UNKNOWN, f"The time is not measured here ({weights / 1e9:.2f} GB of weights to load)."
     try:
         paces, right = measured_pace(config, time.monotonic)
     except MechaRuleError as error:
@@ -186,8 +180,8 @@ def _priced(config: RunConfig, search: SearchOutlook, paces: Mapping[Basis, floa
     Of so few answers that no half could rule a unit out nothing is asked.
     """
     price = price_of(search.least, search.most, paces.get(search.basis, math.nan))
-    least, most = (f"{bound.example_forwards:,}" for bound in (search.least, search.most))
-    forwards = most if least == most else f"{least} to {most}"
+    bounds = (search.least.example_forwards, search.most.example_forwards)
+    forwards = " to ".join(dict.fromkeys(f"{bound:,}" for bound in bounds))
     said = (
         f"{price.ablations} on {search.units:,} units, {price.time(_duration)}, {forwards} example-forwards"
     )
@@ -210,31 +204,20 @@ def _duration(seconds: float) -> str:
 # --- who says yes ------------------------------------------------------------------------------------------
 
 
-def agreed(price: Price) -> bool:
-    """Yes to any price, before one is known."""
-    return True
+def priced(config: RunConfig) -> str:
+    """What could go wrong and what a run of all its searches costs, as a dry run says it."""
+    return plan(config).text.partition("\n\nSettings:")[0]
 
 
-def unasked(price: Price) -> bool:
-    """No to any price, since nobody is there to be asked."""
-    return False
-
-
-def approval(granted: bool, interactive: bool) -> Approve:
-    """Who says yes to a price: a flag, else a person at the terminal, else `unasked`."""
-    if granted or not interactive:
-        return agreed if granted else unasked
-    after = "rules and controls of what is found come after it"
-    return lambda price: says_yes(f"{price.ablations}, {price.time(_duration)}; {after}. Go on?")
-
-
-def _check_asked(approve: Approve) -> None:
-    """Raises `UsageError` where nobody can be asked for a price, before anything is done."""
-    if approve is unasked:
+def ask_price(config: RunConfig) -> None:
+    """Ask the person at the terminal for a yes, before anything is ablated. Raises `UsageError` where there is none."""
+    if not sys.stdin.isatty():
         raise UsageError(
             "expected --yes, or --budget N to cap the price, since nobody is at the terminal to be asked for it; "
             "--dry-run says what it is at most"
         )
+    if not says_yes(f"{priced(config)}\nGo on?"):
+        raise UsageError("expected a yes to the price; add --yes, or --budget N to cap it")
 
 
 # --- a run to its end --------------------------------------------------------------------------------------
@@ -243,13 +226,14 @@ def _check_asked(approve: Approve) -> None:
 def start(
     config: RunConfig,
     show: Show,
-    approve: Approve,
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
     source: str | None = None,
+    granted: bool = True,
 ) -> ToolResult:
     """A new run in the runs directory, to its end. A task or model that does not exist leaves no run behind.
 
+    Its price is asked for unless it was `granted`.
     `llm_budget` bounds the tokens of the language model that proposes predicates.
     What the run `source` observed and ablated is taken over, where the settings leave it as it is.
     """
@@ -259,7 +243,8 @@ def start(
     place(shape, this_machine(), config.device, config.dtype)
     config = settled(config)
     _choice(config)
-    _check_asked(approve)
+    if not granted:
+        ask_price(config)
     with ExitStack() as closing:
         earlier = None
         if source is not None:
@@ -269,22 +254,20 @@ def start(
                 said = f"run {path.stem} had another {', '.join(other)}: all is observed and asked anew"
                 show(Notice(text=said))
                 earlier = None
-        store = closing.enter_context(begun(config, agreed=approve is agreed, earlier=earlier))
-        return _finish(Run(store, should_stop), show, approve, llm_budget)
+        store = closing.enter_context(begun(config, earlier))
+        return _finish(Run(store, should_stop), show, llm_budget)
 
 
 def resume(
     run: str,
     show: Show,
-    approve: Approve,
     should_stop: Callable[[], bool] = lambda: False,
     llm_budget: int | None = None,
     device: str | None = None,
 ) -> ToolResult:
     """An earlier run, from where it was. `device` is where it goes on; one that is finished stays as it is.
 
-    `approve` is asked for a price that was not agreed to when the run began. Raises `UsageError` for a device that is
-    not here.
+    Raises `UsageError` for a device that is not here.
     """
     path = find_run(run, runs_directory(), to_resume=True)
     with RunStore.open(path, read_only=True) as store:
@@ -297,11 +280,7 @@ def resume(
             said = f"run {path.stem} is finished, nothing is left to do; {told}"
             return ToolResult(data={"run": path.stem, "finished": True}, text=said)
     with RunStore.open(path) as store:
-        if approve is agreed:
-            store.put(keys.AGREED, [keys.EVERY])
-        elif not store.has(keys.AGREED):
-            _check_asked(approve)
-        return _finish(Run(store, should_stop, device), show, approve, llm_budget)
+        return _finish(Run(store, should_stop, device), show, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:
@@ -319,7 +298,7 @@ def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
     return choose(config.proposer, budget=budget)
 
 
-def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> ToolResult:
+def _finish(run: Run, show: Show, llm_budget: int | None) -> ToolResult:
     from mecharule_ops.run.analyse import analyse_run
 
     def emit(event: Event) -> None:
@@ -340,7 +319,7 @@ def _finish(run: Run, show: Show, approve: Approve, llm_budget: int | None) -> T
             flips=flips_before(run),
             emit=emit,
         )
-    findings = analyse_run(run, show, clock=time.monotonic, approve=approve, proposer=proposer)
+    findings = analyse_run(run, show, clock=time.monotonic, proposer=proposer)
     return report_of(findings, example_of(run))
 
 

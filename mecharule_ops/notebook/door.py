@@ -70,7 +70,7 @@ def analyse(
     subject = None if isinstance(model, str | Path) else _subject(config.model, model, tokenizer)
     if subject is None:
         read_shape(resolve(config.model))
-    return _finished(begun(settled(config), agreed=True), subject, progress)
+    return _finished(begun(settled(config)), subject, progress)
 
 
 def resume(run: str | Path = "last", *, progress: bool | Listener = True) -> FinishedRun:

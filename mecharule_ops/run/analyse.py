@@ -22,8 +22,8 @@ from mecharule_ops.codec import decode
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.rounding import Rounding
-from mecharule_ops.errors import AblationStopped, UsageError
-from mecharule_ops.events import Event, Price, RunFinished, RunStarted, StageFinished, UnitJudged
+from mecharule_ops.errors import AblationStopped
+from mecharule_ops.events import Event, RunFinished, RunStarted, StageFinished, UnitJudged
 from mecharule_ops.findings import chain, counts, measures, records
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.evidence import evidence_of
@@ -48,23 +48,17 @@ The last one comes first and is not timed where there are others: it pays once f
 """
 
 
-class PriceDeclined(UsageError):
-    """Nobody accepted the price; nothing slow was started."""
-
-
 def analyse_run(
     run: Run,
     show: Callable[[Event], None],
     *,
     clock: Callable[[], float],
-    approve: Callable[[Price], bool] = lambda price: True,
     proposer: Proposer | None = None,
 ) -> records.Findings:
     """Run or continue every stage; returns the findings, which are stored too.
 
-    `show` is told each event, `clock` gives seconds, `approve` is asked once a search with its price,
-    `proposer` stands in for the one that the config names.
-    Raises `PriceDeclined`, `AblationStopped` before the first search, or what a stage raises; what was stored stays.
+    `show` is told each event, `clock` gives seconds, `proposer` stands in for the one that the config names.
+    Raises `AblationStopped` before the first search, or what a stage raises; what was stored stays.
     """
     journal = Journal(run.store, show, clock)
     try:
@@ -73,10 +67,12 @@ def analyse_run(
         prepare(run, journal, proposer)
         outcomes: list[records.SearchOutcome] = []
         for basis, regime in product(run.config.bases, run.regimes):
-            if reason := _over(run) if outcomes else "":
-                journal.notice(f"{basis.value} {regime.arrow}: not searched, {reason}")
+            spent = run.cost.group_evaluations >= (run.config.budget or math.inf)
+            if outcomes and (spent or run.should_stop()):
+                why = "the budget is spent" if spent else "the run was stopped"
+                journal.notice(f"{basis.value} {regime.arrow}: not searched, {why}")
                 continue
-            outcomes.append(_searched(run, journal, basis, regime, approve))
+            outcomes.append(_searched(run, journal, basis, regime))
         findings = run_findings(run, tuple(outcomes), journal.stages)
         for search in findings.searches:
             for rule in search.anchored:
@@ -119,17 +115,7 @@ def _started(run: Run) -> RunStarted:
     )
 
 
-def _over(run: Run) -> str:
-    """Why no further search may begin; empty when one may."""
-    if run.should_stop():
-        return "the run was stopped"
-    budget = run.config.budget
-    return "the budget is spent" if budget is not None and run.cost.group_evaluations >= budget else ""
-
-
-def _searched(
-    run: Run, journal: Journal, basis: Basis, regime: Regime, approve: Callable[[Price], bool]
-) -> records.SearchOutcome:
+def _searched(run: Run, journal: Journal, basis: Basis, regime: Regime) -> records.SearchOutcome:
     """Slices, attribution, guard, search, audit, rules and controls of one basis and regime.
 
     A stop after the search has begun leaves what was found without rules and controls.
@@ -157,13 +143,7 @@ def _searched(
     began, before = journal.clock(), run.cost.example_forwards
     localise.whole_layers(run, journal, candidates, slices, others[::-PACED] or [last])
     pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
-    cost = price(run.config, candidates, plan, pace)
-    journal.emit(cost)
-    agreed = run.store.find(keys.AGREED) or []
-    if not {where, keys.EVERY} & set(agreed) and not approve(cost):
-        raise PriceDeclined("expected a yes to the price; add --yes, or --budget N to cap it")
-    if where not in agreed:
-        run.store.put(keys.AGREED, [*agreed, where])
+    journal.emit(price(run.config, candidates, plan, pace))
     found = localise.localise(run, journal, candidates, slices, plan)
     with suppress(AblationStopped):
         whole = localise.whole_layers(run, journal, candidates, slices, candidates.layers)

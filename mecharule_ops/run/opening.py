@@ -114,16 +114,13 @@ def written_to(run: Run) -> Iterator[None]:
             kept.run = None
 
 
-def begun(config: RunConfig, *, agreed: bool = False, earlier: RunStore | None = None) -> RunStore:
+def begun(config: RunConfig, earlier: RunStore | None = None) -> RunStore:
     """The file of a new run in the runs directory, held for writing.
 
-    From its first moment it holds that every price was `agreed` to, if so, and what it takes over from an `earlier`
-    run. So wherever it is cut it can go on, unasked.
+    From its first moment it holds what it takes over from an `earlier` run. So wherever it is cut it can go on.
     """
 
     def fill(store: RunStore) -> None:
-        if agreed:
-            store.put(keys.AGREED, [keys.EVERY])
         if earlier is not None:
             take_over(store, earlier)
 

@@ -94,10 +94,6 @@ SPLITTER = Artefact[dict[str, Any]]("splitter")
 """r₀ with its train MCC, encoded."""
 FINDINGS = Artefact[str]("findings")
 """The report's data as JSON; there once the run has finished."""
-AGREED = Artefact[list[str]]("agreed")
-"""Searches whose price was agreed to, such as `mlp_out 1→0`, or `EVERY` where all were before any was known."""
-EVERY = "every price"
-"""Hexadecimal."""
 LAST_ANSWER = Artefact[LastAnswer]("last-answer")
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
 """How a language model proposed the predicates."""

@@ -12,7 +12,7 @@ import pytest
 from bundled_run import QUICK
 
 from agent.hypotheses import MOST, investigate, investigated
-from agent.verbs.runner import agreed, start
+from agent.verbs.runner import start
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import BudgetSpent, ModelUnavailable, UsageError
 from mecharule_ops.events import Event, Notice
@@ -82,7 +82,7 @@ def test_the_whole_job_with_a_scripted_model(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
     told: list[Event] = []
     proposes = _script(tmp_path / "proposes.json", {"json": {"predicates": ["op=='-' and b>60", "a > 9999"]}})
-    start(make_config(**{**QUICK, "proposals": 1, "proposer": proposes}), told.append, agreed)
+    start(make_config(**{**QUICK, "proposals": 1, "proposer": proposes}), told.append)
     (path,) = tmp_path.glob("*.mecharule")
     with opened(str(path)) as run:
         assert "holds(op == '-' and b > 60)" in run.vocabulary["kept"]
@@ -118,7 +118,7 @@ def test_of_each_proposal_is_told_what_became_of_it_and_a_second_run_is_shown_fl
     texts = ["op=='-' and b>60", "a > 9999", "1 +"]
     shown = {"when": [f"ablating its unit {_unit(first)} flips", "flipped: "], "json": {"predicates": texts}}
     proposes = _script(tmp_path / "proposes.json", shown)
-    start(make_config(**{**QUICK, "proposals": 1, "proposer": proposes}), told.append, agreed, source="fa57")
+    start(make_config(**{**QUICK, "proposals": 1, "proposer": proposes}), told.append, source="fa57")
     (path,) = set(tmp_path.glob("*.mecharule")) - {first}
     assert any(f"show {path.stem} --section rules" in one.text for one in told if isinstance(one, Notice))
     facts = {

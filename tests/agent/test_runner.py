@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,14 @@ import app
 from agent.verbs import runner
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.events import Price
 from mecharule_ops.types import Basis, SearchStatus
 
-PRICE = Price(evaluations=1840, example_forwards=235_520, seconds=360.0)
+
+class Terminal(io.StringIO):
+    """A stream that a person reads."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def written(path: Path, content: object) -> str:
@@ -66,25 +71,21 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, content: str, said: str) -> No
         runner.config_from(file=str(tmp_path / "no-such-file"))
 
 
-def test_a_flag_accepts_the_price_and_without_a_terminal_nobody_does() -> None:
-    assert runner.approval(True, False)(PRICE)
-    assert runner.approval(True, True)(PRICE)
-    assert runner.approval(False, False) is runner.unasked
-    assert not runner.unasked(PRICE)
-
-
 @pytest.mark.parametrize(
     ("typed", "accepted"), [("y\n", True), ("Yes\n", True), ("\n", False), ("n\n", False), ("", False)]
 )
 def test_a_person_is_asked_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, accepted: bool
 ) -> None:
-    """Yes must be typed; the end of input is a no; stdout stays data."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    assert runner.approval(False, True)(PRICE) is accepted
+    """Once, for all directions, before there is a run. Yes must be typed; the end is a no; stdout stays data."""
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    config = runner.config_from(model="arith-tiny", bases="attn_head")
+    with nullcontext() if accepted else pytest.raises(UsageError, match="expected a yes to the price"):
+        runner.ask_price(config)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "at most 1,840 group ablations, about 6 min at most" in captured.err
+    assert all(f"attn_head {arrow}" in captured.err for arrow in ("1→0", "0→1"))
+    assert re.search(r"10 group ablations on 8 units, about \d+ s", captured.err)
 
 
 def test_a_plan_loads_no_model_code(tmp_path: Path) -> None:
@@ -123,10 +124,10 @@ def test_a_dry_run_says_a_time_without_an_earlier_run(
     monkeypatch.setattr(runner, "CALIBRATED", 0)
     plan = runner.plan(config)
     assert "in a time that was not measured" in plan.text
-    assert "of weights to load); the run measures its pace before it asks." in plan.text
+    assert "of weights to load)." in plan.text
 
 
-@pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, lambda event: None, bool)])
+@pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, print)])
 @pytest.mark.parametrize(
     ("wrong", "fault", "said"),
     [
@@ -192,13 +193,6 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
-
-
-class Terminal(io.StringIO):
-    """A stream that a person reads."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def about(words: tuple[str, ...], table: Path) -> list[str]:

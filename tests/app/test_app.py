@@ -179,21 +179,12 @@ def test_a_full_disk_ends_the_run_in_one_line_and_what_was_stored_is_kept(
 
 
 def test_nothing_is_done_before_the_price_is_agreed_to(commands: Commands, runs: Path) -> None:
-    """Where nobody can be asked: exit 2 and no run. `resume` of one that was never agreed to likewise."""
+    """Where nobody can be asked: exit 2 and no run."""
     before = set(runs.iterdir())
     _refused(
         commands.main("run", "arithmetic", "-m", "arith-tiny", *TINY), 2, "--yes", "--budget N", "--dry-run"
     )
     assert set(runs.iterdir()) == before
-    path = runs / "feed.mecharule"
-    settings = {"model": "arith-tiny", "bases": ["attn_head"], "records": 60}
-    with RunStore.create(path, {"run": "feed", "settings": settings}):
-        pass
-    _refused(commands.main("resume", "feed"), 2, "--yes")
-    with RunStore.open(path, read_only=True) as store:
-        assert not store.names()
-        assert not list(store.events())
-    path.unlink()
 
 
 def test_a_finished_run_stays_as_it_is(commands: Commands, runs: Path, finished_run: Path) -> None:

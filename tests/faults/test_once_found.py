@@ -95,15 +95,11 @@ def test_a_certificate_under_anothers_id_is_refused(quick_run: Path, tmp_path: P
             store.certificate(cited.id)
 
 
-@pytest.mark.parametrize("verb", ["run", "from"])
-@pytest.mark.parametrize("cut", range(3))
-def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
-    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, cut: int
+@pytest.mark.parametrize("cut", range(2))
+def test_a_run_made_from_another_goes_on_wherever_it_was_cut(
+    quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int
 ) -> None:
-    """Cut at its first or second write, or before any stage: no run is there, or one that asks for no yes.
-
-    One made from another has all that the earlier run ablated.
-    """
+    """Cut at its first write, or before any stage: no run is there, or one with all that the earlier run ablated."""
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
     earlier = Path(shutil.copy(quick_run, tmp_path / "aaaa.mecharule"))
     writes = iter(range(99))
@@ -119,22 +115,19 @@ def test_what_was_agreed_to_goes_on_unasked_wherever_it_was_cut(
     def before_any_stage(*_: object) -> ToolResult:
         raise KeyboardInterrupt
 
-    config, show = make_config(**{**QUICK, "tau": 0.35}), print
-    source = {"source": "aaaa"} if verb == "from" else {}
     with monkeypatch.context() as patch:
-        patch.setattr(RunStore, "put", striking(RunStore.put))
         patch.setattr(RunStore, "take_over", striking(RunStore.take_over))
         patch.setattr(runner, "_finish", before_any_stage)
         with pytest.raises(KeyboardInterrupt):
-            runner.start(config, show, runner.agreed, **source)
+            runner.start(make_config(**{**QUICK, "tau": 0.35}), print, source="aaaa")
     left = set(tmp_path.iterdir()) - {earlier}
     made = [path for path in left if path.suffix == ".mecharule"]
     assert not [path for path in left if ".new" in path.name]
-    assert len(made) == (cut >= (1 if verb == "run" else 2))
+    assert len(made) == cut
     monkeypatch.setattr(runner, "_finish", lambda *_: ToolResult(data={}, text="went on"))
     for path in made:
-        assert runner.resume(path.stem, show, runner.unasked).text == "went on"
-        assert verb == "run" or cells(path) == cells(earlier)
+        assert runner.resume(path.stem, print).text == "went on"
+        assert cells(path) == cells(earlier)
 
 
 def test_a_run_killed_before_its_pace_was_stored_goes_on(quick_run: Path, tmp_path: Path) -> None:

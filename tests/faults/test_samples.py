@@ -14,18 +14,11 @@ from textual.events import Event
 from benchmarks.faults.durable import RUN, Bench, Case, disks, kills, races
 from benchmarks.faults.forged import forged
 from benchmarks.faults.keys import Counted, keys
-from benchmarks.faults.struck import Mode, Moment
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 
 pytestmark = pytest.mark.slow
-FORGETFUL = """
-from agent.verbs import runner
-begun = runner.begun
-runner.begun = lambda config, agreed, **more: begun(config, **more)
-"""
-"""The yes to a price is not stored."""
 UNSTORED = """
 from mecharule_ops.store.run_store import RunStore
 RunStore.put_outcomes = lambda self, context, outcomes: None
@@ -57,14 +50,6 @@ def test_no_forged_certificate_is_read_and_no_key_ends_the_app(quick_run: Path, 
     """Forty forgeries of a field, twenty hashed again; a thousand keys, of which none is lost."""
     assert problems(forged(quick_run, tmp_path, random.Random(0), 40), 60) == []
     assert problems(keys(tmp_path, random.Random(0), 1000), 1000) == []
-
-
-def test_a_yes_that_is_not_stored_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever goes on is asked again, after a kill and after a full disk, before the price is known."""
-    monkeypatch.setattr(bench.mecharule, "spoilt", FORGETFUL)
-    for mode in (Mode.KILL, Mode.FULL):
-        found = bench.struck(RUN, [Moment(mode=mode, at=bench.alone(RUN)[0].calls // 6)])
-        assert [text for text in found if "exit code 2" in text and "expected --yes" in text]
 
 
 def test_ablations_that_are_not_stored_are_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

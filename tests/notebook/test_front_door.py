@@ -108,7 +108,7 @@ def test_a_table_of_prompts_is_a_task(tmp_path: Path, monkeypatch: pytest.Monkey
     ]
     begins: list[RunConfig] = []
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    monkeypatch.setattr("mecharule_ops.notebook.door.begun", lambda config, agreed: begins.append(config))
+    monkeypatch.setattr("mecharule_ops.notebook.door.begun", lambda config: begins.append(config))
     monkeypatch.setattr("mecharule_ops.notebook.door._finished", lambda *_: None)
     mr.analyse(pandas.DataFrame(rows), model="arith-tiny", regimes=(1,))
     (config,) = begins

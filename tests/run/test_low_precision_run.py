@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bundled_run import QUICK, finish, new_run, opened
 
-from agent.verbs.runner import agreed, resume
+from agent.verbs.runner import resume
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
@@ -86,7 +86,7 @@ def test_resume_refuses_a_device_that_is_not_here_before_anything_is_told(
     monkeypatch.setenv("MECHARULE_RUNS", str(low_run.parent))
     told: list[object] = []
     with pytest.raises(UsageError, match="expected the device cuda:77, this machine has cpu"):
-        resume("b16a", told.append, agreed, device="cuda:77")
+        resume("b16a", told.append, device="cuda:77")
     assert told == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from mecharule_ops.events import (
 )
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural
-from mecharule_ops.run.analyse import PriceDeclined, analyse_run
+from mecharule_ops.run.analyse import analyse_run
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.tasks.arithmetic import Arithmetic
@@ -168,35 +168,34 @@ def result_of(path: Path) -> Result:
         return Result(findings=timeless(run.findings), outcomes=cells(path))
 
 
+def priced(run: Run, clock: Callable[[], float] = lambda: 0.0) -> Price:
+    """The price of a run, which is cut there."""
+    told: list[Price] = []
+
+    def show(event: Event) -> None:
+        if isinstance(event, Price):
+            told.append(event)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        analyse_run(run, show, clock=clock)
+    return told[0]
+
+
 @pytest.fixture(scope="module")
-def declined(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small run whose price nobody accepted."""
-    path = tmp_path_factory.mktemp("declined") / "dec1.mecharule"
-    with new_run(path, QUICK) as run, pytest.raises(PriceDeclined, match="--yes") as caught:
-        analyse_run(run, lambda event: None, clock=lambda: 0.0, approve=lambda price: False)
-    assert caught.value.exit_code == 2
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run that is cut before its search."""
+    path = tmp_path_factory.mktemp("prepared") / "dec1.mecharule"
+    with new_run(path, QUICK) as run:
+        priced(run)
     return path
-
-
-def test_a_declined_price_starts_nothing(declined: Path) -> None:
-    """No node was tested, and the file keeps what was cheap."""
-    with opened(declined, read_only=True) as run:
-        assert not any(isinstance(event, NodeTested) for _, _, event in run.store.events())
-        assert run.store.has("splitter")
-        assert not run.store.has("findings")
 
 
 def test_the_price_is_of_the_pace_after_the_first_ablation(tmp_path: Path) -> None:
     """By a clock on which the first takes 1,000 s more, once, and each example-forward two seconds."""
-    told: list[Event] = []
     with new_run(tmp_path / "slow.mecharule", QUICK) as run:
-
-        def clock() -> float:
-            return 2.0 * run.cost.example_forwards + (1_000.0 if run.cost.group_evaluations else 0.0)
-
-        with pytest.raises(PriceDeclined):
-            analyse_run(run, told.append, clock=clock, approve=lambda price: False)
-    (price,) = (event for event in told if isinstance(event, Price))
+        cost = run.cost
+        price = priced(run, lambda: 2.0 * cost.example_forwards + 1_000.0 * (cost.group_evaluations > 0))
     assert price.seconds == 2.0 * price.example_forwards > 0
 
 
@@ -219,9 +218,9 @@ def test_the_order_of_a_tasks_examples_changes_nothing(
     assert result_of(path) == result_of(quick_run)
 
 
-def test_a_stopped_run_says_so_and_goes_on(declined: Path, quick_run: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_says_so_and_goes_on(prepared: Path, quick_run: Path, tmp_path: Path) -> None:
     """Stopped at once it is partial, and told apart; continued it is as if never interrupted."""
-    path = Path(shutil.copy(declined, tmp_path))
+    path = Path(shutil.copy(prepared, tmp_path))
     with opened(path) as run:
         partial, told = finish(run, should_stop=lambda: True)
         assert partial.searches[0].status == (SearchStatus.STOPPED.value,)
@@ -233,9 +232,9 @@ def test_a_stopped_run_says_so_and_goes_on(declined: Path, quick_run: Path, tmp_
     assert result_of(path) == result_of(quick_run)
 
 
-def test_a_budget_ends_the_search_as_partial(declined: Path, tmp_path: Path) -> None:
+def test_a_budget_ends_the_search_as_partial(prepared: Path, tmp_path: Path) -> None:
     """Findings and status name the budget, and the search stays within it."""
-    with opened(Path(shutil.copy(declined, tmp_path))) as run:
+    with opened(Path(shutil.copy(prepared, tmp_path))) as run:
         run.config = run.config.model_copy(update={"budget": 5})
         findings, told = finish(run)
     assert SearchStatus.BUDGET_SPENT.value in findings.searches[0].status
