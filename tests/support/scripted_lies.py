@@ -52,13 +52,13 @@ class Told:
     sign: str = ""
     measure: str = ""
     is_interval: bool = False
-    sense: Mapping[str, str] = field(default_factory=dict)
+    sense: Mapping[str, Any] = field(default_factory=dict)
     """What is told in place of the truth where the sense is another."""
 
 
 def facts_of(run: str) -> tuple[dict[str, Cited], Values]:
     """The facts of the calls as a model may cite them, and their values."""
-    box, facts, values = Toolbox(run), {}, {}
+    box, facts, values = Toolbox(run), dict[str, Cited](), dict[str, tuple[str, Any]]()
     for name, given in CALLS:
         stated, told = box.result(name, given), call(name, {"run": run, **given}).facts
         for one, fact in zip(stated, told, strict=True):
@@ -77,7 +77,7 @@ def quantities(values: Values, facts: Mapping[str, Cited]) -> list[tuple[Told, T
         def number(path: str) -> float:
             return float(reduce(getitem, path.format(alone=alone).split("."), value))
 
-        numbers = {name: number(row[name]) for name in ("first", "second") if name in row}
+        numbers: dict[str, Any] = {name: number(row[name]) for name in ("first", "second") if name in row}
         if counted := row.get("counted"):
             assert counted["said"].format(counted[unit]) in facts[id].sentence
             numbers = {"first": counted[unit], "second": counted["of"]}
