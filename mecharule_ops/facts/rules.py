@@ -13,7 +13,7 @@ from mecharule_ops.facts.fact import FactValue, said
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
-from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.types import FlipsWhere
 
 LONGEST_WORDS = 400
@@ -87,7 +87,7 @@ def rule_words(rule: UnitRule | None, run: str) -> str:
         beside = f"; free-form trees of the same columns reach {short(trees.mcc)}" if trees else ""
         return f"{worded(clipped(str(rule.rule), run), rule.words)} – {kind}, MCC {rule.interval}{beside}"
     beside = f" (free-form trees of the same columns reach {trees})" if trees else ""
-    verb = "can be scored" if rule.status is FamilyStatus.TOO_FEW_HELD_OUT else "predicts"
+    verb = "can be scored" if rule.status is RuleStatus.TOO_FEW_HELD_OUT else "predicts"
     why = f"the best one learned reaches {_why_not(rule)}" if rule.interval else rule.status.value
     return f"no {'' if anchored else f'{rule.family} '}rule {verb}{beside}: {why}"
 
@@ -95,7 +95,7 @@ def rule_words(rule: UnitRule | None, run: str) -> str:
 def _why_not(rule: UnitRule) -> str:
     """`MCC .30 [.02, .55], p = .08 (corrected for 24 rules)`, the interval alone where that reaches 0."""
     tested = ""
-    if rule.status is FamilyStatus.NOT_APART and rule.chance is not None:
+    if rule.status is RuleStatus.NOT_APART and rule.chance is not None:
         tested = f", {_tested(rule)} (corrected for {plural(rule.chance.rules, 'rule')})"
     return f"MCC {rule.interval}{tested}"
 

@@ -24,7 +24,7 @@ from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import wrapped
 from mecharule_ops.pages.content import opening
 from mecharule_ops.pages.rows import kept_aside, unit_row
-from mecharule_ops.rules.families import FamilyStatus
+from mecharule_ops.rules.families import RuleStatus
 
 LINES, WIDTH = 40, 100
 SEARCHES = 6
@@ -100,7 +100,7 @@ def _rule(unit: Unit) -> str:
     if rule is None:
         return "rule not sought"
     if rule.held_out is None or not rule.shown:
-        return UNSCORED if rule.status is FamilyStatus.TOO_FEW_HELD_OUT else NO_RULE
+        return UNSCORED if rule.status is RuleStatus.TOO_FEW_HELD_OUT else NO_RULE
     return f"rule MCC {short(rule.held_out.mcc)}"
 
 

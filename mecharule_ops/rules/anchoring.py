@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import lookup_in, score
-from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.rules.interval import chance_test
 from mecharule_ops.rules.ruleshap import check_target, learn_rule
 from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
@@ -50,7 +50,7 @@ def hq_rules(
         neuron=neuron,
         family=Family.ANCHORED,
         rule=rule,
-        absent=FamilyStatus[learned.status.name] if rule is None else None,
+        absent=learned.status if rule is None else None,
         train=learned.train,
         held_out=None if fires is None or not len(test) else score(fires, flips[test]),
         full_rule=full.rule,

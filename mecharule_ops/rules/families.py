@@ -39,20 +39,22 @@ class Family(StrEnum):
 OF_AN_ACCOUNT = (Family.INPUT, Family.CLEAN_RUN, Family.MECHANISM)
 
 
-class FamilyStatus(StrEnum):
-    """What became of a family's rule; the value is the sentence a person reads."""
+class RuleStatus(StrEnum):
+    """What became of a rule; the value is the sentence a person reads."""
 
+    LEARNED = "a rule was learned"
     SHOWN = "the rule predicts held-out flips better than chance"
     NO_BETTER = "no rule predicts: the interval of the held-out MCC is not above 0"
     NOT_APART = "no rule predicts: over all learned rules of the run chance may do as well"
-    NO_CLAUSE = "no clause that fires often enough agrees with the flips better than chance"
-    CONSTANT = "the unit flips all of the train records or none, so there is nothing to tell apart"
-    TOO_FEW = "one side of the flips has too few train records to learn a rule from"
+    NO_CLAUSE = "no clause that fires often enough agrees with the target better than chance"
+    CONSTANT = "the target is the same on every train record, so there is nothing to tell apart"
+    TOO_FEW = "one side of the target has too few train records to learn a rule from"
     TOO_FEW_HELD_OUT = (
         "one side of the flips has too few held-out records for an interval, so no rule is shown"
     )
     ARITHMETIC = "nothing in the model lies above the unit, so a rule over its drop would be arithmetic"
-    NO_COLUMNS = NO_PREDICATES = "the family has no columns here"
+    NO_COLUMNS = "the family has no columns here"
+    NO_PREDICATES = "there are no predicates to build a rule from"
     NO_RECORDS = "there are no records to learn a rule from"
 
 
@@ -64,7 +66,7 @@ class UnitRule:
     family: Family
     rule: Rule | None = None
     """What train chose, whether or not it may be shown."""
-    absent: FamilyStatus | None = None
+    absent: RuleStatus | None = None
     """Why there is none."""
     train: RuleScore | None = None
     """On the records it was learned from."""
@@ -94,21 +96,21 @@ class UnitRule:
         return None if self.held_out is None else interval_of(self.held_out)
 
     @property
-    def status(self) -> FamilyStatus:
+    def status(self) -> RuleStatus:
         """What became of it: held-out records decide that, and the correction over the run once it is made."""
         if self.absent is not None:
             return self.absent
         if (interval := self.interval) is None:
-            return FamilyStatus.TOO_FEW_HELD_OUT
+            return RuleStatus.TOO_FEW_HELD_OUT
         if not interval.above_chance:
-            return FamilyStatus.NO_BETTER
+            return RuleStatus.NO_BETTER
         failed = self.chance is not None and self.chance.failed
-        return FamilyStatus.NOT_APART if failed else FamilyStatus.SHOWN
+        return RuleStatus.NOT_APART if failed else RuleStatus.SHOWN
 
     @property
     def shown(self) -> bool:
         """Whether it predicts held-out flips, told apart from chance."""
-        return self.status is FamilyStatus.SHOWN
+        return self.status is RuleStatus.SHOWN
 
     @property
     def checked(self) -> str:

@@ -13,14 +13,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
-from mecharule_ops.rules.algebra import lookup_in, score
-from mecharule_ops.rules.anchoring import check_split
-from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.algebra import score
+from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, RuleStatus, UnitRule
 from mecharule_ops.rules.free_form_trees import free_form_trees
 from mecharule_ops.rules.interval import chance_test
-from mecharule_ops.rules.ruleshap import RuleStatus, readiness
+from mecharule_ops.rules.ruleshap import readiness
 from mecharule_ops.rules.short_rules import phrased, short_rule
 from mecharule_ops.types import Columns, FlipsWhere, Neuron
 
@@ -60,9 +58,6 @@ class Target:
     train: Int[np.ndarray, " train"]
     test: Int[np.ndarray, " test"]
 
-    def __post_init__(self) -> None:
-        check_split(self.train, self.test, len(self.flips))
-
 
 def account_rules(
     unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns], seed: int
@@ -70,18 +65,13 @@ def account_rules(
     """The unit's rule in each family of an account, in order; one without columns of its own says so.
 
     Cost: no model calls.
-
-    Raises:
-        UsageError: a column is not as long as the flips, or its text comes twice.
-
     """
-    _check(families, len(target.flips))
     table = PredicateColumns(texts=(), matrix=np.zeros((len(target.flips), 0), bool))
     values, rules = dict[str, np.ndarray](), list[UnitRule]()
     for family in OF_AN_ACCOUNT:
         bare, own = UnitRule(neuron=unit, family=family), families.get(family, FamilyColumns())
         if own.empty:
-            rules.append(replace(bare, absent=FamilyStatus.NO_COLUMNS))
+            rules.append(replace(bare, absent=RuleStatus.NO_COLUMNS))
             continue
         table = table.beside(own.table(target.train))
         values |= own.numbers
@@ -93,22 +83,20 @@ def _learned(
     bare: UnitRule, target: Target, table: PredicateColumns, values: Mapping[str, np.ndarray], seed: int
 ) -> UnitRule:
     """One family's rule over all columns that it may read."""
-    known = target.flips[target.train]
-    ready = readiness(known, table.texts)
+    ready = readiness(target.flips[target.train], table.texts)
     if ready is not RuleStatus.LEARNED:
-        return replace(bare, absent=FamilyStatus[ready.name])
+        return replace(bare, absent=ready)
     features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
     generator = np.random.default_rng([seed, OF_AN_ACCOUNT.index(bare.family)])
     trees = free_form_trees(features, target.flips, target.train, target.test, generator, seed)
-    short = short_rule(table.on(target.train), known, seed)
-    if short.rule is None:
-        return replace(bare, free_form=trees, absent=FamilyStatus[short.status.name])
-    fires = short.fires(lookup_in(table.matrix[target.test], table.texts))
-    flips = target.flips[target.test]
+    short = short_rule(table, target.flips, target.train, seed)
+    if short.learned.rule is None or short.fires is None:
+        return replace(bare, free_form=trees, absent=short.learned.status)
+    fires, flips = short.fires[target.test], target.flips[target.test]
     return replace(
         bare,
-        rule=phrased(short.rule),
-        train=short.train,
+        rule=phrased(short.learned.rule),
+        train=short.learned.train,
         held_out=score(fires, flips),
         chance=chance_test(fires, flips),
         validated=short.validated,
@@ -116,13 +104,3 @@ def _learned(
         where=FlipsWhere.of(fires, flips),
         free_form=trees,
     )
-
-
-def _check(families: Mapping[Family, FamilyColumns], records: int) -> None:
-    for family, own in families.items():
-        lengths = {len(column) for column in own.values.values()}
-        lengths |= {len(own.predicates.matrix)} if own.predicates is not None else set()
-        if lengths - {records}:
-            raise UsageError(
-                f"expected {records} records a column of the {family} family, got {sorted(lengths)}"
-            )

@@ -7,7 +7,6 @@ bound: another learner may do better, and a short rule of the same columns somet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -36,43 +35,22 @@ def free_form_trees(
 
     None where there are too few held-out records for an interval. Cost: no model calls.
     """
-    known, wanted = features[train], target[train]
+
+    def fitted(records: Int[np.ndarray, " some"], depth: int, rounds: int) -> xgb.Booster:
+        """Each tree is grown on a drawn four fifths of the records."""
+        data = xgb.DMatrix(features[records], label=target[records].astype(np.float32), nthread=1)
+        return xgb.train({**parameters(depth, seed), "subsample": 0.8}, data, rounds)
+
+    wanted = target[train]
     folds = folds_of(wanted, FOLDS, generator)
-    candidates = []
-    for (depth, rounds), guessed in _out_of_fold(known, wanted, folds, seed):
-        threshold, value = best_threshold(guessed, wanted)
-        candidates.append((value, depth, rounds, threshold))
-    best = max(value for value, *_ in candidates)
-    _, depth, rounds, threshold = next(each for each in candidates if each[0] > best - MARGIN)
-    booster = xgb.train(_parameters(depth, seed), _data(known, wanted), rounds)
-    return mcc_interval(booster.predict(_data(features[test])) >= threshold, target[test])
-
-
-def _out_of_fold(
-    features: Float32[np.ndarray, "record column"],
-    target: Bool[np.ndarray, " record"],
-    folds: Int[np.ndarray, " record"],
-    seed: int,
-) -> Iterator[tuple[tuple[int, int], Float32[np.ndarray, " record"]]]:
-    """((depth, rounds), guesses): each record's by trees that have not seen it; fewer rounds are a prefix of more."""
-    guesses = {choice: np.zeros(len(target), np.float32) for choice in product(DEPTHS, ROUNDS)}
-    for fold in range(FOLDS):
+    guessed = {choice: np.zeros(len(train), np.float32) for choice in product(DEPTHS, ROUNDS)}
+    for fold, depth in product(range(FOLDS), DEPTHS):
         out = folds == fold
-        data, rest = _data(features[~out], target[~out]), _data(features[out])
-        for depth in DEPTHS:
-            booster = xgb.train(_parameters(depth, seed), data, ROUNDS[-1])
-            for rounds in ROUNDS:
-                guesses[depth, rounds][out] = booster.predict(rest, iteration_range=(0, rounds))
-    yield from guesses.items()
-
-
-def _data(
-    features: Float32[np.ndarray, "record column"], target: Bool[np.ndarray, " record"] | None = None
-) -> xgb.DMatrix:
-    label = None if target is None else target.astype(np.float32)
-    return xgb.DMatrix(features, label=label, nthread=1)
-
-
-def _parameters(depth: int, seed: int) -> dict[str, object]:
-    """Each tree is grown on a drawn four fifths of the records."""
-    return {**parameters(depth, seed), "subsample": 0.8}
+        booster, unseen = fitted(train[~out], depth, ROUNDS[-1]), xgb.DMatrix(features[train[out]], nthread=1)
+        for rounds in ROUNDS:  # Fewer are a prefix of more.
+            guessed[depth, rounds][out] = booster.predict(unseen, iteration_range=(0, rounds))
+    found = {choice: best_threshold(guess, wanted) for choice, guess in guessed.items()}
+    best = max(value for _, value in found.values())
+    (depth, rounds), (threshold, _) = next(one for one in found.items() if one[1][1] > best - MARGIN)
+    said = fitted(train, depth, rounds).predict(xgb.DMatrix(features[test], nthread=1))
+    return mcc_interval(said >= threshold, target[test])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule
@@ -43,23 +42,33 @@ def with_words(rule: UnitRule, task: Task) -> UnitRule:
 
 
 def rule_from_words(text: str, predicates: Sequence[str], task: Task) -> str | None:
-    """The rule whose words these are, of the predicates, their contraries and both with other numbers.
+    """The rule whose words these are, of the predicates, their contraries and both with another number.
 
     None where it is none of them: nothing is guessed, what is given has exactly these words. What `and` joins is read
     part by part where the whole is none of them. Cost: no model call.
     """
-    said = cache(partial(_said, task=task))
-    known = [form for one in dict.fromkeys(predicates) for form in (one, f"not ({one})")]
+    forms: dict[str, list[tuple[str, list[str]]]] = {}
+    for form in (form for one in dict.fromkeys(predicates) for form in (one, f"not ({one})")):
+        words = _said(form, task)
+        forms.setdefault(_NUMBER.sub("#", words), []).append((form, _NUMBER.findall(words)))
+
+    def one(asked: str) -> str | None:
+        numbers = _NUMBER.findall(asked)
+        for form, own in forms.get(_NUMBER.sub("#", asked), ()):
+            for known in (form, *_with_numbers(form, own, numbers)):
+                if _said(known, task) == asked:
+                    return known
+        return None
 
     def read(parts: Sequence[str]) -> str | None:
         for count in range(len(parts), 0, -1):
-            first = _one(" and ".join(parts[:count]), known, said)
+            first = one(" and ".join(parts[:count]))
             rest = read(parts[count:]) if first and parts[count:] else ""
             if first and rest is not None:
                 return f"{first} and {rest}" if rest else first
         return None
 
-    return read(text.split(" and "))
+    return read(_plain(text).split(" and "))
 
 
 def column_from_words(text: str, columns: Sequence[str], task: Task) -> str:
@@ -67,19 +76,6 @@ def column_from_words(text: str, columns: Sequence[str], task: Task) -> str:
     words = {name: column_words(task.wording, name) for name in columns}
     nouns = {_plain(each.noun): name for name, each in words.items() if each and not each.unit}
     return text if text in words else nouns.get(_plain(text), text)
-
-
-def _one(text: str, known: Sequence[str], said: Callable[[str], str]) -> str | None:
-    asked = _plain(text)
-    form, numbers = _NUMBER.sub("#", asked), _NUMBER.findall(asked)
-    for predicate in known:
-        if (words := said(predicate)) == asked:
-            return predicate
-        if _NUMBER.sub("#", words) == form:
-            for other in _with_numbers(predicate, _NUMBER.findall(words), numbers):
-                if said(other) == asked:
-                    return other
-    return None
 
 
 def _with_numbers(predicate: str, said: Sequence[str], asked: Sequence[str]) -> Iterator[str]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import ceil
 
 import numpy as np
@@ -32,23 +31,13 @@ from mecharule_ops.rules.clause_pool import (
     plainness,
     shap_weights,
 )
+from mecharule_ops.rules.families import RuleStatus
 from mecharule_ops.types import RuleScore
 
 MIN_CLASS = 5
 """Each side of a target needs this many records."""
 MIN_SUPPORT = 3
 """A clause must fire on at least this many records, however few there are."""
-
-
-class RuleStatus(StrEnum):
-    """How rule extraction ended; the value is the sentence a person reads."""
-
-    LEARNED = "a rule was learned"
-    NO_RECORDS = "there are no records to learn a rule from"
-    NO_PREDICATES = "there are no predicates to build a rule from"
-    CONSTANT = "the target is the same on every record, so no rule can separate it"
-    TOO_FEW = "one side of the target has too few records to learn a rule from"
-    NO_CLAUSE = "no clause that fires often enough agrees with the target better than chance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +140,7 @@ def extract(
     rows = distinct_rows(table.matrix, target)
     booster = fit(rows, settings.rounds, settings.depth, seed)
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
+    # Not `shap.TreeExplainer`, which after an import of seconds makes the same call; a test walks the trees with it.
     phi = shap_values(booster, sample.features)
     singles: set[Literals] = {(literal,) for literal in range(2 * len(table.texts))}
     found = measure(sorted(path_prefixes(booster) | singles, key=plainness), table.matrix, target)

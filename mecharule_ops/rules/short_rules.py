@@ -12,63 +12,45 @@ share of the target among the records of each value, the best split of the value
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.predicates.atoms import canonical, complement, equality
 from mecharule_ops.predicates.cuts import PredicateColumns
-from mecharule_ops.rules.algebra import Clause, Condition, Lookup, Rule, lookup_in, mcc
+from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, mcc
 from mecharule_ops.rules.clause_pool import varied
+from mecharule_ops.rules.families import RuleStatus
 from mecharule_ops.rules.ruleshap import (
     Learned,
     RuleShapSettings,
-    RuleStatus,
     check_target,
     combined,
     extract,
     readiness,
 )
-from mecharule_ops.types import RuleScore
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Size:
-    """The bounds of a rule; smaller sizes come first."""
-
-    clauses: int
-    literals: int
-    """Most literals of a clause."""
-
 
 LONGEST = 5
 """Values of the longest set."""
 FOLDS = 5
-SIZES = (Size(1, 1), Size(1, 2), Size(2, 1), Size(1, 3), Size(2, 2), Size(2, 3), Size(3, 2), Size(3, 3))
-"""What is tried, the fewest literals in all first; three clauses of one literal stay out."""
+SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (2, 3), (3, 2), (3, 3))
+"""What is tried, as (clauses, literals of a clause) at most, the fewest literals in all first; three clauses of one
+literal stay out."""
 SETTINGS = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
 """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Short:
-    """A rule with what chose it, or why there is none."""
+    """What was learned on train, with what chose it."""
 
-    status: RuleStatus
-    rule: Rule | None = None
-    train: RuleScore | None = None
-    """On the records it was learned from."""
+    learned: Learned
+    fires: Bool[np.ndarray, " record"] | None = None
+    """Where the rule holds, on all records of the table; None without one."""
     validated: float | None = None
     """Mean MCC of such rules over the folds."""
-    sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Each set that the rule names → the predicates of its values."""
-
-    def fires(self, lookup: Lookup) -> Bool[np.ndarray, " record"]:
-        """Where the rule holds, by a lookup that knows the predicates of the table. Needs a rule."""
-        assert self.rule is not None, self.status
-        return self.rule.fires(with_sets(lookup, self.sets))
 
 
 def phrased(rule: Rule) -> Rule:
@@ -81,8 +63,13 @@ def phrased(rule: Rule) -> Rule:
     return Rule(tuple(Clause(tuple(map(turned, clause.conditions))) for clause in rule.clauses))
 
 
-def short_rule(given: PredicateColumns, target: Bool[np.ndarray, " record"], seed: int) -> Short:
-    """Learn a rule on these records, within the size that cross-validation chose.
+def short_rule(
+    given: PredicateColumns,
+    target: Bool[np.ndarray, " record"],
+    train: Int[np.ndarray, " train"],
+    seed: int,
+) -> Short:
+    """Learn a rule on the train records, within the size that cross-validation chose.
 
     Deterministic for the seed. Cost: no model calls.
 
@@ -91,22 +78,20 @@ def short_rule(given: PredicateColumns, target: Bool[np.ndarray, " record"], see
 
     """
     check_target(given, target)
-    table = given.at(varied(given.matrix))
-    status = readiness(target, table.texts)
+    table = given.at(varied(given.matrix[train]))
+    status = readiness(target[train], table.texts)
     if status is not RuleStatus.LEARNED:
-        return Short(status=status)
-    scores = _validated(table, target, seed)
+        return Short(learned=Learned(status=status))
+    folds = folds_of(target[train], FOLDS, np.random.default_rng(seed))
+    scores = np.zeros((len(SIZES), FOLDS))
+    for fold in range(FOLDS):
+        out = train[folds == fold]
+        for place, (_, fires) in enumerate(_learned(table, target, train[folds != fold], SIZES, seed)):
+            scores[place, fold] = 0.0 if fires is None else mcc(fires[out], target[out])
     chosen = one_standard_error(scores)
-    sets = value_sets(table, target)
-    (learned,) = _learned(beside_sets(table, sets), target, SIZES[chosen : chosen + 1], seed)
-    if learned.rule is None:
-        return Short(status=learned.status)
+    ((learned, fires),) = _learned(table, target, train, SIZES[chosen : chosen + 1], seed)
     return Short(
-        status=learned.status,
-        rule=learned.rule,
-        train=learned.train,
-        validated=float(scores[chosen].mean()),
-        sets={text: members for text, members in sets.items() if text in learned.rule.predicates},
+        learned=learned, fires=fires, validated=None if fires is None else float(scores[chosen].mean())
     )
 
 
@@ -129,32 +114,24 @@ def one_standard_error(scores: Float[np.ndarray, "size fold"]) -> int:
     return int(np.argmax(means >= means[best] - error - 1e-12))
 
 
-def _validated(
-    table: PredicateColumns, target: Bool[np.ndarray, " record"], seed: int
-) -> Float[np.ndarray, "size fold"]:
-    """MCC of the rule of each size on each fold; 0.0 without a rule."""
-    folds = folds_of(target, FOLDS, np.random.default_rng(seed))
-    scores = np.zeros((len(SIZES), FOLDS))
-    for fold in range(FOLDS):
-        inside = folds != fold
-        known = table.on(inside)
-        sets = value_sets(known, target[inside])
-        outside = with_sets(lookup_in(table.matrix[~inside], table.texts), sets)
-        for place, learned in enumerate(_learned(beside_sets(known, sets), target[inside], SIZES, seed)):
-            if learned.rule is not None:
-                scores[place, fold] = mcc(learned.rule.fires(outside), target[~inside])
-    return scores
-
-
 def _learned(
-    table: PredicateColumns, target: Bool[np.ndarray, " record"], sizes: tuple[Size, ...], seed: int
-) -> Iterator[Learned]:
-    """Learn a rule of each size; clauses are ranked once, and each size takes those that are short enough."""
-    settings = replace(SETTINGS, depth=max(size.literals for size in sizes))
-    ranking = extract(table, target, settings=settings, seed=seed)
-    for size in sizes:
-        bounded = replace(settings, max_clauses=size.clauses)
-        yield combined(ranking.up_to(size.literals), table, target, bounded)
+    table: PredicateColumns,
+    target: Bool[np.ndarray, " record"],
+    inside: Int[np.ndarray, " inside"],
+    sizes: Sequence[tuple[int, int]],
+    seed: int,
+) -> Iterator[tuple[Learned, Bool[np.ndarray, " record"] | None]]:
+    """Learn a rule of each size on the records inside; with where it holds on all of them, None without one.
+
+    Clauses are ranked once, and each size takes those that are short enough.
+    """
+    whole = beside_sets(table, value_sets(table.on(inside), target[inside]))
+    known, wanted, lookup = whole.on(inside), target[inside], lookup_in(whole.matrix, whole.texts)
+    settings = replace(SETTINGS, depth=max(literals for _, literals in sizes))
+    ranking = extract(known, wanted, settings=settings, seed=seed)
+    for clauses, literals in sizes:
+        learned = combined(ranking.up_to(literals), known, wanted, replace(settings, max_clauses=clauses))
+        yield learned, None if learned.rule is None else learned.rule.fires(lookup)
 
 
 def value_sets(table: PredicateColumns, target: Bool[np.ndarray, " record"]) -> Mapping[str, tuple[str, ...]]:
@@ -185,18 +162,7 @@ def value_sets(table: PredicateColumns, target: Bool[np.ndarray, " record"]) -> 
 
 
 def beside_sets(table: PredicateColumns, sets: Mapping[str, tuple[str, ...]]) -> PredicateColumns:
-    """The table with a column for each set."""
-    lookup = with_sets(lookup_in(table.matrix, table.texts), sets)
-    matrix = np.column_stack([table.matrix, *map(lookup, sets)])
-    return PredicateColumns(texts=(*table.texts, *sets), matrix=matrix)
-
-
-def with_sets(lookup: Lookup, sets: Mapping[str, tuple[str, ...]]) -> Lookup:
-    """A lookup that knows the sets too, each by the predicates of its values."""
-
-    def found(predicate: str) -> Bool[np.ndarray, " record"]:
-        if predicate in sets:
-            return np.logical_or.reduce([lookup(member) for member in sets[predicate]])
-        return lookup(predicate)
-
-    return found
+    """The table with a column for each set, made of the predicates of its values."""
+    lookup = lookup_in(table.matrix, table.texts)
+    made = [np.logical_or.reduce([lookup(member) for member in members]) for members in sets.values()]
+    return PredicateColumns(texts=(*table.texts, *sets), matrix=np.column_stack([table.matrix, *made]))

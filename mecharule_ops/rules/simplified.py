@@ -4,13 +4,14 @@ Where the task enumerates its inputs, literals and clauses go that change nothin
 two terms gives way to a plainer condition that is true of the same inputs: `a < expected` of sums is `b != 0`. Where
 only ranges are known, a comparison that every value decides goes. Where nothing is known the syntax is put in order.
 Records never decide: what is the same on some records need not be the same on others, and a file's items are a sample.
-A literal over what the model wrote, or over leads and drops, may be true or false on any input.
+A literal over what the model wrote, or over leads and drops, is open: it may be true or false on any input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import compress
 
 import numpy as np
 from jaxtyping import Bool
@@ -21,22 +22,21 @@ from mecharule_ops.predicates.literals import comparison, conjuncts, links, tree
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
 from mecharule_ops.tasks.column_words import Domain
+from mecharule_ops.types import Columns
 
 Fires = Bool[np.ndarray, " input"]
+Clauses = list[list[Literal]]
 
 
 def simplified(rule: Rule, domain: Domain) -> Rule | bool:
     """The rule in plainer terms; True where it holds on all inputs of the task, False where it holds on none."""
-    clauses = [_decided(clause, domain) for clause in rule.clauses]
-    kept = [clause for clause in clauses if clause is not None]
+    decided = (_decided(clause, domain) for clause in rule.clauses)
+    clauses = [clause for clause in decided if clause is not None]
     if domain.whole is not None:
-        kept = _without_clauses([one for one in (_less(c, domain) for c in kept) if one is not None], domain)
-        kept = [list(dict.fromkeys(_plainer(one, domain) for one in c)) for c in _absorbed(kept, domain)]
-    if any(not clause for clause in kept):
-        return True
-    if not kept:
-        return False
-    return Rule(tuple(Clause(tuple(Condition(*literal) for literal in clause)) for clause in kept))
+        clauses = [list(dict.fromkeys(_plainer(one, domain) for one in c)) for c in _least(clauses, domain)]
+    if not (clauses and all(clauses)):
+        return bool(clauses)
+    return Rule(tuple(Clause(tuple(Condition(*literal) for literal in clause)) for clause in clauses))
 
 
 def _decided(clause: Clause, domain: Domain) -> list[Literal] | None:
@@ -66,92 +66,66 @@ def _parts(literal: Literal, domain: Domain) -> tuple[Literal, ...]:
 def _value(literal: Literal, domain: Domain) -> bool | None:
     """What a literal is on every input; None where it is not the same on all, or not known."""
     fires = _fires(literal, domain)
-    if fires is not None:
-        return True if fires.all() else None if fires.any() else False
-    atom, value = literal
+    if fires is None and (ends := _ends(literal[0], domain)):
+        fires = _holds(literal, ends)
+    return None if fires is None or fires.any() != fires.all() else bool(fires.all())
+
+
+def _ends(atom: str, domain: Domain) -> Columns:
+    """The values that decide a comparison of a column of known range: its ends, and the constant if between them."""
     found = comparison(atom)
-    span = None if found is None else domain.ranges.get(getattr(found.left, "id", ""))
-    if span is None or found is None or not isinstance(constant := found.constant, int | float):
-        return None
-    least, most = span
-    ends: dict[str, tuple[bool, bool]] = {
-        "<": (most < constant, least >= constant),
-        "<=": (most <= constant, least > constant),
-        ">": (least > constant, most <= constant),
-        ">=": (least >= constant, most < constant),
-        "==": (least == most == constant, not least <= constant <= most),
-        "!=": (not least <= constant <= most, least == most == constant),
-    }
-    always, never = ends.get(found.sign, (False, False))
-    return value if always else not value if never else None
+    span = None if found is None else domain.ranges.get(name := getattr(found.left, "id", ""))
+    if span is None or found is None or not isinstance(found.constant, int | float):
+        return {}
+    return {name: np.array([*span, np.clip(found.constant, *span)])}
 
 
 @lru_cache(maxsize=128)
 def _fires(literal: Literal, domain: Domain) -> Fires | None:
-    """Where a literal holds; None where it reads more than the inputs."""
-    if domain.whole is None:
-        return None
+    """Where a literal holds; None where it is open."""
+    return None if domain.whole is None else _holds(literal, domain.whole)
+
+
+def _holds(literal: Literal, columns: Columns) -> Fires | None:
     try:
-        predicate = parse_predicate(literal[0], schema_of(domain.whole))
+        fires = evaluate(parse_predicate(literal[0], schema_of(columns)), columns)
     except PredicateRefused:
         return None
-    fires = evaluate(predicate, domain.whole)
     return fires if literal[1] else ~fires
 
 
-def _known(literals: Iterable[Literal], domain: Domain) -> Fires:
-    """Where those literals hold together that the inputs decide."""
-    masks = [mask for literal in literals if (mask := _fires(literal, domain)) is not None]
-    return np.logical_and.reduce([np.ones(domain.inputs, bool), *masks])
+def _least(clauses: Clauses, domain: Domain) -> Clauses:
+    """The clauses less those, and then less literals, without which the rule holds on the same inputs."""
+    opens = {_open(clause, domain) for clause in clauses}
+    where = _where(clauses, opens, domain)
+    for less in _shorter(clauses, domain):
+        if np.array_equal(_where(less, opens, domain), where):
+            return _least(less, domain)
+    return clauses
 
 
-def _open(literals: Iterable[Literal], domain: Domain) -> frozenset[Literal]:
-    """Those that the inputs do not decide."""
-    return frozenset(literal for literal in literals if _fires(literal, domain) is None)
-
-
-def _longest_first(literals: Iterable[Literal]) -> list[Literal]:
-    return sorted(literals, key=lambda literal: (-len(literal[0]), literal))
-
-
-def _less(literals: list[Literal], domain: Domain) -> list[Literal] | None:
-    """The clause less what its other literals imply; None where it holds on no input."""
-    whole = _known(literals, domain)
-    if not whole.any():
-        return None
-    for literal in _longest_first(literals):
-        rest = [other for other in literals if other != literal]
-        if _fires(literal, domain) is not None and np.array_equal(_known(rest, domain), whole):
-            literals = rest
-    return literals
-
-
-def _elsewhere(literals: Sequence[Literal], others: Iterable[Sequence[Literal]], domain: Domain) -> Fires:
-    """Where some other clause holds wherever this one's open literals do."""
-    own = _open(literals, domain)
-    weaker = [_known(other, domain) for other in others if _open(other, domain) <= own]
-    return np.logical_or.reduce([np.zeros(domain.inputs, bool), *weaker])
-
-
-def _without_clauses(clauses: list[list[Literal]], domain: Domain) -> list[list[Literal]]:
-    """The clauses less those that the others imply, the longest looked at first."""
+def _shorter(clauses: Clauses, domain: Domain) -> Iterator[Clauses]:
+    """Without one clause, then without one literal that is not open, the longest first."""
     for clause in sorted(clauses, key=lambda one: (-len(one), one)):
-        others = [other for other in clauses if other is not clause]
-        if not (_known(clause, domain) & ~_elsewhere(clause, others, domain)).any():
-            clauses = others
-    return clauses
-
-
-def _absorbed(clauses: list[list[Literal]], domain: Domain) -> list[list[Literal]]:
-    """The clauses less literals that only keep them off what another clause covers: `a or (not a and b)`."""
+        yield [other for other in clauses if other is not clause]
     for place, clause in enumerate(clauses):
-        others = clauses[:place] + clauses[place + 1 :]
-        for literal in _longest_first(clause):
-            rest = [other for other in clauses[place] if other != literal]
-            more = _known(rest, domain) & ~_known(clauses[place], domain)
-            if _fires(literal, domain) is not None and not (more & ~_elsewhere(rest, others, domain)).any():
-                clauses = [*clauses[:place], rest, *clauses[place + 1 :]]
-    return clauses
+        for literal in sorted(clause, key=lambda one: (-len(one[0]), one)):
+            if _fires(literal, domain) is not None:
+                rest = [other for other in clause if other != literal]
+                yield [*clauses[:place], rest, *clauses[place + 1 :]]
+
+
+def _where(clauses: Clauses, opens: Iterable[frozenset[Literal]], domain: Domain) -> list[Fires]:
+    """For each set of open literals the inputs on which some clause holds where these alone are true."""
+    nowhere = np.zeros(domain.inputs, bool)
+    known = [[m for one in clause if (m := _fires(one, domain)) is not None] for clause in clauses]
+    masks = [np.logical_and.reduce([~nowhere, *some]) for some in known]
+    own = [_open(clause, domain) for clause in clauses]
+    return [np.logical_or.reduce([nowhere, *compress(masks, map(true.issuperset, own))]) for true in opens]
+
+
+def _open(clause: Iterable[Literal], domain: Domain) -> frozenset[Literal]:
+    return frozenset(literal for literal in clause if _fires(literal, domain) is None)
 
 
 def _plainer(literal: Literal, domain: Domain) -> Literal:

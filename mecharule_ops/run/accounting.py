@@ -32,7 +32,7 @@ from mecharule_ops.mechanism.first_order import Effects, Progress, effects_of_ki
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.rules.families import Family, FamilyStatus
+from mecharule_ops.rules.families import Family, RuleStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.rules.interval import mcc_interval
@@ -180,7 +180,7 @@ def kept_accounts(
             families[Family.MECHANISM] = FamilyColumns(values=effects)
         rules = account_rules(unit, target, families, seed)
         if unit in arithmetic:
-            rules = (*rules[:-1], replace(rules[-1], absent=FamilyStatus.ARITHMETIC))
+            rules = (*rules[:-1], replace(rules[-1], absent=RuleStatus.ARITHMETIC))
         learned = accounts.Account(
             neuron=unit,
             regime=regime,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mecharule_ops.facts.rules import rule_words, when_told, where_words
-from mecharule_ops.rules.families import FamilyStatus, UnitRule
+from mecharule_ops.rules.families import RuleStatus, UnitRule
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere
@@ -58,7 +58,7 @@ def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
     for missing in (replace(weak, where=None), replace(weak, words=""), replace(weak, words="x" * 200)):
         assert when(missing).startswith("No input rule predicts: the best one learned reaches MCC")
     few = replace(chance, held_out=replace(SHOWN.held_out, positives=118))
-    assert few.status is FamilyStatus.TOO_FEW_HELD_OUT
+    assert few.status is RuleStatus.TOO_FEW_HELD_OUT
     assert when(few) == begins.replace("No short rule is shown", "Too few held-out answers to score a rule")
 
 

@@ -13,7 +13,7 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
 from mecharule_ops.rules.algebra import Rule, score
-from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
 from mecharule_ops.types import ChanceTest, Neuron, Regime
 
@@ -96,7 +96,7 @@ def account(p: float) -> Account:
             of_family(
                 "a >= 2", 0.5, 60, 20, family=Family.CLEAN_RUN, held_out=WEAK, chance=ChanceTest(p=0.001)
             ),
-            UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=FamilyStatus.NO_CLAUSE),
+            UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=RuleStatus.NO_CLAUSE),
         ),
     )
 
@@ -111,7 +111,7 @@ def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() ->
     assert [test.adjusted for test in tests if test] == pytest.approx([0.06, 0.06, 0.004, 0.06])
     assert {test.rules for test in tests if test} == {4}
     made = done[0].accounts[0]
-    assert made.families[0].status is FamilyStatus.NOT_APART
+    assert made.families[0].status is RuleStatus.NOT_APART
     assert (made.best, made.families[2].chance) == (made.families[1], None)
     assert str(made.families[1].rule) == "a >= 2"
     assert not done[0].anchored[0].shown
@@ -130,9 +130,9 @@ def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() ->
 def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None:
     """By hand: .02 alone is shown; beside one of .001 and two of p 1 it is .06."""
     alone = account_beside(replace(account(0.02), families=account(0.02).families[:1]), [], LEVEL).families[0]
-    assert (alone.status, alone.chance) == (FamilyStatus.SHOWN, ChanceTest(p=0.02, adjusted=0.02, rules=1))
+    assert (alone.status, alone.chance) == (RuleStatus.SHOWN, ChanceTest(p=0.02, adjusted=0.02, rules=1))
     beside = account_beside(account(0.02), [1.0, 1.0], LEVEL).families[0]
-    assert beside.status is FamilyStatus.NOT_APART
+    assert beside.status is RuleStatus.NOT_APART
     assert beside.chance is not None
     assert beside.chance.adjusted == pytest.approx(0.06)
     later = anchored_beside(anchored(1, SOME, SOME), [0.5], LEVEL)
@@ -147,7 +147,7 @@ def test_an_interval_that_reaches_0_is_not_shown_however_small_p_is() -> None:
     flips = rng.random(80) < 0.4
     rule = replace(anchored(1, rng.random(80) < 0.4, flips), chance=ChanceTest(p=0.0))
     (done,) = shown_over([replace(POSITIVE, anchored=(rule,))], LEVEL)[0].anchored
-    assert done.status is FamilyStatus.NO_BETTER
+    assert done.status is RuleStatus.NO_BETTER
     assert shown_words(done) == "no, its interval reaches 0"
 
 

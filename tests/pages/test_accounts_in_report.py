@@ -15,7 +15,7 @@ from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.content import report_page, report_text
 from mecharule_ops.pages.drawing import draw, standalone
 from mecharule_ops.pages.plots import account_figures
-from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 
 UNIT = POSITIVE.tau_agonists[0].neuron
@@ -26,7 +26,7 @@ INPUT = of_family("b >= 50", 0.5, 200, 60, free_form=GOOD, validated=0.5)
 def account() -> Account:
     rng = np.random.default_rng(0)
     lead, drop = rng.gamma(2, 2, 200), rng.gamma(2, 2, 200)
-    absent = UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=FamilyStatus.CONSTANT)
+    absent = UnitRule(neuron=UNIT, family=Family.MECHANISM, absent=RuleStatus.CONSTANT)
     first = PredictionScore(kind=PredictionKind.STEADY, predicted=50, held_out=GOOD, records=200, happened=60)
     points = {
         "lead": tuple(lead.tolist()),

@@ -39,7 +39,7 @@ from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import figures, icicle
 from mecharule_ops.pages.rows import RuleRow, rule_rows
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Share, Verdict
 
@@ -158,7 +158,7 @@ def test_a_rule_that_chance_explains_stands_in_the_list_of_all_alone() -> None:
             "b % 10 >= 7 – input rule, MCC .45 [.32, .57]; free-form trees of the same columns reach .48",
         ),
         (
-            UnitRule(neuron=POSITIVE.agonists[0].neuron, family=Family.INPUT, absent=FamilyStatus.NO_COLUMNS),
+            UnitRule(neuron=POSITIVE.agonists[0].neuron, family=Family.INPUT, absent=RuleStatus.NO_COLUMNS),
             "no input rule predicts: the family has no columns here",
         ),
     ],

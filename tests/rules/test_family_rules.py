@@ -9,9 +9,8 @@ import pytest
 
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules import free_form_trees, short_rules
-from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, FamilyStatus
+from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, RuleStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
-from mecharule_ops.rules.short_rules import Size
 from mecharule_ops.types import Neuron
 
 RECORDS = 900
@@ -48,7 +47,7 @@ def test_each_family_says_what_its_columns_can() -> None:
     """The input rule names the digit, the mechanism rule the excess; trees rise, and rules stay below them."""
     rules = account_rules(UNIT, TARGET, FAMILIES, 0)
     assert [rule.family for rule in rules] == list(OF_AN_ACCOUNT)
-    assert [rule.status for rule in rules] == [FamilyStatus.SHOWN] * 3
+    assert [rule.status for rule in rules] == [RuleStatus.SHOWN] * 3
     by_input, clean, mechanism = rules
     assert str(by_input.rule) == "a == 7"
     assert by_input.prompt_only
@@ -69,7 +68,7 @@ def test_held_out_flips_choose_no_rule() -> None:
     for one, other in zip(before, after, strict=True):
         assert (one.rule, one.train) == (other.rule, other.train)
         assert one.validated == other.validated
-    assert [rule.status for rule in after] == [FamilyStatus.NO_BETTER] * 3
+    assert [rule.status for rule in after] == [RuleStatus.NO_BETTER] * 3
     changed = FLIPS.copy()
     changed[TRAIN] = np.random.default_rng(1).permutation(changed[TRAIN])
     assert account_rules(UNIT, replace(TARGET, flips=changed), FAMILIES, 0)[2].rule != before[2].rule
@@ -80,7 +79,7 @@ def test_without_a_rule_the_trees_are_there(monkeypatch: pytest.MonkeyPatch) -> 
     rng = np.random.default_rng(2)
     left, right = rng.normal(size=RECORDS), rng.normal(size=RECORDS)
     families = {Family.INPUT: FamilyColumns(values={"left": left, "right": right})}
-    monkeypatch.setattr(short_rules, "SIZES", (Size(1, 1),))
+    monkeypatch.setattr(short_rules, "SIZES", ((1, 1),))
     found = account_rules(UNIT, Target(flips=left * right > 0, train=TRAIN, test=TEST), families, 0)[0]
     assert not found.shown
     assert found.free_form is not None
@@ -91,7 +90,7 @@ def test_a_family_without_columns_says_so() -> None:
     """The others go on, with the columns before them."""
     families = {Family.INPUT: INPUT, Family.MECHANISM: FAMILIES[Family.MECHANISM]}
     rules = account_rules(UNIT, TARGET, families, 0)
-    assert (rules[1].status, rules[1].free_form) == (FamilyStatus.NO_COLUMNS, None)
+    assert (rules[1].status, rules[1].free_form) == (RuleStatus.NO_COLUMNS, None)
     assert rules[2].shown
 
 
@@ -99,13 +98,13 @@ def test_flips_that_allow_no_rule_have_a_status() -> None:
     """Constant flips, too few in train, too few held out, and no records at all."""
     only = {Family.INPUT: INPUT}
 
-    def status(flips: np.ndarray, train: np.ndarray = TRAIN, test: np.ndarray = TEST) -> FamilyStatus:
+    def status(flips: np.ndarray, train: np.ndarray = TRAIN, test: np.ndarray = TEST) -> RuleStatus:
         return account_rules(UNIT, Target(flips=flips, train=train, test=test), only, 0)[0].status
 
-    assert status(np.ones(RECORDS, bool)) is FamilyStatus.CONSTANT
-    assert status(np.arange(RECORDS) < 3) is FamilyStatus.TOO_FEW
-    assert status(FLIPS, TRAIN, TEST[:12]) is FamilyStatus.TOO_FEW_HELD_OUT
-    assert status(FLIPS, TRAIN[:0], TEST) is FamilyStatus.NO_RECORDS
+    assert status(np.ones(RECORDS, bool)) is RuleStatus.CONSTANT
+    assert status(np.arange(RECORDS) < 3) is RuleStatus.TOO_FEW
+    assert status(FLIPS, TRAIN, TEST[:12]) is RuleStatus.TOO_FEW_HELD_OUT
+    assert status(FLIPS, TRAIN[:0], TEST) is RuleStatus.NO_RECORDS
 
 
 def test_a_rule_over_the_answer_is_no_input_rule() -> None:

@@ -23,7 +23,7 @@ from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.measured import Measured
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.rules.families import OF_AN_ACCOUNT, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import OF_AN_ACCOUNT, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run import accounting
@@ -194,7 +194,7 @@ def account_of(bench: Toy) -> Account:
     first = accounting.FirstOrder.of(run, [UNIT], regime, records, train, test)
     changed = first.happened(UNIT, np.zeros(60, bool))
     families = tuple(
-        UnitRule(neuron=UNIT, family=family, absent=FamilyStatus.NO_COLUMNS) for family in OF_AN_ACCOUNT
+        UnitRule(neuron=UNIT, family=family, absent=RuleStatus.NO_COLUMNS) for family in OF_AN_ACCOUNT
     )
     account = Account(
         neuron=UNIT, regime=regime, flips=int(changed.sum()), records=60, held_out=30, families=families

@@ -13,7 +13,7 @@ from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.measures import recall_by_bound
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, FamilyStatus, UnitRule
+from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.run.analyse import choices_for
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Intervention, Neuron, Share, Verdict
 
@@ -56,7 +56,7 @@ def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) ->
     same = {"neuron": Neuron.parse(name), "family": Family.ANCHORED}
     same |= {"flips": FlipCount(flips=positives, n=max(280, positives))}
     if rule is None:
-        return UnitRule(absent=FamilyStatus.NO_CLAUSE, prompt_only=True, **same)
+        return UnitRule(absent=RuleStatus.NO_CLAUSE, prompt_only=True, **same)
     made = of_family(rule, mcc, n, positives, **same)
     return replace(made, full_rule=made.rule, full=made.held_out)
 
