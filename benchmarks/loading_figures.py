@@ -1,8 +1,8 @@
 """Peak memory of loading a sharded model, over its weights: run as a script it is the fresh process that is measured.
 
-Every weight is read once after loading. All resident memory counts, pages of mapped files too, which processes of a
-machine share and the system takes back when it needs them; what only this process holds is said beside it. Copies that
-an engine makes afterwards are counted apart.
+Every weight is read once after loading. What only this process holds counts: pages of mapped files are shared by the
+processes of a machine, and the system takes them back when it needs them. Copies that an engine makes afterwards are
+counted apart.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def loading(case: Case = DEFAULT, kinds: Sequence[tuple[str, str]] = KINDS) -> I
                 found = in_a_fresh_process(Path(folder), case.device, dtype)
                 weights = found["weights"]
                 note = (
-                    f"{found['own'] / weights:.2f} without pages of the files; {weights / 1e6:.0f} MB of weights, "
-                    f"{shards} shards; an engine's copies afterwards {found['copies'] / weights:.2f}"
+                    f"{weights / 1e6:.0f} MB of weights, {shards} shards; an engine's copies afterwards "
+                    f"{found['copies'] / weights:.2f}"
                 )
                 label = f"peak of loading {stored} as {dtype}, over the weights"
                 yield Figure(label, found["peak"] / weights, "×", "≤ 1.2 ×", note)
@@ -70,16 +70,14 @@ def main(directory: str, device: str, dtype: str) -> None:
     """Loads the model and prints bytes: its weights, the peaks above what imports take, an engine's copies."""
     load(BUNDLED, device, dtype)  # Everything that is imported on the way is imported now.
     gc.collect()
-    before, own_before = resident("VmRSS"), resident("RssAnon")
-    Path("/proc/self/clear_refs").write_text("5")  # Begins the peak anew.
+    before = own_memory()
     with watched() as seen:
         subject = load(directory, device, dtype)
         for parameter in subject.hf.parameters():
             parameter.detach().sum().item()  # A mapped page is there once it was read.
     found = {
         "weights": weights_of(subject),
-        "peak": resident("VmHWM") - before,
-        "own": max(seen) - own_before,
+        "peak": max(seen) - before,
         "copies": copies_of(subject),
     }
     print(json.dumps(found))
@@ -98,20 +96,20 @@ def copies_of(subject: Subject) -> int:
     return unembedding.rounded.weight.nbytes if unembedding.screens else 0
 
 
-def resident(field: str) -> int:
-    """A field of this process's status, in bytes."""
+def own_memory() -> int:
+    """Bytes that only this process holds."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
 
 
 @contextmanager
 def watched() -> Iterator[list[int]]:
     """Inside, the memory that only this process holds is noted every `EVERY` seconds."""
-    seen, ended = [resident("RssAnon")], threading.Event()
+    seen, ended = [own_memory()], threading.Event()
 
     def watch() -> None:
         while not ended.wait(EVERY):
-            seen.append(resident("RssAnon"))
+            seen.append(own_memory())
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -120,7 +118,7 @@ def watched() -> Iterator[list[int]]:
     finally:
         ended.set()
         watcher.join()
-        seen.append(resident("RssAnon"))
+        seen.append(own_memory())
 
 
 if __name__ == "__main__":

@@ -110,12 +110,11 @@ def plan(config: RunConfig) -> ToolResult:
     settings = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
     shape, weights, free = found.shape, found.weight_bytes(4), free_memory()
     units = {basis.value: shape.units(basis) for basis in Basis}
-    longest = f"at most {found.longest_prompt} tokens" if found.longest_prompt else "not measured"
     told = {
-        "the model": f"{shape.model_type}, {shape.n_layers} layers of width {shape.d_model:,}, {shape.n_heads} heads, "
-        f"{shape.parameters / 1e6:,.3g} M parameters, in {shape.directory}",
+        "the model": f"{shape.hf.config.model_type}, {shape.n_layers} layers of width {shape.d_model:,}, "
+        f"{shape.n_heads} heads, {shape.parameters / 1e6:,.3g} M parameters, in {shape.directory}",
         "units": ", ".join(f"{basis} {count:,}" for basis, count in units.items()),
-        "prompts": longest,
+        "prompts": f"at most {found.longest_prompt} tokens",
         "memory": f"{weights / 1e9:.2f} GB of weights in float32; {free / 1e9:.2f} GB free; {found.placed}",
         **{
             f"{one.basis.value} {one.regime.arrow}": _priced(config, one, paces, right)

@@ -7,48 +7,42 @@ beside it in this package; nothing outside the package touches the modules.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import torch
-from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.generation import Generation, Progress, Tokens, generate_greedily
 from mecharule_ops.loading.gguf_files import UNKNOWN_SPLITTER
 from mecharule_ops.loading.products import prepare
-from mecharule_ops.loading.shape import Wiring, wiring_for
+from mecharule_ops.loading.shape import ModelShape
 from mecharule_ops.types import Basis
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Subject:
-    """A loaded model. Hashes and token texts are computed once, when first asked for."""
+class Subject(ModelShape):
+    """A loaded model. Hashes and token texts are computed once, when first asked for.
+
+    It is in evaluation mode; between matrix products it computes in float32, whatever type its weights have.
+    """
 
     name: str
     """What the user called it."""
-    directory: Path
-    """The local directory that the weights came from."""
-    hf: PreTrainedModel
-    """In evaluation mode; between matrix products it computes in float32, whatever type its weights have."""
     tokenizer: PreTrainedTokenizerBase
 
     def __post_init__(self) -> None:
         assert not self.hf.training
-        if self.tokenizer.is_fast:
-            # Kept in the tokenizer's file they would cut and pad, and count for the hash until the first text.
-            self.tokenizer.backend_tokenizer.no_padding()
-            self.tokenizer.backend_tokenizer.no_truncation()
+        if not self.tokenizer.is_fast:
+            raise UsageError(
+                f"expected a fast tokenizer, got {type(self.tokenizer).__name__}; load it with use_fast"
+            )
+        # Kept in the tokenizer's file they would cut and pad, and count for the hash until the first text.
+        self.tokenizer.backend_tokenizer.no_padding()
+        self.tokenizer.backend_tokenizer.no_truncation()
         prepare(self.hf, self.wiring.blocks(self.hf))
-
-    @cached_property
-    def wiring(self) -> Wiring:
-        """Where this family of models keeps its blocks, projections and norms."""
-        return wiring_for(self.hf.config.model_type)
 
     @property
     def device(self) -> torch.device:
@@ -60,11 +54,6 @@ class Subject:
         """`device`, then the other cards that blocks lie on, in their order."""
         blocks = self.wiring.blocks(self.hf)
         return tuple(dict.fromkeys((self.device, *(next(block.parameters()).device for block in blocks))))
-
-    @property
-    def cards(self) -> int:
-        """CUDA cards that it lies on."""
-        return sum(device.type == "cuda" for device in self.devices)
 
     @property
     def device_name(self) -> str:
@@ -82,46 +71,6 @@ class Subject:
         """`float32`, `bfloat16` or `float16`."""
         return str(self.dtype).removeprefix("torch.")
 
-    @property
-    def n_layers(self) -> int:
-        """Blocks of the model; layers count from 0."""
-        return len(self.wiring.blocks(self.hf))
-
-    @property
-    def d_model(self) -> int:
-        """Channels of the residual stream."""
-        return self.hf.config.hidden_size
-
-    @property
-    def n_heads(self) -> int:
-        """Query heads in one layer; with grouped-query attention more than key heads."""
-        return self.hf.config.num_attention_heads
-
-    @property
-    def head_dim(self) -> int:
-        """Scalars a head feeds into W_O; heads × head_dim need not equal `d_model`."""
-        return self._inputs(Basis.ATTN_HEAD) // self.n_heads
-
-    def width(self, basis: Basis) -> int:
-        """Units in one layer: heads, or as many as the tensor that they live in is wide."""
-        if basis.row.heads:
-            return self.n_heads
-        return self._inputs(basis) if basis.row.in_input else self.d_model
-
-    def unit_size(self, basis: Basis) -> int:
-        """Scalars in one unit: head_dim for a head, 1 for a channel or a neuron."""
-        return self.head_dim if basis.row.heads else 1
-
-    def unit_shape(self, basis: Basis) -> tuple[int, ...]:
-        """What the last axis of the tensor that the units live in unflattens to: `[channel, *head_dim]`."""
-        return (-1, self.head_dim) if basis.row.heads else (-1,)
-
-    def _inputs(self, basis: Basis) -> int:
-        """Input width of the projection that `basis` feeds; GPT-2 stores its weight transposed."""
-        module, _ = self.wiring.site(self.wiring.blocks(self.hf)[0], basis)
-        weight = module.get_parameter("weight")
-        return weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]
-
     @cached_property
     def model_hash(self) -> str:
         """16 hex digits of SHA-256 over every weight's name, shape and float32 bytes."""
@@ -134,11 +83,7 @@ class Subject:
     @cached_property
     def tokenizer_hash(self) -> str:
         """16 hex digits of SHA-256 over everything that turns text into tokens."""
-        if self.tokenizer.is_fast:
-            content = self.tokenizer.backend_tokenizer.to_str()
-        else:
-            content = json.dumps(sorted(self.tokenizer.get_vocab().items()))
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        return hashlib.sha256(self.tokenizer.backend_tokenizer.to_str().encode()).hexdigest()[:16]
 
     @cached_property
     def _added(self) -> tuple[Tokens, Tokens]:
@@ -210,8 +155,7 @@ class Subject:
     @cached_property
     def _unknown(self) -> tuple[str, int] | None:
         """(text, id) of the token that stands for unknown text, None when every byte is known."""
-        backend = self.tokenizer.backend_tokenizer.model if self.tokenizer.is_fast else None
-        text = getattr(backend, "unk_token", None) or self.tokenizer.unk_token
+        text = getattr(self.tokenizer.backend_tokenizer.model, "unk_token", None) or self.tokenizer.unk_token
         return None if text is None else (text, self.tokenizer.get_vocab()[text])
 
     def decode(self, tokens: Sequence[int]) -> str:

@@ -22,20 +22,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import platformdirs
 
-from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ModelUnavailable, UsageError, did_you_mean
 from mecharule_ops.loading.gguf_files import convert_gguf, parts_of, read_headers, stem_of
 from mecharule_ops.loading.placement import free_memory, place, this_machine
-from mecharule_ops.loading.shape import first_line, read_shape, unreadable
+from mecharule_ops.loading.shape import first_line, read_shape, read_tokenizer
 from mecharule_ops.plain_text import typed_path, user_folder
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from mecharule_ops.loading.model import Subject
 
 Progress = Callable[[str], None]
@@ -277,16 +274,16 @@ def load(
     directory that is no model, an architecture or tokenizer that cannot be used, or a hub out of reach, and as
     `placement.place`.
     """
-    directory = resolve(name_or_path)
-    where = place(read_shape(directory), this_machine(), device, dtype)
+    shape = read_shape(resolve(name_or_path))
+    where = place(shape, this_machine(), device, dtype)
     told(where.reason)
 
     from mecharule_ops.loading.model import Subject
     from mecharule_ops.loading.weights import load_weights
 
-    tokenizer = _load_tokenizer(directory)
-    hf = load_weights(directory, where)
-    subject = Subject(name=name_or_path, directory=directory, hf=hf, tokenizer=tokenizer)
+    tokenizer = read_tokenizer(shape.directory)
+    hf = load_weights(shape, where)
+    subject = Subject(name=name_or_path, directory=shape.directory, hf=hf, tokenizer=tokenizer)
     for note in subject.text_notes:
         told(note)
     return subject
@@ -339,20 +336,3 @@ def _downloaded(hub_id: str) -> Path:
         raise ModelUnavailable(
             f"expected {hub_id} to have been downloaded before, found nothing; a run downloads it"
         ) from error
-
-
-def _load_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
-    """The directory's tokenizer.
-
-    One saved as a plain `tokenizer.json` is loaded as exactly that: for some architectures `AutoTokenizer`
-    puts the family's own pre-tokeniser in its place, which drops characters.
-    """
-    from transformers import AutoTokenizer, PreTrainedTokenizerFast
-
-    plain = ("PreTrainedTokenizerFast", "TokenizersBackend")
-    try:
-        config: dict[str, Any] = parse_json((directory / "tokenizer_config.json").read_text("utf-8"))
-        loader = PreTrainedTokenizerFast if config.get("tokenizer_class") in plain else AutoTokenizer
-        return loader.from_pretrained(directory, local_files_only=True)
-    except (OSError, ValueError, TypeError, AttributeError, ImportError) as error:
-        raise ModelUnavailable(unreadable("a tokenizer", directory, error)) from error

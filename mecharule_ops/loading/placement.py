@@ -6,12 +6,10 @@ its blocks, whole and in order, a run of them on each card, everything outside t
 
 from __future__ import annotations
 
-import re
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
 from typing import TYPE_CHECKING
 
 import psutil
@@ -23,11 +21,8 @@ if TYPE_CHECKING:
     import torch
 
 AUTO = "auto"
-DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 DTYPES = (AUTO, "float32", "bfloat16", "float16")
 _ITEM = {"float32": 4, "bfloat16": 2, "float16": 2}
-_DRIVERS = ("nvidia*", "nvhost*", "dxg", "kfd")
-"""Files of the drivers of cards that torch calls CUDA devices: Nvidia's, Jetson's, Windows', AMD's."""
 WORKING = 512 * 2**20
 """Bytes to compute in, at least; a tenth of the weights where that is more."""
 
@@ -41,35 +36,27 @@ class Placement:
     """Where a model goes."""
 
     device: str
-    """Of a model on several cards the first: embedding, final normalisation and unembedding lie there."""
+    """Embedding, final normalisation and unembedding lie there."""
+    blocks: tuple[str, ...]
+    """The device of each block."""
     dtype: str
     reason: str
     """The choice with its numbers, for a person."""
-    blocks: tuple[str, ...] = ()
-    """The card of each block of a model on several; empty where one device holds all."""
 
 
-def this_machine(devices: Path = Path("/dev")) -> Machine:
-    """The processor, every CUDA device and Apple's, with what is free on each.
-
-    Imports torch only where there may be a card: on Linux its driver has files among the `devices`.
-    """
-    free = {"cpu": free_memory()}
-    if sys.platform == "linux" and not any(file for name in _DRIVERS for file in devices.glob(name)):
-        return free
+def this_machine() -> Machine:
+    """The processor, every CUDA device and Apple's, with what is free on each."""
     import torch
 
+    free = {"cpu": free_memory()}
     for index in range(torch.cuda.device_count()):
         free[f"cuda:{index}"] = torch.cuda.mem_get_info(index)[0]
-    if torch.backends.mps.is_available():
-        free["mps"] = free["cpu"]
-    return free
+    return free | ({"mps": free["cpu"]} if torch.backends.mps.is_available() else {})
 
 
 def weight_bytes(shape: ModelShape, dtype: str) -> int:
-    """Bytes of the weights; embedding and unembedding stay in float32 whatever the type."""
-    outside = min(shape.parameters, shape.outside_blocks)
-    return _ITEM[dtype] * (shape.parameters - outside) + 4 * outside
+    """Bytes of the weights; what is outside the blocks stays in float32 whatever the type."""
+    return _ITEM[dtype] * (shape.parameters - shape.outside_blocks) + 4 * shape.outside_blocks
 
 
 def needed(shape: ModelShape, dtype: str) -> int:
@@ -81,7 +68,7 @@ def needed(shape: ModelShape, dtype: str) -> int:
 def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = AUTO) -> Placement:
     """The device and type asked for, or chosen: a CUDA device if there is one, float32 if it fits, else bfloat16.
 
-    Several CUDA cards are taken only where none alone has room, in either type, and before the processor. Apple's
+    Of several CUDA cards those with most room are taken, as few as will do, and before the processor. Apple's
     device is taken only when it is named. Raises `UsageError` for a name that is none and for a device that is not
     here, `ModelUnavailable` for a model that fits nowhere that it was allowed to go to.
     """
@@ -90,53 +77,43 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
     if dtype not in DTYPES:
         raise UsageError(f"expected a dtype of: {', '.join(DTYPES)}; got {dtype!r}")
     cards = [name for name in devices if name != "cpu"]
-    several = [cards] if len(cards) > 1 else []
-    for names in (*([name] for name in cards), *several, *(["cpu"] for name in devices if name == "cpu")):
-        for kind in dtypes:
-            need = needed(shape, kind)
-            blocks = over_several(shape, machine, kind) if len(names) > 1 else ()
-            if not blocks and (len(names) > 1 or need > machine[names[0]]):
-                continue
+    several = [cards[:count] for count in range(1, len(cards) + 1)]
+    for names, kind in product([*several, *([name] for name in devices if name == "cpu")], dtypes):
+        if blocks := spread(shape, {name: machine[name] for name in names}, kind):
             used = list(dict.fromkeys((names[0], *blocks)))
             free = sum(machine[name] for name in used)
-            reason = f"{kind} on {' and '.join(used)}: {_gb(need)} of {_gb(free)} free"
+            reason = f"{kind} on {' and '.join(used)}: {_gb(needed(shape, kind))} of {_gb(free)} free"
             if kind != "float32":
                 reason += f"; float32 would need {_gb(needed(shape, 'float32'))}"
-            if blocks:
+            if len(used) > 1:
                 reason += "; no card alone has room"
             elif device == AUTO and used == ["cpu"]:
                 reason += "; no GPU has room" if cards else "; no CUDA device"
-            return Placement(device=used[0], dtype=kind, reason=reason, blocks=blocks)
-    least = min(dtypes, key=lambda kind: needed(shape, kind))
+            return Placement(device=names[0], blocks=blocks, dtype=kind, reason=reason)
     room = ", ".join(f"{name} has {_gb(machine[name])}" for name in devices)
     raise ModelUnavailable(
-        f"expected room for {_gb(needed(shape, least))} ({shape.parameters:,} weights in {least} and space to "
-        f"compute in), {room} free; free some, or choose a smaller model or another --device or --dtype"
+        f"expected room for {_gb(needed(shape, dtypes[-1]))} ({shape.parameters:,} weights in {dtypes[-1]} and space "
+        f"to compute in), {room} free; free some, or choose a smaller model or another --device or --dtype"
     )
 
 
-def over_several(shape: ModelShape, machine: Machine, dtype: str) -> tuple[str, ...]:
-    """The card of each block where several CUDA devices have room together; empty where they have none.
+def spread(shape: ModelShape, free: Machine, dtype: str) -> tuple[str, ...]:
+    """The device of each block where these have room together; empty where they have none.
 
-    As few cards as will do, those with most room first. Each keeps space to compute in, `WORKING` or its part of a
-    tenth of the weights; the first also takes what is outside the blocks. Blocks, taken to be of one size, go one by
-    one where most room is left, so that what remains free is about the same on every card.
+    Each keeps space to compute in, `WORKING` or its part of a tenth of the weights; the first also takes what is
+    outside the blocks. Blocks, taken to be of one size, go one by one where most room is left, so that what remains
+    free is about the same everywhere; those of a device follow each other.
     """
-    cards, weights = _cards(machine), weight_bytes(shape, dtype)
-    outside = 4 * min(shape.parameters, shape.outside_blocks)
+    outside, weights = 4 * shape.outside_blocks, weight_bytes(shape, dtype)
     block = -(-(weights - outside) // shape.n_layers)
-    for count in range(2, len(cards) + 1):
-        space = max(WORKING, weights // 10 // count)
-        left = {name: machine[name] - space for name in cards[:count]}
-        left[cards[0]] -= outside
-        held = Counter[str]()
-        for _ in range(shape.n_layers):
-            name = max(left, key=left.__getitem__)
-            left[name] -= block
-            held[name] += 1
-        if min(left.values()) >= 0:
-            return tuple(name for name in left for _ in range(held[name]))
-    return ()
+    left = {name: room - max(WORKING, weights // 10 // len(free)) for name, room in free.items()}
+    left[next(iter(free))] -= outside
+    held = Counter[str]()
+    for _ in range(shape.n_layers):
+        name = max(left, key=left.__getitem__)
+        left[name] -= block
+        held[name] += 1
+    return tuple(name for name in free for _ in range(held[name])) if min(left.values()) >= 0 else ()
 
 
 def kept(machine: Machine, wanted: str, before: str | None) -> str:
@@ -151,10 +128,8 @@ def kept(machine: Machine, wanted: str, before: str | None) -> str:
 
 
 def _devices(machine: Machine, device: str) -> list[str]:
-    """The devices to try, best first."""
-    if not DEVICE.fullmatch(device):
-        raise UsageError(f"expected a device auto, cpu, cuda, cuda:N or mps, got {device!r}")
-    cards = _cards(machine)
+    """The devices to try, CUDA devices first, the one with most room before the others."""
+    cards = sorted((name for name in machine if name.startswith("cuda")), key=lambda name: -machine[name])
     if device == AUTO:
         return [*cards, "cpu"]
     if device == "cuda" and cards:
@@ -164,11 +139,6 @@ def _devices(machine: Machine, device: str) -> list[str]:
             f"expected the device {device}, this machine has {', '.join(machine)}; choose another --device"
         )
     return [device]
-
-
-def _cards(machine: Machine) -> list[str]:
-    """CUDA devices, the one with most room first."""
-    return sorted((name for name in machine if name.startswith("cuda")), key=lambda n: -machine[n])
 
 
 def _gb(size: int) -> str:
@@ -189,9 +159,5 @@ def free_memory() -> int:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """True for `MemoryError` and for the errors torch raises when an allocation fails, on any device."""
-    import torch
-
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    text = str(error).lower()
-    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)
+    said = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said

@@ -1,7 +1,4 @@
-"""What a model directory holds, read without a weight: architecture, sizes, files, tokenizer. Loads no torch.
-
-The files' own headers say which tensors there are, so that a directory which lacks some, or whose download broke
-off, is refused before minutes are spent on it.
+"""What a model directory holds, read without a weight: its modules, which lie on the meta device, and its tokenizer.
 
 One row a family says where it keeps the modules that an intervention touches. Attention and MLP each add one write to
 the residual stream: the output of their projection, or of a normalisation behind it where the family has one. A basis
@@ -10,22 +7,19 @@ is intervened on at one tensor, the input or the output of one of these modules,
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from safetensors import SafetensorError, safe_open
 
 from mecharule_ops.codec import parse_json
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.types import Basis
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from torch import nn
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,144 +85,119 @@ def wiring_for(model_type: str) -> Wiring:
     return _WIRINGS[model_type]
 
 
-_INDEX = "model.safetensors.index.json"
-_OTHER_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
-"""Files that another loader than the plain one reads; their content is not checked here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ModelShape:
-    """Sizes of a model that was not loaded."""
+    """A model's sizes, for which no weight need be loaded."""
 
     directory: Path
-    settings: Mapping[str, Any]
-    """Content of `config.json`."""
-    wiring: Wiring
-    parameters: int
-    """Weights in the files; a tied matrix counts once."""
+    """The local directory that its weights are in."""
+    hf: PreTrainedModel
+    """On the meta device where no weight was loaded."""
 
-    @property
-    def model_type(self) -> str:
-        """The family as transformers calls it, such as `llama`; it chooses the wiring."""
-        return self.settings["model_type"]
+    @cached_property
+    def wiring(self) -> Wiring:
+        """Where this family of models keeps its blocks, projections and norms."""
+        return wiring_for(self.hf.config.model_type)
 
     @property
     def n_layers(self) -> int:
-        """Blocks of the model."""
-        return self._number("num_hidden_layers", "n_layer")
+        """Blocks of the model; layers count from 0."""
+        return len(self.wiring.blocks(self.hf))
 
     @property
     def d_model(self) -> int:
         """Channels of the residual stream."""
-        return self._number("hidden_size", "n_embd")
+        return self.hf.config.hidden_size
 
     @property
     def n_heads(self) -> int:
-        """Query heads in one layer."""
-        return self._number("num_attention_heads", "n_head")
+        """Query heads in one layer; with grouped-query attention more than key heads."""
+        return self.hf.config.num_attention_heads
 
     @property
-    def d_mlp(self) -> int:
-        """Hidden neurons in one layer; GPT-2's config leaves them out where they are 4 · d_model."""
-        if self.settings.get("n_inner") is None and "n_embd" in self.settings:
-            return 4 * self.d_model
-        return self._number("intermediate_size", "n_inner")
+    def head_dim(self) -> int:
+        """Scalars a head feeds into W_O; heads × head_dim need not equal `d_model`."""
+        return self._inputs(Basis.ATTN_HEAD) // self.n_heads
 
     @property
     def positions(self) -> int | None:
         """Most tokens that prompt and completion may have; None when the model names no limit."""
-        return self.settings.get("max_position_embeddings") or self.settings.get("n_positions")
+        return getattr(self.hf.config, "max_position_embeddings", None)
+
+    @property
+    def parameters(self) -> int:
+        """Weights; a tied matrix counts once."""
+        return sum(weight.numel() for weight in self.hf.parameters())
 
     @property
     def outside_blocks(self) -> int:
-        """Weights of embedding and unembedding; a tied matrix counts once."""
-        tied = bool(self.settings.get("tie_word_embeddings", True))
-        return (1 if tied else 2) * self._number("vocab_size") * self.d_model
+        """Weights of embedding, unembedding and final normalisation."""
+        return self.parameters - sum(weight.numel() for weight in self.wiring.blocks(self.hf).parameters())
 
     def width(self, basis: Basis) -> int:
-        """Units in one layer."""
+        """Units in one layer: heads, or as many as the tensor that they live in is wide."""
         if basis.row.heads:
             return self.n_heads
-        return self.d_mlp if basis.row.in_input else self.d_model
+        return self._inputs(basis) if basis.row.in_input else self.d_model
 
     def units(self, basis: Basis) -> int:
         """Units in all layers."""
         return self.n_layers * self.width(basis)
 
-    def _number(self, *names: str) -> int:
-        """The first of these settings that the config has. Raises `ModelUnavailable`."""
-        for name in names:
-            value = self.settings.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-                return value
-        raise ModelUnavailable(
-            f"expected {self.directory / 'config.json'} to give {' or '.join(names)} as a whole number, "
-            "got none; copy the whole model again"
-        )
+    def unit_size(self, basis: Basis) -> int:
+        """Scalars in one unit: head_dim for a head, 1 for a channel or a neuron."""
+        return self.head_dim if basis.row.heads else 1
+
+    def unit_shape(self, basis: Basis) -> tuple[int, ...]:
+        """What the last axis of the tensor that the units live in unflattens to: `[channel, *head_dim]`."""
+        return (-1, self.head_dim) if basis.row.heads else (-1,)
+
+    def _inputs(self, basis: Basis) -> int:
+        """Input width of the projection that `basis` feeds; GPT-2's names it `nx`."""
+        module: Any = self.wiring.site(self.wiring.blocks(self.hf)[0], basis)[0]
+        return getattr(module, "in_features", None) or module.nx
 
 
 def read_shape(directory: Path) -> ModelShape:
-    """The sizes that config and file headers give.
+    """The modules that the directory's config describes.
 
-    Raises `ModelUnavailable` for a directory that is no model, quantised weights, an architecture that is not
-    supported, and weight files that are missing, cut short or without a layer.
+    Raises `ModelUnavailable` for a directory that is no model, quantised weights and a family that is not supported.
     """
-    settings = _settings(directory)
-    wiring, sizes = wiring_for(str(settings["model_type"])), _sizes(directory)
-    parameters = sum(sizes.values())
-    if not sizes:
-        stored = str(settings.get("dtype") or settings.get("torch_dtype") or "float32")
-        size = sum(file.stat().st_size for file in directory.glob("pytorch_model*.bin"))
-        parameters = size // (2 if "16" in stored else 4)
-        if not size:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    try:
+        config = AutoConfig.from_pretrained(directory, local_files_only=True)
+        wiring_for(config.model_type)
+        if packed := getattr(config, "quantization_config", None):
             raise ModelUnavailable(
-                f"expected weights in {directory} (model.safetensors or pytorch_model.bin), found none; "
-                "copy the whole model"
+                "expected weights in float32, bfloat16 or float16, got quantised ones "
+                f"({packed.get('quant_method', 'unnamed')}) in {directory}; name the model that they were made from"
             )
-    shape = ModelShape(directory=directory, settings=settings, wiring=wiring, parameters=parameters)
-    # Every layer's down projection is there: a file of another model, or of its base, is seen.
-    stem, down = wiring.layers.rpartition(".")[2], wiring.down_projection
-    ends = [f"{stem}.{layer}.{down}.weight" for layer in range(shape.n_layers if sizes else 0)]
-    if absent := [end for end in ends if not any(name.endswith(end) for name in sizes)]:
-        raise ModelUnavailable(
-            f"expected {shape.n_layers} layers of a {shape.model_type} model in {directory}, "
-            f"{len(absent)} missing, such as …{absent[0]}; copy the whole model"
-        )
-    return shape
-
-
-def read_tokenizer(directory: Path) -> Tokenizer | None:
-    """The plain tokenizer of a model; None where the model has one that only its own loader reads.
-
-    It neither pads nor cuts, whatever its file says. Raises `ModelUnavailable` when there is none, or it does not read.
-    """
-    from tokenizers import Tokenizer
-
-    path = directory / "tokenizer.json"
-    if not path.is_file() and any((directory / name).is_file() for name in _OTHER_TOKENIZERS):
-        return None
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # The library raises plain `Exception`.
-        raise ModelUnavailable(unreadable("a tokenizer (tokenizer.json)", directory, error)) from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
-
-
-def weight_files(directory: Path) -> list[Path]:
-    """The safetensors files that hold the weights, as the index lists them; empty for a model in pickled files.
-
-    Raises `ModelUnavailable` for an index that does not read.
-    """
-    index, whole = directory / _INDEX, directory / "model.safetensors"
-    if not index.is_file():
-        return [whole] if whole.is_file() else []
-    try:
-        listed = parse_json(index.read_text(encoding="utf-8"))["weight_map"].values()
+        with torch.device("meta"):
+            return ModelShape(directory=directory, hf=AutoModelForCausalLM.from_config(config).eval())
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelUnavailable(unreadable(f"a list of weight files ({_INDEX})", directory, error)) from error
-    return [directory / name for name in sorted(set(listed))]
+        raise ModelUnavailable(unreadable("a model (config.json)", directory, error)) from error
+
+
+def read_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
+    """The directory's tokenizer; it neither pads nor cuts, whatever its file says. Raises `ModelUnavailable`.
+
+    One saved as a plain `tokenizer.json` is loaded as exactly that: for some architectures `AutoTokenizer`
+    puts the family's own pre-tokeniser in its place, which drops characters.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    plain = ("PreTrainedTokenizerFast", "TokenizersBackend")
+    try:
+        config: dict[str, Any] = parse_json((directory / "tokenizer_config.json").read_text("utf-8"))
+        loader = PreTrainedTokenizerFast if config.get("tokenizer_class") in plain else AutoTokenizer
+        tokenizer = loader.from_pretrained(directory, local_files_only=True)
+        tokenizer.backend_tokenizer.no_padding()
+        tokenizer.backend_tokenizer.no_truncation()
+    except Exception as error:  # The libraries raise plain ones.
+        raise ModelUnavailable(unreadable("a tokenizer", directory, error)) from error
+    return tokenizer
 
 
 def unreadable(what: str, directory: Path, error: BaseException) -> str:
@@ -237,36 +206,6 @@ def unreadable(what: str, directory: Path, error: BaseException) -> str:
         f"expected {what} that can be read in {directory}, got {type(error).__name__} ({first_line(error)}); "
         "copy the whole model again"
     )
-
-
-def _settings(directory: Path) -> Mapping[str, Any]:
-    try:
-        settings = parse_json((directory / "config.json").read_text(encoding="utf-8"))
-        str(settings["model_type"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelUnavailable(
-            f"expected a Hugging Face model directory with a config.json that names its model_type, "
-            f"got {directory} ({type(error).__name__}); name another directory"
-        ) from error
-    if packed := settings.get("quantization_config"):
-        how = packed.get("quant_method", "unnamed") if isinstance(packed, dict) else packed
-        raise ModelUnavailable(
-            f"expected weights in float32, bfloat16 or float16, got quantised ones ({how}) in {directory}; name the "
-            "model that they were made from"
-        )
-    return settings
-
-
-def _sizes(directory: Path) -> dict[str, int]:
-    """The size of every stored tensor by name; nothing of a model in pickled files."""
-    sizes: dict[str, int] = {}
-    for path in weight_files(directory):
-        try:
-            with safe_open(path, framework="np") as file:
-                sizes |= {name: math.prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError) as error:
-            raise ModelUnavailable(unreadable(f"weights ({path.name})", directory, error)) from error
-    return sizes
 
 
 def first_line(error: BaseException) -> str:

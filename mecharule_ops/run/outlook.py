@@ -57,8 +57,8 @@ class Outlook:
     shape: ModelShape
     placed: str
     """Where the model would go and why, or why it cannot."""
-    longest_prompt: int | None
-    """Tokens; None where only the model's own tokenizer code can count them."""
+    longest_prompt: int
+    """Tokens."""
     searches: tuple[SearchOutlook, ...]
 
     def weight_bytes(self, itemsize: int) -> int:
@@ -144,11 +144,9 @@ def _every_unit(shape: ModelShape, basis: Basis, units: int, layer: int | None) 
     )
 
 
-def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int | None:
+def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int:
     """Tokens of the longest of the task's first prompts. Raises `UsageError` where one does not fit."""
-    tokenizer = read_tokenizer(shape.directory)
-    if tokenizer is None:
-        return None
+    tokenizer = read_tokenizer(shape.directory).backend_tokenizer
     examples = task.examples(min(PROMPTS, config.records), np.random.default_rng(config.seed))
     longest = max((len(tokenizer.encode(example.prompt).ids) for example in examples), default=0)
     room = shape.positions
@@ -206,7 +204,6 @@ def settled(config: RunConfig) -> RunConfig:
 
     That is how many tokens an answer takes and the hash of the rows; of another task it is the config itself.
 
-    Where only the model's own tokenizer code can count tokens, the bytes of the answers stand for them.
     Raises `UsageError` for a table that does not read or whose prompts and answers do not fit the model, and
     `ModelUnavailable` for a model without a tokenizer here.
     """
@@ -217,25 +214,19 @@ def settled(config: RunConfig) -> RunConfig:
     told: dict[str, Value] = {"content": str(task.describe()["content"])}
     if "max_new_tokens" not in chosen:
         write = writing(task, config.model)
-        told["max_new_tokens"] = (
-            task.max_new_tokens
-            if write is None
-            else task.tokens_for(lambda answer: max(count for count, _ in write(answer)))
-        )
+        told["max_new_tokens"] = task.tokens_for(lambda answer: max(count for count, _ in write(answer)))
     whole = config.model_copy(update={"task_settings": {**told, **config.task_settings}})
     _longest_prompt(whole, task_of(whole), read_shape(on_this_machine(config.model)))
     return whole
 
 
-def writing(task: PromptTable, model: str) -> Write | None:
-    """How a model's tokenizer writes answers of a table; None where only the model's own code reads it.
+def writing(task: PromptTable, model: str) -> Write:
+    """How a model's tokenizer writes answers of a table.
 
     A word behind a prompt that ends without a space has one before it, as a model writes it; any other answer is
     tried with and without. Raises as `settled`.
     """
-    tokenizer = read_tokenizer(on_this_machine(model))
-    if tokenizer is None:
-        return None
+    tokenizer = read_tokenizer(on_this_machine(model)).backend_tokenizer
     spaced = not any(prompt[-1:].isspace() for prompt in task.questions)
 
     def write(answer: str) -> list[tuple[int, str]]:

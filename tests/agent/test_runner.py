@@ -88,14 +88,14 @@ def test_a_person_is_asked_on_stderr(
     assert re.search(r"10 group ablations on 8 units, about \d+ s", captured.err)
 
 
-def test_a_plan_loads_no_model_code(tmp_path: Path) -> None:
-    """`run --dry-run --json` prints all settings as JSON, makes no file, and imports no torch but for a pace."""
+def test_a_plan_loads_no_engine(tmp_path: Path) -> None:
+    """`run --dry-run --json` prints all settings as JSON, makes no file, and loads a weight but for a pace alone."""
     script = (
         "import sys, app\n"
         "from agent.verbs import runner\n"
         "runner.CALIBRATED = 0\n"
         "code = app.main(['run', 'arithmetic', '-m', 'arith-tiny', '--dry-run', '--json', '--tau', '.3'])\n"
-        "heavy = {'torch', 'transformers', 'transformer_lens', 'xgboost', 'shap', 'textual'} & set(sys.modules)\n"
+        "heavy = {'mecharule_ops.loading.weights', 'transformer_lens', 'xgboost', 'shap'} & set(sys.modules)\n"
         "assert (code, heavy) == (0, set()), (code, heavy)\n"
     )
     environment = {"MECHARULE_RUNS": str(tmp_path / "runs"), "PATH": "", "PYTHONPATH": str(Path.cwd())}

@@ -42,15 +42,6 @@ def test_listing_imports_no_torch() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_a_model_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
-    """What else makes a directory no model is read from its files (`test_shape`)."""
-    path = save_tiny(tmp_path, "llama")
-    for file in ("tokenizer.json", "tokenizer_config.json"):
-        (path / file).unlink()
-    with pytest.raises(ModelUnavailable, match="expected a tokenizer that can be read"):
-        load(str(path))
-
-
 def test_names_that_lead_nowhere(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each says what was expected and what to do, in one line."""
     monkeypatch.setattr(model_names, "BUNDLED_DIRECTORY", tmp_path / "none")

@@ -1,4 +1,4 @@
-"""A model's sizes from its files alone are those of the loaded model, and what cannot be used is refused before."""
+"""A model's sizes without a weight are those that a forward meets, and what cannot be used is refused in a line."""
 
 from __future__ import annotations
 
@@ -7,36 +7,29 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from tiny_models import FAMILIES, save_tiny, tiny_model
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model_names import load, on_this_machine
-from mecharule_ops.loading.shape import read_shape, read_tokenizer
+from mecharule_ops.loading.shape import read_shape
+from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.types import Basis
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_sizes_are_those_of_the_loaded_model(family: str, tmp_path: Path) -> None:
+def test_sizes_are_those_of_the_tensors_in_a_forward(family: str, tmp_path: Path) -> None:
     """Units of every basis, layers, heads and parameters (a tied matrix once), for every architecture."""
     path = save_tiny(tmp_path / family, family)
     shape, subject = read_shape(path), load(str(path))
-    assert [shape.width(basis) for basis in Basis] == [subject.width(basis) for basis in Basis]
-    sizes = (shape.n_layers, shape.d_model, shape.n_heads)
-    assert sizes == (subject.n_layers, subject.d_model, subject.n_heads)
+    assert (shape.n_layers, shape.d_model, shape.n_heads, shape.positions) == (3, 32, 4, 64)
     assert shape.parameters == sum(parameter.numel() for parameter in subject.hf.parameters())
-    assert shape.positions == 64
-    tokenizer = read_tokenizer(path)
-    assert tokenizer is not None
-    assert tokenizer.encode("1 + 2 =").ids == list(subject.encode(["1 + 2 ="])[0])
-
-
-def test_shards_are_one_model(tmp_path: Path) -> None:
-    """Split over several files, the sizes are the same."""
-    model, tokenizer = tiny_model("llama")
-    model.half().save_pretrained(tmp_path, max_shard_size="20KB")
-    tokenizer.save_pretrained(tmp_path)
-    assert len(list(tmp_path.glob("*.safetensors"))) > 2
-    assert read_shape(tmp_path).parameters == sum(parameter.numel() for parameter in model.parameters())
+    block, seen = subject.wiring.blocks(subject.hf)[1], list[int]()
+    for basis in Basis:
+        hooked(*subject.wiring.site(block, basis), lambda site: seen.append(site.shape[-1]))
+    with torch.no_grad():
+        subject.hf(torch.tensor(subject.encode(["1 + 2 ="])))
+    assert sorted(seen) == sorted(shape.width(basis) * shape.unit_size(basis) for basis in Basis)
 
 
 def _cut(path: Path) -> None:
@@ -48,8 +41,8 @@ def _no_header(path: Path) -> None:
     (path / "model.safetensors").write_bytes(b"no")
 
 
-def _without(name: str) -> Callable[[Path], None]:
-    return lambda path: (path / name).unlink()
+def _without(*names: str) -> Callable[[Path], None]:
+    return lambda path: [(path / name).unlink() for name in names]
 
 
 def _setting(**changes: object) -> Callable[[Path], None]:
@@ -71,47 +64,29 @@ def _lost_shard(path: Path) -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (_without("config.json"), "config.json that names its model_type"),
+        (_without("config.json"), r"expected a model \(config.json\) that can be read"),
         (_setting(model_type="bert"), "expected an architecture of: .*got 'bert'"),
-        (_setting(hidden_size=None), "give hidden_size or n_embd"),
-        (_setting(num_hidden_layers=5), "expected 5 layers of a llama model.*2 missing"),
-        (_without("model.safetensors"), "expected weights in .*found none"),
-        (_cut, "file not fully covered"),
-        (_no_header, "expected weights .*model.safetensors"),
+        (_setting(quantization_config={"quant_method": "fp8"}), r"got quantised ones \(fp8\)"),
+        (_setting(hidden_size=None), "expected weights that can be read"),
+        (_setting(num_hidden_layers=5), "are missing, such as model.layers.3"),
+        (_without("model.safetensors"), "expected weights that can be read.*model.safetensors"),
+        (_cut, "expected weights that can be read"),
+        (_no_header, "expected weights that can be read"),
         (_lost_shard, "model-00002"),
+        (_without("tokenizer.json", "tokenizer_config.json"), "expected a tokenizer that can be read"),
+        (lambda path: (path / "tokenizer.json").write_text("{}"), "expected a tokenizer that can be read"),
     ],
 )
 def test_what_is_no_model_is_refused_in_a_line(
-    broken: Callable[[Path], None], said: str, tmp_path: Path
+    broken: Callable[[Path], object], said: str, tmp_path: Path
 ) -> None:
-    """Before any weight is loaded; the untouched directory passes."""
+    """The untouched directory loads."""
     path = save_tiny(tmp_path / "model", "llama")
-    read_shape(path).width(Basis.MLP_OUT)
+    load(str(path))
     broken(path)
     with pytest.raises(ModelUnavailable, match=said) as caught:
-        read_shape(path).width(Basis.MLP_OUT)
+        load(str(path))
     assert "\n" not in str(caught.value)
-
-
-def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path) -> None:
-    """Unreadable, and missing; one that only its own code reads is left to that code."""
-    path = save_tiny(tmp_path / "model", "llama")
-    (path / "tokenizer.json").write_text("{}")
-    with pytest.raises(ModelUnavailable, match="expected a tokenizer "):
-        read_tokenizer(path)
-    (path / "tokenizer.json").unlink()
-    with pytest.raises(ModelUnavailable, match="expected a tokenizer "):
-        read_tokenizer(path)
-    (path / "vocab.json").write_text("{}")
-    assert read_tokenizer(path) is None
-
-
-def test_pickled_weights_are_counted_from_their_size(tmp_path: Path) -> None:
-    """Nothing is unpickled to learn a size."""
-    path = save_tiny(tmp_path / "model", "llama")
-    (path / "model.safetensors").unlink()
-    (path / "pytorch_model.bin").write_bytes(bytes(4000))
-    assert read_shape(path).parameters == 1000
 
 
 def test_a_hub_model_that_was_never_downloaded_is_not_here(

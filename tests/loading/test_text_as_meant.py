@@ -59,8 +59,7 @@ def test_padding_and_cutting_that_a_file_asks_for_are_left_out(tmp_path: Path) -
     tokenizer.backend_tokenizer.enable_padding(length=20, pad_id=0, pad_token="<pad>")
     tokenizer.backend_tokenizer.enable_truncation(4)
     tokenizer.save_pretrained(tmp_path)
-    plain = read_tokenizer(tmp_path)
-    assert plain is not None
+    plain = read_tokenizer(tmp_path).backend_tokenizer
     assert [len(plain.encode(text, add_special_tokens=False)) for text in ("1", PROMPT)] == [1, len(PROMPT)]
     subject = load(str(tmp_path))
     fresh = replace(subject, name="again")

@@ -132,7 +132,7 @@ def test_constants_in_older_files_are_no_weights(family: str, name: str, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize(("stored", "dtype"), [("float32", "bfloat16"), ("bfloat16", "float32")])
 def test_a_model_is_loaded_in_little_more_than_its_weights(stored: str, dtype: str, tmp_path: Path) -> None:
-    """In a fresh process, in another type than the files have; mapped files took half as much again, or twice."""
+    """In a fresh process, in another type than the files have; pages of mapped files do not count."""
     shape = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 6, "vocab_size": 40}
     config = LlamaConfig(**shape, num_attention_heads=8, eos_token_id=2)
     model = LlamaForCausalLM(config).to(getattr(torch, stored))
