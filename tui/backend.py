@@ -5,23 +5,19 @@ Methods are called on working threads. Tests put their own object with these met
 
 from __future__ import annotations
 
-import json
 import shlex
-from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from agent.consent import Listener as Listener
-from mecharule_ops.errors import MechaRuleError, UsageError, did_you_mean
-from mecharule_ops.events import OFFLINE
+from mecharule_ops.errors import UsageError, did_you_mean
 from tui.session import Entry, Session
 
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
     from mecharule_ops.events import Event
     from mecharule_ops.store.run_directory import RunSummary
-    from mecharule_ops.store.run_store import RunStore
     from tools.registry import ToolResult
 
 Tell = Callable[[str], None]
@@ -30,19 +26,10 @@ Tell = Callable[[str], None]
 class Backend:
     """The engine and the stored runs of this machine."""
 
-    provider = OFFLINE
-    """Who answers questions in the chat, in a few words."""
-
     def warm(self) -> None:
         """Loads what the first screens will need, off the screen's thread. Never torch."""
         import mecharule_ops.confidence
         import mecharule_ops.store.run_directory  # noqa: F401
-        from agent.chat_models import choose
-
-        try:
-            self.provider = choose().who
-        except MechaRuleError as error:
-            self.provider = f"none ({error})"
 
     def folder(self) -> Path:
         """Where runs lie."""
@@ -56,25 +43,13 @@ class Backend:
 
         return list_runs(self.folder())
 
-    def _file(self, run: str) -> RunStore:
-        from mecharule_ops.store.run_directory import find_run
-        from mecharule_ops.store.run_store import RunStore
+    def config(self, options: str) -> RunConfig:
+        """The settings that options of `run` stand for, as on a shell. Raises `UsageError`."""
+        from agent.verbs.options import RunOptions
+        from agent.verbs.runner import config_from
+        from tools.registry import typed
 
-        return RunStore.open(find_run(run, self.folder()), read_only=True)
-
-    def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of a run's settings."""
-        from mecharule_ops.config import RunConfig
-
-        return RunConfig.model_json_schema()
-
-    def config(self, settings: Mapping[str, object]) -> RunConfig:
-        """Checked settings; the task's own file, if it has one, by its whole path. Raises `UsageError`."""
-        from mecharule_ops.config import make_config
-        from mecharule_ops.tasks.task_names import findable
-
-        config = make_config(**settings)
-        return config.model_copy(update={"task": findable(config.task)})
+        return config_from(**typed("run", RunOptions, _parsed(["run", *_words(options)])).chosen)
 
     def price(self, config: RunConfig) -> str:
         """What could go wrong and what a run costs at most, as `run --dry-run` says it."""
@@ -95,13 +70,10 @@ class Backend:
 
         told: Any = demo(session.show, session.should_stop).data
         self.conclude(session)
-        answer, verification = told["answer"], told["verification"]
         session.turns += [
-            Entry(who="you", text=str(answer["question"])),
-            Entry(who="agent", text=str(answer["answer"])),
-            Entry(
-                who="tool", text="verify last", detail=json.dumps(verification, indent=1, ensure_ascii=False)
-            ),
+            Entry(who="you", text=told["answer"]["question"]),
+            Entry(who="agent", text=told["answer"]["answer"]),
+            Entry(who="tool", text="verify last", detail=told["verification"]["text"]),
         ]
 
     def resume(self, run: str, session: Session) -> None:
@@ -120,31 +92,25 @@ class Backend:
 
     def events(self, run: str) -> list[Event]:
         """Every event of a stored run."""
-        with self._file(run) as store:
-            return [event for _, _, event in store.events()]
+        from mecharule_ops.run.opening import opened
+
+        with opened(run) as held:
+            return [event for _, _, event in held.store.events()]
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
-        from mecharule_ops.facts.found import found_line, in_short
-        from mecharule_ops.run.live_run import Run
+        from mecharule_ops.facts.found import in_short
+        from mecharule_ops.run.opening import opened
 
         assert session.run is not None
-        with self._file(session.run) as store:
-            session.certificates, run = store.certificates(), Run(store)
+        with opened(session.run) as run:
+            session.certificates = run.store.certificates()
             if run.finished:
                 session.findings = run.findings
-                session.headline = found_line(session.findings)
-                parts = in_short(session.findings).items()
-                said = "\n".join(f"{part}. {sentence}" for part, sentence in parts)
-                session.turns.append(Entry(who="agent", text=said))
-
-    def investigate(
-        self, run: str, question: str, tell: Tell, should_stop: Callable[[], bool] = lambda: False
-    ) -> ToolResult:
-        """Claims that the question makes of a unit, registered and decided, by the chosen model where there is one."""
-        from agent.hypotheses import investigated
-
-        return investigated(run, question, tell, should_stop=should_stop)
+                told = in_short(session.findings)
+                session.headline = told["Found"]
+                text = "\n".join(f"{part}. {sentence}" for part, sentence in told.items())
+                session.turns.append(Entry(who="agent", text=text))
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
@@ -154,11 +120,20 @@ class Backend:
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
         return report_page(session.findings)
 
-    def call(self, line: str, run: str | None, tell: Tell) -> ToolResult:
-        """The result of a tool called as on a shell, `why m4.12`, about the open run. Raises `UsageError`."""
+    def call(
+        self, line: str, run: str | None, tell: Tell, should_stop: Callable[[], bool] = lambda: False
+    ) -> ToolResult:
+        """The result of a tool called as on a shell, `why m4.12`, about the open run, or of `investigate QUESTION`.
+
+        Raises `UsageError`.
+        """
         from tools.registry import TOOLS, call
 
-        name, *rest = _words(line)
+        name, *words = _words(line) or [""]
+        if name == "investigate":
+            from agent.hypotheses import investigated
+
+            return investigated(run or "last", " ".join(words), tell, should_stop=should_stop)
         if name not in TOOLS:
             from tui.commands import commands_of
 
@@ -166,7 +141,11 @@ class Backend:
             raise UsageError(
                 f"expected a command, got /{name}{did_you_mean(name, known)}; F1 and ^P list them"
             )
-        return call(name, _given(name, rest, run), tell)
+        arguments = TOOLS[name].arguments
+        if run and arguments.positional[:1] == ("run",):
+            words = [run, *words]
+        given = _parsed([name, *words])
+        return call(name, arguments.about(run, given) if run else given, tell)
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         """The answer to a question about the open run, offline at once and then by the chosen model."""
@@ -177,27 +156,18 @@ class Backend:
 
 def _words(line: str) -> list[str]:
     try:
-        return shlex.split(line) or [""]
+        return shlex.split(line)
     except ValueError as error:
         raise UsageError(f"expected closed quotes in {line!r} ({error})") from error
 
 
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}")
+def _parsed(words: Sequence[str]) -> dict[str, Any]:
+    """What a line of the command line gives its verb. Raises `UsageError`."""
+    from agent.verbs.command_line import parser, told
 
-
-def _given(name: str, words: Sequence[str], run: str | None) -> Mapping[str, object]:
-    """The tool's arguments; the open run stands for `run` where the line names none."""
-    from tools.arguments import options_of
-    from tools.registry import TOOLS
-
-    arguments = TOOLS[name].arguments
-    parser = _Parser(prog=f"/{name}", add_help=False, exit_on_error=False)
-    for flags, keywords in options_of(arguments):
-        if flags[0] == "run":
-            parser.add_argument("--run", **{k: v for k, v in keywords.items() if k != "nargs"})
-        else:
-            parser.add_argument(*flags, **keywords)
-    options = {key: value for key, value in vars(parser.parse_args(list(words))).items() if value is not None}
-    return options if run is None else arguments.about(run, options)
+    try:
+        return told(parser().parse_args(words))
+    except SystemExit as error:
+        raise UsageError(
+            f"expected no --help here; on a shell `mecharule {words[0]} --help` says it"
+        ) from error

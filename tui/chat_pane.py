@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partialmethod
 
 from rich.table import Table
 from rich.text import Text
@@ -33,35 +34,32 @@ def entry_text(entry: Entry) -> Text:
     return text
 
 
-def entry_view(entry: Entry) -> Table:
-    """The turn as drawn: the word of who speaks, and beside it the text."""
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=5, justify="right")
-    grid.add_column(ratio=1)
-    grid.add_row(Text(entry.who, _STYLES[entry.who]), entry_text(entry))
-    return grid
-
-
 def plain_columns(line: str) -> str:
     """A line of a printed table: plain, with its runs of spaces."""
     return " ".join(plain(word) for word in line.split(" "))
 
 
 class ChatLine(Static):
-    """One turn on the screen."""
+    """One turn on the screen: the word of who speaks, and beside it the text."""
 
     def __init__(self, entry: Entry) -> None:
-        super().__init__(entry_view(entry), markup=False)
-        self.entry = entry
+        super().__init__(markup=False)
+        self.become(entry)
 
     def become(self, entry: Entry) -> None:
         """Show another version of the turn."""
         self.entry = entry
-        self.update(entry_view(entry))
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=5, justify="right")
+        grid.add_column(ratio=1)
+        grid.add_row(Text(entry.who, _STYLES[entry.who]), entry_text(entry))
+        self.update(grid)
 
 
 class ChatPane(Vertical):
     """The log and the line to type in."""
+
+    about = CHAT_HELP
 
     class LineSaid(Message):
         """The person has sent a line."""
@@ -72,7 +70,6 @@ class ChatPane(Vertical):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.about = CHAT_HELP
         self.history: list[str] = []
         self._recalled = 0
 
@@ -93,21 +90,11 @@ class ChatPane(Vertical):
         """Scroll to the last turn."""
         self.query_one("#log").scroll_end(animate=False)
 
-    def to_exchange(self) -> None:
-        """Scroll to the last question: an answer longer than the pane is read from its first line."""
-        asked = [line for line in self.query(ChatLine) if line.entry.who == "you"]
-        if asked:
-            log = self.query_one("#log")
-            self.call_after_refresh(log.scroll_to_widget, asked[-1], top=True, animate=False)
-
-    def to_last(self) -> None:
-        """Scroll to the first line of the last turn."""
-        log, lines = self.query_one("#log"), [*self.query(ChatLine)]
-        self.call_after_refresh(log.scroll_to_widget, lines[-1], top=True, animate=False)
-
-    def entries(self) -> list[Entry]:
-        """Every turn, in order."""
-        return [line.entry for line in self.query(ChatLine)]
+    def to_last(self, who: str) -> None:
+        """Scroll to the last turn of one who speaks: what is longer than the pane is read from its first line."""
+        log, lines = self.query_one("#log"), [line for line in self.query(ChatLine) if line.entry.who == who]
+        if lines:
+            self.call_after_refresh(log.scroll_to_widget, lines[-1], top=True, animate=False)
 
     def toggle_output(self) -> None:
         """Open what every tool printed, or close it when all is open."""
@@ -127,12 +114,6 @@ class ChatPane(Vertical):
             self._recalled = 0
             self.post_message(self.LineSaid(line))
 
-    def key_up(self) -> None:
-        self._recall(1)
-
-    def key_down(self) -> None:
-        self._recall(-1)
-
     def key_pageup(self) -> None:
         self.query_one("#log").scroll_page_up(animate=False)
 
@@ -141,9 +122,16 @@ class ChatPane(Vertical):
 
     def _recall(self, step: int) -> None:
         self._recalled = min(max(self._recalled + step, 0), len(self.history))
+        self.begin_line(self.history[-self._recalled] if self._recalled else "")
+
+    key_up = partialmethod(_recall, 1)
+    key_down = partialmethod(_recall, -1)
+
+    def begin_line(self, text: str) -> None:
+        """Put a text where lines are typed, to go on with."""
         field = self.query_one(Input)
-        field.value = self.history[-self._recalled] if self._recalled else ""
-        field.cursor_position = len(field.value)
+        field.value = text
+        field.cursor_position = len(text)
 
     def move(self, lines: int) -> None:
         """Scroll the log."""

@@ -33,7 +33,7 @@ TREE_HELP = (
     "it; f follows again."
 )
 MOST = 200
-"""Lines under one branch; `/` finds what is behind them."""
+"""Lines under one branch; ^F finds what is behind them."""
 _STEPS = {
     "confirm": "one by one, most promising first",
     "sweep": "the rest, in groups",

@@ -235,25 +235,21 @@ class FakeBackend(Backend):
             session.show(event)
             self.stored = number + 1
 
-    def investigate(
-        self,
-        run: str,
-        question: str,
-        tell: Callable[[str], None],
-        should_stop: Callable[[], bool] = lambda: False,
-    ) -> ToolResult:
-        if "flip" not in question:
-            raise UsageError(f"expected a question about when a unit flips; got {question!r}")
-        tell("price: nothing, it is stored")
-        return ToolResult(text="Shown on held-out records: m1.17 flips more often where a < b.")
-
     def report(self, session: Session) -> str:
         if not session.state.finished:
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
         return "<!doctype html><title>report</title>"
 
-    def call(self, line: str, run: str | None, tell: Callable[[str], None]) -> ToolResult:
+    def call(
+        self,
+        line: str,
+        run: str | None,
+        tell: Callable[[str], None],
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> ToolResult:
         self.called.append((line, run))
+        if line.startswith("investigate "):
+            return ToolResult(text="Shown on held-out records: m1.17 flips more often where a < b.")
         if line.startswith(("show --table", "compare")):
             rows = [
                 (one.registered.hypothesis, one.state, one.registered.statement)

@@ -22,7 +22,7 @@ from tui_story import FakeBackend, big_search, story
 
 from agent.chat import ask
 from agent.verbs.options import SETTINGS_SHOWN
-from mecharule_ops.config import RunConfig
+from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, SearchStarted
 from mecharule_ops.facts.found import found_line, sure_line, when_line
@@ -37,7 +37,7 @@ from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_sai
 from tui.found import card
 from tui.screens.common import CommandScreen, fitted
 from tui.screens.home_screen import HomeScreen
-from tui.screens.new_run import NewRunScreen, fields_of, settings_of
+from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
@@ -263,30 +263,31 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
 # --- forms ------------------------------------------------------------------------------------------------
 
 
-def test_the_form_has_a_field_for_every_setting_and_gives_back_a_valid_config() -> None:
-    """Unchanged fields are left to their defaults; typed ones arrive as their type."""
-    fields = fields_of(RunConfig.model_json_schema())
-    assert {field.name for field in fields} == set(RunConfig.model_fields)
-    assert {field.name for field in fields if field.is_shown} == SETTINGS_SHOWN
-    assert [field.name for field in fields if not field.hint] == []
-    assert settings_of(fields, {}) == {}
-    typed = {
-        "model": "arith-tiny",
-        "bases": "mlp_out, attn_head",
-        "regimes": "1",
-        "budget": "40",
-        "parity": "true",
-        "tau": "0.3",
-        "task_settings": 'high=19; operators=["+"]',
-    }
-    config = Backend().config(settings_of(fields, typed))
-    assert [basis.value for basis in config.bases] == ["mlp_out", "attn_head"]
-    assert (config.regimes, config.budget, config.parity, config.tau) == ((1,), 40, True, 0.3)
-    assert config.task_settings == {"high": 19, "operators": ["+"]}
-    with pytest.raises(UsageError, match="KEY=VALUE"):
-        settings_of(fields, {"task_settings": "high"})
-    own = Backend().config(settings_of(fields, {"model": "arith-tiny", "task": "prompts.jsonl"}))
-    assert own.task == str(Path("prompts.jsonl").resolve())
+def test_the_form_has_the_options_of_run_and_gives_a_config() -> None:
+    """What is typed stands as on a command line; what is left empty keeps its default."""
+    fields = {field.name: field for field in fields_of()}
+    named = {"basis": "bases", "regime": "regimes"}
+    shown = {named.get(name, name) for name, field in fields.items() if field.is_shown}
+    assert shown == SETTINGS_SHOWN
+
+    def config(**typed: str) -> RunConfig:
+        given = {"task": "arithmetic", "model": "arith-tiny"} | typed
+        return Backend().config(" ".join(field.option(given.get(name, "")) for name, field in fields.items()))
+
+    assert config() == make_config(task="arithmetic", model="arith-tiny")
+    settings = "task.high=19 task.operators='[\"+\"]'"
+    made = config(basis="mlp_out,attn_head", regime="1", budget="40", parity="yes", tau="0.3", set=settings)
+    assert [basis.value for basis in made.bases] == ["mlp_out", "attn_head"]
+    assert (made.regimes, made.budget, made.parity, made.tau) == ((1,), 40, True, 0.3)
+    assert made.task_settings == {"high": 19, "operators": ["+"]}
+    assert config(task="my prompts.jsonl").task == str(Path("my prompts.jsonl").resolve())
+    for wrong, why in (
+        ({"set": "high"}, "KEY=VALUE"),
+        ({"set": "a='"}, "closed quotes"),
+        ({"model": ""}, "task and"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            config(**wrong)
 
 
 # --- layout and commands ----------------------------------------------------------------------------------
@@ -328,7 +329,8 @@ def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:
     [
         ("nothing", r"expected a command, got /nothing; F1 and \^P list them"),
         ("shwo", "got /shwo; did you mean 'show'"),
-        ("flip m1.2", "/flip"),
+        ("flip m1.2", "expected --prompt"),
+        ("show --help", "no --help here"),
         ('flip m1.2 --prompt "1', "closed quotes"),
     ],
 )

@@ -103,13 +103,8 @@ class HomeScreen(CommandScreen):
         self.app.push_screen(PricePopup(DEMO), start)
 
     def do_new(self) -> None:
-        """The form of a new run, once its schema is there."""
-        self.app.fetch(
-            self,
-            "form",
-            lambda: fields_of(self.app.backend.schema()),
-            lambda fields: self.app.push_screen(NewRunScreen(fields)),
-        )
+        """The form of a new run."""
+        self.app.fetch(self, "form", fields_of, lambda fields: self.app.push_screen(NewRunScreen(fields)))
 
     def do_open(self) -> None:
         if self.selected is not None:
