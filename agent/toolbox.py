@@ -28,8 +28,8 @@ DECIDES = "decide"
 NOT_OFFERED = frozenset(("gates", DECIDES))
 """A person's to decide."""
 _OF_PEOPLE = {
-    *("run", "yes", "estimate", "show_text", "csv", "md", "tex", "svg", "html", "export", "model", "device"),
-    *("dtype", "made_by"),
+    *("run", "yes", "estimate", "show_text", "csv", "html", "export", "model", "device", "dtype"),
+    "made_by",
 }
 _NAMES = ("first", "second", "what", "more", "stop", "task", "labels")
 """Arguments that may be the path of any file for a person, and are ids, or JSON, for a model."""

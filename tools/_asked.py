@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from jaxtyping import Int
@@ -15,10 +14,9 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import UnitRule
-from mecharule_ops.rules.in_words import rule_from_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, outcome_for, regime_for, regime_of
-from mecharule_ops.run.tabulating import Part, columns_of, drawn, few_valued, fires
+from mecharule_ops.run.tabulating import Part, drawn, few_valued, fires
 from mecharule_ops.tasks.arithmetic_vocabulary import CONDITIONS
 from mecharule_ops.types import Neuron, Regime
 from tools.arguments import DirectedArguments
@@ -90,7 +88,7 @@ def direction(run: Run, asked: str | None) -> Regime:
 
 
 def condition_of(run: Run, text: str) -> Rule:
-    """The rule that it stands for: a predicate, a word such as carry, `COLUMN is VALUE`, or the words of a rule.
+    """The rule that it stands for: a predicate or rule as it prints, a word such as carry, or `COLUMN is VALUE`.
 
     A column of one's own table goes before a word. Raises `UsageError`.
     """
@@ -100,7 +98,7 @@ def condition_of(run: Run, text: str) -> Rule:
     for tried in (text, f"holds({text})", *known):
         with suppress(UsageError):
             return _read(run, tried)
-    return _read(run, rule_from_words(text, _worded(run), run.task) or text)
+    return _read(run, text)
 
 
 def _read(run: Run, text: str) -> Rule:
@@ -114,18 +112,3 @@ def records_among(run: Run, regime: Regime, part: Part, where: str | None) -> In
     """The records of a part that start from the regime's outcome, those where a condition holds if one is given."""
     positions = drawn(run, regime, part)
     return positions if where is None else positions[fires(run, condition_of(run, where))[positions]]
-
-
-def _worded(run: Run) -> list[str]:
-    """What is known by its words: rules and predicates of the run and its task, values, equal columns, lengths."""
-    few, learned = few_valued(run), [one.rule for each in findings_of(run).searches for one in each.rules]
-    numbers = [name for name, values in columns_of(run).items() if values.dtype.kind in "if"]
-    return [
-        *run.task.account_predicates(),
-        *(f"{name} {sign} 7" for name in numbers for sign in ("==", ">=", ">")),
-        *(text for rule in filter(None, learned) for text in (str(rule), *sorted(rule.predicates))),
-        *run.vocabulary["kept"],
-        *(f"{name} == {value!r}" for name, values in few.items() for value in values),
-        *(f"{x} == {y}" for x, y in combinations(few, 2) if type(few[x][0]) is type(few[y][0])),
-        *(["length(prompt) >= 2"] if "prompt" in run.columns else []),
-    ]

@@ -48,12 +48,10 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
         raise UsageError(f"expected units of one basis, got {given.units!r}")
     baseline = None if given.baseline is None else Baseline(given.baseline)
     if given.where is not None:
-        condition = condition_of(run, given.where)
+        condition, every = condition_of(run, given.where), len(drawn(run, regime, Part.TRAIN))
         if not (places := records_among(run, regime, Part.TRAIN, given.where).tolist()):
-            count = len(drawn(run, regime, Part.TRAIN))
-            raise UsageError(
-                f"expected a condition that holds on some of {count} train records, got {condition}"
-            )
+            some = f"some of {every} train records"
+            raise UsageError(f"expected a condition that holds on {some}, got {condition}")
         slices = {f"train records where {condition}": places}
     made = find_certificate(run, units, regime, baseline, slices)
     yield 0 if made else sum(map(len, (slices or run.slices(regime).named).values()))
@@ -99,18 +97,16 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     yield 1
     from mecharule_ops.engine.behaviour import behaviour_on
 
-    of, task, how = About(f"unit.{unit}.flip", f"run:{run.id}", unit), run.task, run.intervention(unit.basis)
+    of, task, how = About.of_unit(run, unit, "flip"), run.task, run.intervention(unit.basis)
     (record,) = behaviour_on(task, run.subject, [example]).records
     (row,) = made = rows_before_and_after(run, how, (unit,), [record], ["typed"])
     if example.id == OWN:
         changed = row.before.text != row.after.text
         value: FactValue = {**example_data(row), "example": None, "flipped": None, "changed": changed}
-        then = repr(row.after.text) if changed else "the same"
-        told: dict[str, Any] = {"r": run, "row": row, "asked": quoted(row.prompt), "then": then}
+        told: dict[str, Any] = {"r": run, "row": row, "asked": quoted(row.prompt)}
+        told["then"] = repr(row.after.text) if changed else "the same"
         return of_facts([of.told("unlabelled", "flip.unlabelled", value, **told)])
     regime, verb = Regime(int(record.label)), "flips" if row.flipped else "does not flip"
-    outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
-    known = findings.unit(unit, outcome.regime)
     typed = "a typed prompt" if task.concealed else quoted(record.example.prompt)
     claim = f"ablating {unit} {verb} {typed} ({regime.arrow})"
     certificate = keep(run, certified(run, how, (unit,), made, regime=regime, kind="flip", claim=claim))
@@ -118,15 +114,20 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     before, after = (f"{beginning(one.text)} ({task.words.of(one.label)})" for one in (row.before, row.after))
     said = f"{quoted(row.prompt)} {before} → {after}"
     facts = [of.told("typed", "flip.typed", example_data(row), f"c:{certificate.id}", verb=verb, said=said)]
+    outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
+    known = findings.unit(unit, outcome.regime)
     rule = told_rule(run.account(unit, outcome.regime), known.rule if known else None)
     if outcome.regime is not regime or not (rule and rule.rule and rule.shown and rule.held_out):
         return of_facts([*facts, of.told("rule", "flip.rule.none", regime=regime)])
     fires = bool(rule_fires(rule.rule, task, [record])[0])
-    agrees = fires == row.flipped
-    holds, came = "holds" if fires else "does not hold", "agrees" if agrees else "is wrong here"
-    parts: dict[str, Any] = {"holds": holds, "came": came, "rule": rule, "mcc": short(rule.held_out.mcc)}
-    value = {"text": str(rule.rule), "held_out_mcc": rule.held_out.mcc, "fires": fires, "agrees": agrees}
-    return of_facts([*facts, of.told("rule", "flip.rule", value, **parts)])
+    value = {"text": str(rule.rule), "held_out_mcc": rule.held_out.mcc, "fires": fires}
+    parts = {
+        "holds": "holds" if fires else "does not hold",
+        "came": "agrees" if fires == row.flipped else "is wrong here",
+        "mcc": short(rule.held_out.mcc),
+    }
+    value |= {"agrees": fires == row.flipped}
+    return of_facts([*facts, of.told("rule", "flip.rule", value, rule=rule, **parts)])
 
 
 def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
@@ -146,16 +147,20 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     yield 2 * len(tried) + 2 * min(given.n, len(tried))
     from mecharule_ops.engine.behaviour import behaviour_on
 
-    unit, regime = asked.neuron, asked.regime
+    unit, regime, how = asked.neuron, asked.regime, run.intervention(asked.neuron.basis)
     clean = behaviour_on(run.task, run.subject, list(chain.from_iterable(tried))).records
-    both = zip(clean[::2], clean[1::2], strict=True)
-    starting = [pair for pair in both if all(one.label == bool(regime.value) for one in pair)][: given.n]
+    starting = [
+        record
+        for pair in zip(clean[::2], clean[1::2], strict=True)
+        if all(one.label == bool(regime.value) for one in pair)
+        for record in pair
+    ][: 2 * given.n]
     if not starting:
         raise ClaimNotSupported(f"of {len(tried)} pairs none starts from the outcome that {unit} flips")
-    records, how = list(chain.from_iterable(starting)), run.intervention(unit.basis)
-    rows = rows_before_and_after(run, how, (unit,), records, ["holds", "fails"] * len(starting))
+    n = len(starting) // 2
+    rows = rows_before_and_after(run, how, (unit,), starting, ["holds", "fails"] * n)
     counts = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
-    holds, fails, n = counts[True, False], counts[False, True], len(starting)
+    holds, fails = counts[True, False], counts[False, True]
     p = mcnemar_p(holds, fails)
     claim = (
         f"of {n} pairs of prompts one edit apart, ablating {unit} flips ({regime.arrow}) only the one where "
@@ -174,12 +179,10 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     shown = shown_rows(made, given.show_text)
     parted = [two for two in zip(shown[::2], shown[1::2], strict=True) if two[0].flipped != two[1].flipped]
     if parted:
+        told = [[f"{last_line(row.prompt)} {change_words(row)}" for row in pair] for pair in parted[:SHOWN]]
         more = f"; {len(parted) - SHOWN} more" if len(parted) > SHOWN else ""
-        told = [
-            " beside ".join(f"{last_line(row.prompt)} {change_words(row)}" for row in pair) for pair in parted
-        ]
-        examples = [list(map(example_data, pair)) for pair in parted]
-        facts.append(of(f"{condition}.parted", f"Parted: {'; '.join(told[:SHOWN])}{more}", examples))
+        said = f"Parted: {'; '.join(map(' beside '.join, told))}{more}"
+        facts.append(of(f"{condition}.parted", said, [list(map(example_data, pair)) for pair in parted]))
     return of_facts(facts)
 
 

@@ -25,11 +25,6 @@ RegimeLabel = Annotated[
 ShowText = Annotated[
     bool, Field(description="show prompts and completions of a task that conceals them, such as jailbreak")
 ]
-Device = Annotated[str | None, Field(description="auto, cpu, cuda, cuda:N or mps (default: as it was made)")]
-DType = Annotated[
-    Literal["auto", "float32", "bfloat16", "float16"] | None,
-    Field(description="of the weights (default: as it was made)"),
-]
 BaselineName = Literal["zero", "mean", "mean-positional", "mean-donor", "mean-donor-positional", "slot0"]
 BasisName = Literal["attn_head", "mlp_hidden", "mlp_out"]
 _WhatItIs = Literal["accuracy", "task", "model", "settings", "splitter", "words", "next"]
@@ -40,7 +35,6 @@ ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candid
 """What `show` prints as a table."""
 Explained = Literal["drive", "chain", "controls"]
 """What `explain` can be asked."""
-Accepted = Annotated[bool, Field(description="accept a price above a minute")]
 
 
 class Arguments(BaseModel):
@@ -86,7 +80,8 @@ class PricedArguments(Arguments):
 
     estimate: bool = False
     """say the price and stop"""
-    yes: Accepted = False
+    yes: bool = False
+    """accept a price above a minute"""
 
 
 class TableArguments(OfRunArguments):
@@ -96,8 +91,6 @@ class TableArguments(OfRunArguments):
     """rows shown; what is left out is always said"""
     csv: bool = False
     """comma-separated values"""
-    tex: bool = False
-    """a LaTeX tabular"""
 
 
 class WhyArguments(DirectedArguments):
@@ -155,8 +148,10 @@ class VerifyArguments(Arguments):
     """say how many completions it takes and stop"""
     model: str | None = None
     """where the model lies, if not under its recorded name"""
-    device: Device = None
-    dtype: DType = None
+    device: str | None = None
+    """auto, cpu, cuda, cuda:N or mps (default: as it was made)"""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
+    """of the weights (default: as it was made)"""
 
 
 class TargetArguments(PricedArguments):
@@ -230,7 +225,7 @@ class RegisterArguments(DirectedArguments):
     """enter a claim in the ledger before its test: that a unit flips more often where a condition holds"""
 
     where: str
-    """such as carry(a, b), the word carry, or the words of a rule: the answer's units digit is 1"""
+    """such as carry(a, b), the word carry, or a rule as it prints: digit(expected, 0) == 1"""
     threshold: float = Field(0.1, gt=0, le=1)
     """least difference of the two flip rates that supports it"""
 
@@ -239,7 +234,7 @@ class PairsArguments(PricedArguments, DirectedArguments):
     """ablate a unit on new pairs of prompts, one edit apart; a condition holds on one of each pair"""
 
     where: str
-    """over the prompt: carry(a, b), the word carry, or the words of a rule"""
+    """over the prompt: carry(a, b), the word carry, or a rule as it prints"""
     n: int = Field(64, ge=1, le=1000)
     """at most so many pairs"""
     keep: bool = False
@@ -317,8 +312,6 @@ class ExplainArguments(PricedArguments, DirectedArguments):
     """of drive, chain, controls, with commas (default: all)"""
     hold: str | None = None
     """units to hold at unablated values, with commas (default: found ones above it)"""
-    svg: str | None = None
-    """write the figures to this folder"""
 
 
 class GatesArguments(PricedArguments, OfRunArguments):
@@ -361,8 +354,6 @@ class ShowArguments(TableArguments):
     """one word of --section words, such as τ, MCC, localized"""
     layer: int | None = Field(None, ge=0)
     """one layer only, of tree and candidates"""
-    search: str | None = None
-    """one search only of the tree, such as cha:1:m4"""
     full: bool = False
     """the whole report"""
     html: str | None = None

@@ -16,17 +16,9 @@ from mecharule_ops.findings.measures import jaccard
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import of_n, percent, plural
+from mecharule_ops.run import opening
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import (
-    find_certificate,
-    findings_of,
-    keep,
-    opened,
-    outcome_for,
-    regime_of,
-    short_name,
-)
 from mecharule_ops.types import Neuron, Regime
 from tools._asked import units_of
 from tools._counts import flips_fact, flips_of
@@ -41,45 +33,46 @@ def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
     a layer that was never ablated as a whole, or a unit beside it that is not shown.
     """
     if re.fullmatch(UNIT_NAME, given.first):
-        units, findings = units_of(run, f"{given.first},{given.second or ''}"), findings_of(run)
+        units, findings = units_of(run, f"{given.first},{given.second or ''}"), opening.findings_of(run)
         if len(units) < 2:
             raise UsageError(f"expected two units to compare, got {given.first} twice")
-        regime = outcome_for(findings, units[0], regime_of(given.regime)).regime
-        outcome_for(findings, units[1], regime)
-        missing = [unit for unit in units if find_certificate(run, (unit,), regime) is None]
+        regime = opening.outcome_for(findings, units[0], opening.regime_of(given.regime)).regime
+        opening.outcome_for(findings, units[1], regime)
+        missing = [unit for unit in units if opening.find_certificate(run, (unit,), regime) is None]
         yield len(missing) * len(run.slices(regime).positions)
-        return of_facts(list(_of_units(run, regime, units)))
+        return of_facts(_of_units(run, regime, units))
     yield 0
     if given.first.startswith("layer "):
-        return of_facts(list(_of_layers(findings_of(run), given)))
+        return of_facts(_of_layers(opening.findings_of(run), given))
     if given.second is not None:
-        raise UsageError(
-            f"expected two units, two layers or another run, got {given.first!r}, {given.second!r}"
-        )
-    with opened(given.first) as other:
-        return of_facts(list(_of_runs(run, other)))
+        told = f"{given.first!r}, {given.second!r}"
+        raise UsageError(f"expected two units, two layers or another run, got {told}")
+    with opening.opened(given.first) as other:
+        return of_facts(_of_runs(run, other))
 
 
 def _of_units(run: Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[Fact]:
     """Both certificates, example by example, with McNemar's exact test at α."""
     groups = [(unit,) for unit in units]
-    made = [find_certificate(run, one, regime) or keep(run, certify(run, one, regime)) for one in groups]
+    made = [
+        opening.find_certificate(run, one, regime) or opening.keep(run, certify(run, one, regime))
+        for one in groups
+    ]
     (left, right), n = flips_of(*made)
     both, first, second = len(left & right), len(left - right), len(right - left)
     p, alpha = mcnemar_p(first, second), run.findings.alpha
-    of, proofs = About(f"pair.{units[0]}.{units[1]}", f"run:{run.id}"), [f"c:{one.id}" for one in made]
+    of = About(f"pair.{units[0]}.{units[1]}", f"run:{run.id}")
+    sources = *(f"c:{one.id}" for one in made), of.source
     more, fewer = units if first > second else units[::-1]
     stronger, sentence = (str(more), "compare.stronger") if p <= alpha else (None, "compare.open")
-    yield of.told(
-        "stronger", sentence, stronger, *proofs, of.source, units=units, fewer=fewer, p=p, alpha=alpha
-    )
+    parts: dict[str, Any] = {"units": units, "fewer": fewer, "p": p, "alpha": alpha}
+    yield of.told("stronger", sentence, stronger, *sources, **parts)
     counts = {"n": n, "both": both, "first_only": first, "second_only": second, "p": p, "alpha": alpha}
-    yield of.told("paired", "compare.paired", counts, *proofs, of.source, units=units)
+    yield of.told("paired", "compare.paired", counts, *sources, units=units)
     for unit, one in zip(units, made, strict=True):
-        of_unit = About(f"unit.{unit}", of.source, unit)
-        yield flips_fact(one, of_unit)
+        yield flips_fact(one, About.of_unit(run, unit))
         if run.findings.unit(unit, regime) is None:
-            yield of_unit.told("found", "compare.not_found", False, regime=regime)
+            yield About.of_unit(run, unit).told("found", "compare.not_found", False, regime=regime)
 
 
 def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
@@ -88,54 +81,53 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
     Of both the strength, and whether one-sided bounds of the stronger slice, over all units searched, lie apart.
     """
     search, source = _search(findings, given), f"run:{findings.run}"
-    wholes = {f"layer {one.layer}": one.estimate for one in search.whole_layers}
-    shown = {str(one.neuron): one for one in findings.shown_of(search)}
-    strongest = (name for name, one in shown.items() if given.first == f"layer {one.neuron.layer}")
+    wholes, at = (
+        {f"layer {one.layer}": one.estimate for one in search.whole_layers},
+        opening.short_name(search),
+    )
+    shown = findings.shown_of(search)
+    strongest = (str(one.neuron) for one in shown if given.first == f"layer {one.neuron.layer}")
     names = [given.first, *filter(None, [given.second or next(strongest, None)])]
-    estimates = []
+    known = wholes | {str(one.neuron): one.estimate for one in shown}
     for name in names:
-        if name not in {**wholes, **shown}:
+        if name not in known:
             raise ClaimNotSupported(
-                f"expected a shown unit or a layer that run {findings.run} ablated as a whole ({short_name(search)}: "
+                f"expected a shown unit or a layer that run {findings.run} ablated as a whole ({at}: "
                 f"{', '.join(wholes) or 'none'}), got {name}"
             )
-        whole = name in wholes
-        estimate = wholes[name] if whole else shown[name].estimate
-        counted = both_slices(estimate) if whole else both_slices(estimate, findings.tau, search.bounded)
-        of = About(name.replace(" ", ".") if whole else f"unit.{name}", source, None if whole else name)
-        key, value = "whole" if whole else "flips", {**encode(estimate), "strength": estimate.strength}
-        yield of.told(
-            key, f"compare.{key}", value, name=name.capitalize(), flips=counted, at=short_name(search)
-        )
-        estimates.append(estimate)
+        estimate, parts = known[name], {"name": name.capitalize(), "at": at}
+        value = {**encode(estimate), "strength": estimate.strength}
+        if name in wholes:
+            of = About(name.replace(" ", "."), source)
+            yield of.told("whole", "compare.whole", value, flips=both_slices(estimate), **parts)
+        else:
+            flips = both_slices(estimate, findings.tau, search.bounded)
+            yield About(f"unit.{name}", source, name).told("flips", "compare.flips", value, flips=flips)
     if len(names) == 1:
         key = f"{given.first.replace(' ', '.')}.compared"
         yield fact(said("compare.alone", layer=given.first), source, key=key)
         return
-    level = searched_alpha(findings.alpha, search.cost.candidates) / 2
+    level, both = searched_alpha(findings.alpha, search.cost.candidates) / 2, [known[name] for name in names]
     low, high = (
-        [bound(one.stronger[1].flips, one.stronger[1].n, level) for one in estimates]
+        [bound(one.stronger[1].flips, one.stronger[1].n, level) for one in both]
         for bound in (lower_bound, upper_bound)
     )
-    left, right = (one.strength for one in estimates)
+    left, right = (one.strength for one in both)
     word = "as strong as" if left == right else "stronger than" if left > right else "weaker than"
     apart = low[0] > high[1] or low[1] > high[0]
     between = " against ".join(f"[{a:.2f}, {b:.2f}]" for a, b in zip(low, high, strict=True))
-    of = About(f"pair.{'.'.join(names)}".replace(" ", "."), source)
-    value, sentence = (
-        {"apart": apart, "lower": low, "upper": high},
-        f"compare.{'apart' if apart else 'overlap'}",
-    )
-    yield of.told("strength", sentence, value, names=names, word=word, between=between)
+    of, sentence = About(f"pair.{'.'.join(names)}".replace(" ", "."), source), "apart" if apart else "overlap"
+    value = {"apart": apart, "lower": low, "upper": high}
+    yield of.told("strength", f"compare.{sentence}", value, names=names, word=word, between=between)
 
 
 def _search(findings: Findings, given: CompareArguments) -> SearchOutcome:
     """The search of the basis and direction asked for, else the first. Raises `UsageError`."""
     for search in findings.searches:
         kind = search.intervention.basis.value, search.regime
-        if given.basis in (None, kind[0]) and regime_of(given.regime) in (None, kind[1]):
+        if given.basis in (None, kind[0]) and opening.regime_of(given.regime) in (None, kind[1]):
             return search
-    searched = ", ".join(map(short_name, findings.searches)) or "none"
+    searched = ", ".join(map(opening.short_name, findings.searches)) or "none"
     raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {given.basis}")
 
 
@@ -144,49 +136,43 @@ def _of_runs(first: Run, second: Run) -> Iterator[Fact]:
 
     What the other run did not search is told apart from what it searched and did not find.
     """
-    runs = findings_of(first), findings_of(second)
+    runs = opening.findings_of(first), opening.findings_of(second)
     sources = tuple(dict.fromkeys(f"run:{findings.run}" for findings in runs))
     of_runs = About("runs", sources[0])
     found = [{(unit.neuron, unit.search.regime): unit for unit in findings.shown()} for findings in runs]
-    unsearched = [
-        {unit for unit in theirs if unit not in ours and not state.searched(unit[0], unit[1].value)}
-        for ours, theirs, state in zip(found, found[::-1], (first.told, second.told), strict=True)
-    ]
-    left, right = found
-    regimes = sorted({regime for _, regime in {**left, **right}}, key=lambda regime: -regime.value)
+    regimes = sorted({regime for units in found for _, regime in units}, key=lambda regime: -regime.value)
     for regime in regimes:
-        first_set, second_set = ({unit for unit in units if unit[1] is regime} for units in found)
-        missing = second_set & unsearched[0], first_set & unsearched[1]
-        ours, theirs = (
-            {neuron for neuron, _ in units} for units in (first_set - missing[1], second_set - missing[0])
-        )
-        share = jaccard(ours, theirs)
+        ours, theirs = ({unit for unit, at in units if at is regime} for units in found)
+        by_first = {unit for unit in theirs - ours if not first.told.searched(unit, regime.value)}
+        by_second = {unit for unit in ours - theirs if not second.told.searched(unit, regime.value)}
+        share = jaccard(ours - by_second, theirs - by_first)
         parts = [
             f"of the {name} run's {plural(len(units), 'shown unit')} the other run did not search {len(lacks)}"
-            for name, units, lacks in (("first", first_set, missing[1]), ("second", second_set, missing[0]))
+            for name, units, lacks in (("first", ours, by_second), ("second", theirs, by_first))
             if lacks
         ]
         if share.n:
             both = f"the runs share {of_n(share)} {plural(share.n, 'shown unit').partition(' ')[2]} of either"
-            parts.insert(0, f"{'of what both searched ' * bool(parts)}{both} ({len(ours)} and {len(theirs)})")
+            searched = f"{len(ours - by_second)} and {len(theirs - by_first)}"
+            parts.insert(0, f"{'of what both searched ' * bool(parts)}{both} ({searched})")
         value = {
-            **{"first": len(first_set), "second": len(second_set), "shared": share.count, "union": share.n},
-            **{"not_searched_by_first": len(missing[0]), "not_searched_by_second": len(missing[1])},
+            **{"first": len(ours), "second": len(theirs), "shared": share.count, "union": share.n},
+            **{"not_searched_by_first": len(by_first), "not_searched_by_second": len(by_second)},
         }
         yield of_runs(f"shared.{regime.value}", f"{regime.arrow}: {'; '.join(parts)}", value, *sources)
     if not regimes:
         yield of_runs.told("shared", "compare.runs.none", 0, *sources)
-    if settings := _differences(*runs):
-        differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in settings.items())
-        names = ", ".join(settings)
-        yield of_runs.told(
-            "settings", "compare.runs.settings", settings, *sources, names=names, differ=differ
-        )
-    for unit, regime in (unit for unit in left if unit in right):
+    if differing := _differences(*runs):
+        differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in differing.items())
+        parted = {"names": ", ".join(differing), "differ": differ}
+        yield of_runs.told("settings", "compare.runs.settings", differing, *sources, **parted)
+    for unit, regime in (unit for unit in found[0] if unit in found[1]):
         before, after = (units[unit, regime].estimate.strength for units in found)
         rates: dict[str, Any] = {"regime": regime, "before": percent(before), "after": percent(after)}
-        strengths = {"first": before, "second": after}
-        of = About(f"unit.{unit}.{regime.value}", sources[0], unit)
+        of, strengths = (
+            About(f"unit.{unit}.{regime.value}", sources[0], unit),
+            {"first": before, "second": after},
+        )
         yield of.told("strength", "compare.runs.strength", strengths, *sources, **rates)
 
 

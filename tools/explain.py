@@ -7,19 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import get_args
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.account_facts import drive_facts
 from mecharule_ops.facts.chain_facts import chain_facts
-from mecharule_ops.facts.fact import Fact, fact
-from mecharule_ops.findings.chain import Chain
+from mecharule_ops.facts.fact import Fact
 from mecharule_ops.findings.controls import decided
-from mecharule_ops.pages.chain_plots import chain_figures
-from mecharule_ops.pages.drawing import standalone
-from mecharule_ops.pages.plots import account_figures
-from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, keep
 from mecharule_ops.store import keys
@@ -34,7 +28,7 @@ DRIVE, CHAIN, CONTROLS = get_args(Explained)
 
 
 def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
-    """The verdict of each part, then its numbers link by link; figures as files where a folder is named.
+    """The verdict of each part, then its numbers link by link.
 
     Cost: about as many ablated completions as each part takes that is asked for and missing.
     """
@@ -51,7 +45,10 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
         held = None if given.hold is None else units_of(run, given.hold)
         if held and unit in held:
             raise UsageError(f"expected other units than {unit} to hold, got it itself")
-        if chain is None or not {*map(str, held or ())} <= _measured(chain):
+        unheld = {*map(str, held or ())}
+        if chain is not None:
+            unheld -= {one.held for one in chain.mediation.through} | {one.other for one in chain.pairs}
+        if chain is None or unheld:
             from mecharule_ops.run import chains
 
             plan = chains.chain_plan(run, findings_of(run), unit, regime, held=held)
@@ -63,7 +60,6 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
         price += units * len(control_records(run, regime)) + 2 * len(run.slices(regime).positions)
     yield price
     facts: list[Fact] = []
-    figures: dict[str, tuple[str, str]] = {}
     if DRIVE in parts:
         if drive is None:
             from mecharule_ops.run.accounting import kept_accounts, observe_further
@@ -71,34 +67,20 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
             observe_further(run)
             (drive,) = kept_accounts(run, [unit], regime, lambda event: run.store.append([event]))
         facts += drive_facts(drive, run.id)
-        figures |= account_figures(drive)
     if CHAIN in parts:
         if plan is not None:
             chain = chains.kept_chain(run, plan, partial(keep, run))
         assert chain is not None
         facts += chain_facts(chain, run.id)
-        figures |= chain_figures(chain)
     if CONTROLS in parts:
         facts += _controls_facts(run, unit, regime)
-    if given.svg is not None:
-        folder = Path(given.svg)
-        files = [
-            str(write_file(folder / f"{name}.svg", standalone(svg))) for name, (svg, _) in figures.items()
-        ]
-        facts.append(fact(f"Figures: {', '.join(files)}", f"run:{run.id}", key="figures", value=files))
     return of_facts(facts)
-
-
-def _measured(chain: Chain) -> set[str]:
-    """All units that it holds, or pairs."""
-    return {one.held for one in chain.mediation.through} | {pair.other for pair in chain.pairs}
 
 
 def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
     """What the run's report says of units beside it, or the same made now, corrected for no other unit."""
     from mecharule_ops.run.localise import slice_estimates
 
-    of = About(f"unit.{unit}", f"run:{run.id}", unit)
     controls = run.controls(unit, regime)
     if controls is None:
         from mecharule_ops.run.controlling import beside
@@ -107,7 +89,7 @@ def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
         (controls,) = decided(fresh, alpha=run.config.alpha, epsilon=run.config.epsilon)
         run.keep_of_unit(keys.of_unit(keys.CONTROLS, unit, regime), controls)
     (main,) = slice_estimates(run, run.slices(regime), run.intervention(unit.basis), [(unit,)])
-    yield from controls_facts(controls, main, run.config.tau, of)
+    yield from controls_facts(controls, main, run.config.tau, About.of_unit(run, unit))
 
 
 def _drawn(run: Run) -> int:

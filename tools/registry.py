@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -30,14 +31,17 @@ _Arguments = TypeVar("_Arguments", bound=Arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool: its name, what it may be told, when it keeps something even where nothing is ablated."""
+class Tool(Generic[_Arguments]):
+    """A tool: its name, what it may be told, when it keeps something even where nothing is ablated.
+
+    A package adds one of its own by an entry point of the group `mecharule.tools` that names a `Tool`.
+    """
 
     name: str
-    arguments: type[Arguments]
-    home: str = ""
-    """The module that holds it among others; empty for one of its own name."""
-    keeps: Callable[[Any], bool] | None = None
+    arguments: type[_Arguments]
+    home: str
+    """The module that holds its function."""
+    keeps: Callable[[_Arguments], bool] | None = None
     """Such as a look that is counted; None for never."""
     alone: bool = False
     """Whether it is about no one run: a function `NAME(given, tell)`."""
@@ -57,7 +61,7 @@ class Tool:
 class Begun:
     """A call up to its price: what was read before is not read again when it goes on."""
 
-    tool: Tool
+    tool: Tool[Any]
     told: Any
     """Its arguments, checked."""
     run: Run | None
@@ -66,36 +70,41 @@ class Begun:
     """None of one that ablates nothing."""
 
 
+def _is_counted(given: arguments.TabulateArguments) -> bool:
+    return given.records == "held-out"
+
+
 def always(given: Any) -> bool:
     """For a tool that keeps something at every call."""
     return True
 
 
-TOOLS: Mapping[str, Tool] = {
+TOOLS: Mapping[str, Tool[Any]] = {
     tool.name: tool
     for tool in (
-        Tool("why", arguments.WhyArguments),
-        Tool("why-not", arguments.WhyNotArguments, "why"),
-        Tool("flip", arguments.FlipArguments, "ablate"),
-        Tool("ablate", arguments.AblateArguments),
-        Tool("verify", arguments.VerifyArguments, alone=True),
-        Tool("score", arguments.ScoreArguments, "scoring"),
-        Tool("column", arguments.ColumnArguments, "scoring", keeps=always),
-        Tool("tabulate", arguments.TabulateArguments, keeps=lambda given: given.records == "held-out"),
-        Tool("records", arguments.RecordsArguments, "tabulate"),
-        Tool("register", arguments.RegisterArguments, "registering", keeps=always),
-        Tool("decide", arguments.DecideArguments, "registering", keeps=always),
-        Tool("pairs", arguments.PairsArguments, "ablate"),
-        Tool("extract", arguments.ExtractArguments, "scoring"),
-        Tool("slices", arguments.SlicesArguments, "show"),
-        Tool("candidates", arguments.CandidatesArguments, "show"),
-        Tool("run", arguments.RunArguments, "runs"),
-        Tool("anchor", arguments.AnchorArguments, "scoring"),
-        Tool("explain", arguments.ExplainArguments),
-        Tool("gates", arguments.GatesArguments),
-        Tool("runs", arguments.RunsArguments, keeps=always, alone=True),
-        Tool("show", arguments.ShowArguments),
-        Tool("compare", arguments.CompareArguments),
+        Tool("why", arguments.WhyArguments, "tools.why"),
+        Tool("why-not", arguments.WhyNotArguments, "tools.why"),
+        Tool("flip", arguments.FlipArguments, "tools.ablate"),
+        Tool("ablate", arguments.AblateArguments, "tools.ablate"),
+        Tool("verify", arguments.VerifyArguments, "tools.verify", alone=True),
+        Tool("score", arguments.ScoreArguments, "tools.scoring"),
+        Tool("column", arguments.ColumnArguments, "tools.scoring", keeps=always),
+        Tool("tabulate", arguments.TabulateArguments, "tools.tabulate", keeps=_is_counted),
+        Tool("records", arguments.RecordsArguments, "tools.tabulate"),
+        Tool("register", arguments.RegisterArguments, "tools.tabulate", keeps=always),
+        Tool("decide", arguments.DecideArguments, "tools.tabulate", keeps=always),
+        Tool("pairs", arguments.PairsArguments, "tools.ablate"),
+        Tool("extract", arguments.ExtractArguments, "tools.scoring"),
+        Tool("slices", arguments.SlicesArguments, "tools.show"),
+        Tool("candidates", arguments.CandidatesArguments, "tools.show"),
+        Tool("run", arguments.RunArguments, "tools.runs"),
+        Tool("anchor", arguments.AnchorArguments, "tools.scoring"),
+        Tool("explain", arguments.ExplainArguments, "tools.explain"),
+        Tool("gates", arguments.GatesArguments, "tools.gates"),
+        Tool("runs", arguments.RunsArguments, "tools.runs", keeps=always, alone=True),
+        Tool("show", arguments.ShowArguments, "tools.show"),
+        Tool("compare", arguments.CompareArguments, "tools.compare"),
+        *(point.load() for point in entry_points(group="mecharule.tools")),
     )
 }
 
@@ -110,9 +119,8 @@ def begin(name: str, given: Mapping[str, object], tell: Tell = lambda line: None
     return _begun(TOOLS[name], typed(name, TOOLS[name].arguments, given), tell)
 
 
-def _begun(tool: Tool, told: Any, tell: Tell) -> Begun:
-    function = tool.name.replace("-", "_")
-    work = getattr(import_module(f"tools.{tool.home or function}"), function)
+def _begun(tool: Tool[Any], told: Any, tell: Tell) -> Begun:
+    work = getattr(import_module(tool.home), tool.name.replace("-", "_"))
     where: Any = nullcontext()
     if not tool.alone:
         from mecharule_ops.run.opening import opened
@@ -157,7 +165,7 @@ def finish(begun: Begun, tell: Tell = lambda line: None, *, agreed: bool = False
     raise AssertionError("a tool yields its price alone")
 
 
-def _keeping(tool: Tool | None) -> AbstractContextManager[None]:
+def _keeping(tool: Tool[Any] | None) -> AbstractContextManager[None]:
     if tool is None or tool.alone:  # So that listing the runs loads no numerical package.
         return nullcontext()
     from mecharule_ops.run.opening import kept_open
@@ -170,9 +178,8 @@ def typed(name: str, arguments: type[_Arguments], given: Mapping[str, object]) -
     try:
         return arguments(**given)
     except ValidationError as error:
-        wrong = next((one for one in error.errors() if one["type"] != "missing"), None)
-        if wrong is None:
-            named = ".".join(map(str, error.errors()[0]["loc"]))
-            raise UsageError(f"{name}: expected {named}, got none") from None
+        wrong = min(error.errors(), key=lambda one: one["type"] == "missing")
         place = ".".join(map(str, wrong["loc"])) or "arguments"
+        if wrong["type"] == "missing":
+            raise UsageError(f"{name}: expected {place}, got none") from None
         raise UsageError(f"{name}: {place}: {wrong['msg']}, got {wrong['input']!r}") from None

@@ -1,22 +1,32 @@
-"""What every tool gives back: facts, a table or a text, an exit code; and what it costs, said and accepted before."""
+"""What every tool gives back: facts, a table or a text, an exit code; and what it costs, said and accepted before.
+
+Of a table what is left out is always said.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Price
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import SENTENCES, Fact, FactValue, fact, keyed
+from mecharule_ops.facts.glossary import explained
+from mecharule_ops.pages.as_text import block_lines, csv_of
+from mecharule_ops.pages.document import Table
+from mecharule_ops.plain_text import plain
+from tools.arguments import TableArguments
 
 if TYPE_CHECKING:
-    from mecharule_ops.pages.document import Table
     from mecharule_ops.run.live_run import Run
 
 Tell = Callable[[str], None]
 """Is told one line at a time what a tool is doing; narration, never data."""
+WIDTH = 120
 A_MINUTE, FEW = 60.0, 200
 """Seconds, and for want of a pace ablated completions, that a yes must allow beyond."""
 _TOLD = ("key", "said", "unit", "part")
@@ -57,8 +67,6 @@ class Quoted:
     """None where the run ended before any ablation was timed."""
     said: str = ""
     """In words of its own; empty where those of any ablations do."""
-    more: Mapping[str, FactValue] = field(default_factory=dict)
-    """What else its value holds."""
 
     @property
     def words(self) -> str:
@@ -72,7 +80,7 @@ class Quoted:
     def stated(self, *sources: str) -> ToolResult:
         """The price as a tool's result."""
         text = f"price: {self.words}"
-        value = {"example_forwards": self.example_forwards, "seconds": self.seconds, **self.more}
+        value = {"example_forwards": self.example_forwards, "seconds": self.seconds}
         return ToolResult(text=text, facts=(fact(text, *sources, key="price", value=value),))
 
 
@@ -85,6 +93,11 @@ class About:
     source: str
     """Where most of them can be checked."""
     unit: object = None
+
+    @classmethod
+    def of_unit(cls, run: Run, unit: object, name: str = "") -> About:
+        """Of a unit of a run, or of what bears that name of it."""
+        return cls(f"unit.{unit}.{name}".rstrip("."), f"run:{run.id}", unit)
 
     def __call__(self, name: str, said: str, value: FactValue = None, *sources: str, part: str = "") -> Fact:
         """A fact of that name, by its own sources where it has some."""
@@ -120,6 +133,72 @@ def accepted(price: Quoted, yes: bool, tell: Tell) -> None:
     tell(f"price: {price.words}")
 
 
-def of_facts(facts: Sequence[Fact], *, exit_code: int = 0) -> ToolResult:
+def of_facts(facts: Iterable[Fact], *, exit_code: int = 0) -> ToolResult:
     """A result whose text is its facts, a line each, and whose data are their values."""
-    return ToolResult(text=answer_text(facts), facts=tuple(facts), exit_code=exit_code)
+    told = tuple(facts)
+    return ToolResult(text=answer_text(told), facts=told, exit_code=exit_code)
+
+
+def shown(
+    title: str,
+    table: Table,
+    given: TableArguments,
+    *,
+    under: Sequence[str] = (),
+    key: str = "rows",
+    **data: object,
+) -> ToolResult:
+    """The first `limit` rows as text or CSV; the same rows as facts, whose keys begin with `key`.
+
+    JSON and CSV have the values of a table that holds any, its cells otherwise.
+
+    `under` names columns of long texts, which text puts on lines of their own under each row.
+    """
+    most, total = given.limit, len(table.rows)
+    cut = replace(table, rows=table.rows[:most], notes=table.notes[:most], data=table.data[:most])
+    left_out = total - len(cut.rows)
+    note = f"{left_out} of {total} rows left out; --limit {total} shows all" if left_out else ""
+    cells = [dict(zip(table.header, row, strict=True)) for row in cut.rows]
+    rows: Sequence[Mapping[str, Any]] = cut.data or cells
+    if given.csv:
+        csv = csv_of([*rows[0]] if rows else cut.header, [[*row.values()] for row in rows])
+        text = f"{csv}# {note}" if note else csv.rstrip("\n")
+    else:
+        lines = [line.rstrip() for line in block_lines(_under(cut, under), WIDTH)] if rows else ["no rows"]
+        text = "\n".join([plain(title), *lines, *(["", note] if note else [])])
+        text = "\n".join(filter(None, [text, fill(explained(text), WIDTH)]))
+    facts = tuple(_facts(key, cells, rows, total, data.get("run")))
+    data |= {"rows": rows, "rows_in_all": total, "truncated": left_out > 0}
+    return ToolResult(data=data, text=text, table=cut, facts=facts)
+
+
+def _facts(
+    key: str, cells: Sequence[Mapping[str, str]], rows: Sequence[Mapping[str, Any]], total: int, run: object
+) -> Iterator[Fact]:
+    """`m4.12: status τ-agonist, flips D+ 28/64, …`, a sentence a row; the first column names what it is about."""
+    sources, seen = () if run is None else (f"run:{run}",), Counter[str]()
+    for row, values in zip(cells, rows, strict=True):
+        head = next((row[name] for name in ("unit", "certificate") if row.get(name)), None)
+        told = ", ".join(f"{name} {value}" for name, value in row.items() if value.strip() and value != head)
+        name = f"{key}.{head or next(iter(row.values()))}"
+        seen[name] += 1
+        again = f".{seen[name]}" if seen[name] > 1 else ""
+        said = f"{head}: {told}" if head else told
+        yield fact(said, *sources, unit=row.get("unit") or None, key=f"{name}{again}", value=dict(values))
+    left = f", {total - len(rows):,} of them left out here" if total > len(rows) else ""
+    said = f"{total:,} in all{left}" if total else "There is none"
+    yield fact(said, *sources, key=f"{key}.in_all", value=total)
+
+
+def _under(table: Table, columns: Sequence[str]) -> Table:
+    """The table without some columns, whose texts stand under the rows, a dash left out."""
+    below = [place for place, name in enumerate(table.header) if name in columns]
+    kept = [place for place, name in enumerate(table.header) if name not in columns]
+    if not below:
+        return table
+    return Table(
+        header=tuple(table.header[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
+        align="".join(table.align[place] for place in kept),
+        notes=tuple(tuple(row[place] for place in below if row[place] != "–") for row in table.rows),
+    )

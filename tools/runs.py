@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import AgonistFound, NodeTested, Price, StageStarted
@@ -26,12 +26,10 @@ from mecharule_ops.pages.document import Table
 from mecharule_ops.store.run_directory import RunSummary, find_run, list_runs, runs_directory
 from mecharule_ops.store.run_file import holder
 from mecharule_ops.store.run_log import RunLog
-from tools._tables import shown
 from tools.arguments import RunArguments, RunsArguments, TableArguments
-from tools.result import Priced, Tell, ToolResult, of_facts
+from tools.result import Priced, Tell, ToolResult, of_facts, shown
 
 if TYPE_CHECKING:
-    from mecharule_ops.config import RunConfig
     from mecharule_ops.run.live_run import Run
 
 RUNNING = "running"
@@ -45,12 +43,10 @@ def runs(given: RunsArguments, tell: Tell) -> ToolResult:
     """A row a run, the one that ended last first, with how it ended or how far it is; a damaged file is corrupt."""
     if given.stop is not None:
         return _stopped(given.stop)
-    folder = runs_directory()
+    folder, limit = runs_directory(), TableArguments(limit=given.limit)
     rows = tuple(_row(one) for one in list_runs(folder))
     table = Table(header=("run", "when (UTC)", "task", "model", "status"), rows=rows, align="lllll")
-    return shown(
-        f"runs in {folder}", table, TableArguments(limit=given.limit), key="runs", folder=str(folder)
-    )
+    return shown(f"runs in {folder}", table, limit, key="runs", folder=str(folder))
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
@@ -87,13 +83,23 @@ def run(run: Run, given: RunArguments, tell: Tell) -> Priced:
 
     Cost: what its searches ask at most, though what this run has asked is not asked again.
     """
+    from mecharule_ops.config import RunConfig, make_config
     from mecharule_ops.run.outlook import outlook
 
-    yield sum(search.most.example_forwards for search in outlook(_config(run, given)).searches)
-    asked = _asked(given)
-    settings = [f"--set={name}={asked.pop(name)}" for name in ("attribution", "ig_steps") if name in asked]
-    flags = [*settings, *(word for name, value in asked.items() for word in (f"--{name}", str(value)))]
-    started = start_job(["run", *([given.task] if given.task else []), "--from", str(run.store.path), *flags])
+    if given.task and re.search(r"\.py:\w+$", given.task):
+        raise UsageError("expected a task's name or a table; a person starts what runs a file's code")
+    same = given.model_dump(include={*RunConfig.model_fields} - {"task"}, exclude_none=True)
+    settings: dict[str, object] = {**run.config.model_dump(mode="json"), **same}
+    if given.task not in (None, run.config.task):
+        settings |= {"task": given.task, "task_settings": {}}
+    if given.basis is not None:
+        settings["bases"] = given.basis.split(",")
+    if given.regime is not None:
+        settings["regimes"] = [1, 0] if given.regime == "both" else [int(given.regime)]
+    yield sum(search.most.example_forwards for search in outlook(make_config(**settings)).searches)
+    words = [given.task, f"--from={run.store.path}", *(f"--set={name}={one}" for name, one in same.items())]
+    words += [f"--{name}={one}" for name in ("basis", "regime") if (one := getattr(given, name))]
+    started = start_job(["run", *filter(None, words)])
     said = f"Run {started} is at work; `mecharule runs` says how far it is, `mecharule runs --stop {started}` ends it"
     return of_facts([fact(said, f"run:{started}", key="run.begun", value=started)])
 
@@ -124,26 +130,3 @@ def _first(told: bytes) -> dict[str, str]:
     """Of the lines of a run the first that names it, or says why there is none."""
     lines = map(json.loads, told.split(b"\n")[:-1])
     return next((one for one in lines if one.keys() & {"run", "error"}), {})
-
-
-def _asked(given: RunArguments) -> dict[str, Any]:
-    """The settings by the names of the command line's options."""
-    return given.model_dump(exclude={"run", "task", "estimate", "yes"}, exclude_none=True)
-
-
-def _config(run: Run, given: RunArguments) -> RunConfig:
-    """The settings of such a run. Raises `UsageError`."""
-    from mecharule_ops.config import make_config
-
-    if given.task and re.search(r"\.py:\w+$", given.task):
-        raise UsageError("expected a task's name or a table; a person starts what runs a file's code")
-    asked = _asked(given)
-    settings: dict[str, object] = run.config.model_dump(mode="json")
-    if given.task not in (None, run.config.task):
-        settings |= {"task": given.task, "task_settings": {}}
-    if "basis" in asked:
-        settings["bases"] = str(asked.pop("basis")).split(",")
-    if "regime" in asked:
-        settings["regimes"] = [1, 0] if asked["regime"] == "both" else [int(asked["regime"])]
-        del asked["regime"]
-    return make_config(**settings | asked)

@@ -34,7 +34,6 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.keys import OwnColumn
 from tools._asked import Asked, condition_of, unit_and_regime
 from tools._counts import rule_data
-from tools._tables import shown
 from tools.arguments import (
     AnchorArguments,
     ColumnArguments,
@@ -42,7 +41,7 @@ from tools.arguments import (
     ScoreArguments,
     TargetArguments,
 )
-from tools.result import About, Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, of_facts, shown
 
 SHOWN = 8
 """Values of a column that are told."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,16 +15,15 @@ from mecharule_ops.facts.rules import shown_of_all
 from mecharule_ops.findings.records import Findings, to_json
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table
-from mecharule_ops.pages.rows import KINDS, RULE, WORDS, CandidateRow, TreeRow, candidate_rows, tree_rows
+from mecharule_ops.pages.rows import KINDS, RULE, WORDS, candidate_rows
 from mecharule_ops.plain_text import last_line, write_file
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, regime_of
 from mecharule_ops.types import Regime
 from tools._asked import condition_of, direction
 from tools._counts import changed_examples, finite
-from tools._tables import shown
 from tools.arguments import CandidatesArguments, RunSection, ShowArguments, ShownTable, SlicesArguments
-from tools.result import About, Tell, ToolResult, of_facts
+from tools.result import About, Tell, ToolResult, of_facts, shown
 
 SECTIONS: Mapping[RunSection, Callable[[Run, Findings], Iterator[Stated]]] = {
     "accuracy": run_setting.accuracy,
@@ -77,18 +76,21 @@ def example_of(run: Run) -> str:
     return "" if made is None else f"Without {unit.neuron}: {changed_examples(made, False)[0]}."
 
 
-def _table(run: Run, table: ShownTable, given: ShowArguments) -> ToolResult:
+def _table(
+    run: Run, name: ShownTable, given: ShowArguments | CandidatesArguments, only: Regime | None = None
+) -> ToolResult:
     """A row a thing; of tree and candidates one layer alone where one is named."""
-    if table == "candidates":
-        return _candidates(run, given, candidate_rows(run))
-    kind, rows_of = KINDS[table]
-    rows = tree_rows(run, given.search) if kind is TreeRow else rows_of(run)
-    kept = [row for row in rows if kind is not TreeRow or given.layer in (None, row.layer)]
+    kind, rows_of = KINDS[name]
+    every = rows_of(run) if only is None else candidate_rows(run, only)
+    rows = [row for row in every if given.layer is None or getattr(row, "layer", given.layer) == given.layer]
     titles = {"units": "localized units of", "claims": "claims registered in", "tree": "search trees of"}
-    title = f"{titles.get(table, f'{table} of')} run {run.id}"
-    if table == "rules" and (said := shown_of_all(findings_of(run))):
+    title = f"{titles.get(name, f'{name} of')} run {run.id}"
+    if name == "rules" and (said := shown_of_all(findings_of(run))):
         title += f": {said}"
-    return shown(title, Table.of_rows(kind, kept), given, under=(WORDS, RULE), key=table, run=run.id)
+    if name == "candidates":
+        by = "in the order of channels: EAP-IG was not asked (--set attribution=always asks it)"
+        title += " by EAP-IG" if any(row.score is not None for row in rows) else f" {by}"
+    return shown(title, Table.of_rows(kind, rows), given, under=(WORDS, RULE), key=name, run=run.id)
 
 
 def candidates(run: Run, given: CandidatesArguments, tell: Tell) -> ToolResult:
@@ -96,18 +98,7 @@ def candidates(run: Run, given: CandidatesArguments, tell: Tell) -> ToolResult:
 
     Without scores, where nothing read them, in the order of channels and without ranks.
     """
-    regime = regime_of(given.regime) and direction(run, given.regime)
-    return _candidates(run, given, candidate_rows(run, regime))
-
-
-def _candidates(
-    run: Run, given: ShowArguments | CandidatesArguments, every: Iterable[CandidateRow]
-) -> ToolResult:
-    rows = [*every]
-    by = "in the order of channels: EAP-IG was not asked (--set attribution=always asks it)"
-    by = "by EAP-IG" if any(row.score is not None for row in rows) else by
-    table = Table.of_rows(CandidateRow, [row for row in rows if given.layer in (None, row.layer)])
-    return shown(f"candidates of run {run.id} {by}", table, given, key="candidates", run=run.id)
+    return _table(run, "candidates", given, regime_of(given.regime))
 
 
 def slices(run: Run, given: SlicesArguments, tell: Tell) -> ToolResult:
@@ -122,8 +113,10 @@ def slices(run: Run, given: SlicesArguments, tell: Tell) -> ToolResult:
 def _slices(run: Run, regime: Regime, given: SlicesArguments) -> Iterator[Fact]:
     anew = " anew" if given.again or given.size else ""
     made = run.compacted(regime, given.size) if anew else run.slices(regime)
-    of = About(f"slices.{regime.value}", f"run:{run.id}")
-    by = made.rule or "spectral clusters, without a rule"
+    of, by = (
+        About(f"slices.{regime.value}", f"run:{run.id}"),
+        made.rule or "spectral clusters, without a rule",
+    )
     yield of.told("rule", "slices.rule", made.rule, regime=regime, anew=anew, by=by)
     for name, side, positions, size, radius in (
         ("associated", "D+", made.associated, made.associated_size, made.associated_radius),
@@ -140,17 +133,15 @@ def _slices(run: Run, regime: Regime, given: SlicesArguments) -> Iterator[Fact]:
 
 def _section(run: Run, given: ShowArguments) -> ToolResult:
     """The facts of a section. Raises `UsageError` for a condition that does not read or that narrows nothing."""
-    findings = findings_of(run)
-    if given.section == "words" or given.section is None:
+    findings, section = findings_of(run), given.section or "words"
+    if given.where is not None and section != "accuracy":
+        raise UsageError(f"expected --where of --section accuracy alone, got it of {section}; leave it out")
+    if section == "words":
         told = _words(run, findings, given.term)
     elif given.where is not None:
-        if given.section != "accuracy":
-            raise UsageError(
-                f"expected --where of --section accuracy alone, got it of {given.section}; leave it out"
-            )
         told = run_setting.accuracy(run, findings, condition_of(run, given.where))
     else:
-        told = SECTIONS[given.section](run, findings)
+        told = SECTIONS[section](run, findings)
     facts = [fact(said, f"run:{run.id}", key=key, value=value) for key, value, said in told]
     return of_facts(facts or [fact("This run holds nothing about that", f"run:{run.id}")])
 

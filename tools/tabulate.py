@@ -1,4 +1,5 @@
-"""Flips counted: units by a condition, by the values of a column, among some records, two units paired; and records.
+"""Flips counted: units by a condition, by the values of a column, among some records, two units paired; records; and
+claims that a person makes of when a unit flips, entered in the ledger first, decided once on held-out records.
 
 Each cell is k of n with an exact interval. Train records are free to look at; a look at held-out ones is counted, since
 whoever reads a verdict on them should know how often they were read.
@@ -12,29 +13,34 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
+from mecharule_ops.codec import encode
 from mecharule_ops.confidence import difference_interval, lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.claims import looks_words
+from mecharule_ops.facts.claims import claim_fact, looks_words
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.findings.controls import holm
+from mecharule_ops.findings.rival_verdicts import Shares
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table, column
 from mecharule_ops.plain_text import last_line, plain
-from mecharule_ops.rules.in_words import column_from_words
+from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import mcc_interval
+from mecharule_ops.run import tabulating
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, regime_for
+from mecharule_ops.run.opening import find_certificate, findings_of, regime_for
 from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, fires, forwards_missing
+from mecharule_ops.store.ledger import Claim, Hypothesis, Ledger
 from mecharule_ops.thresholds import ALPHA
-from mecharule_ops.types import FlipCount, Neuron
-from tools._asked import condition_of, records_among, unit_and_regime, units_of
-from tools._tables import shown
-from tools.arguments import RecordsArguments, TabulateArguments
-from tools.result import About, Priced, Tell, of_facts
+from mecharule_ops.types import FlipCount, Neuron, Regime
+from tools._asked import Asked, condition_of, records_among, unit_and_regime, units_of
+from tools.arguments import DecideArguments, RecordsArguments, RegisterArguments, TabulateArguments
+from tools.result import About, Priced, Tell, of_facts, shown
 
+Cells = Mapping[str, Bool[np.ndarray, " record"]]
+"""Which of the records are in each cell, by its name."""
 MOST_VALUES = 12
 """Distinct values of a column that are told apart; a column of more numbers is cut at its quartiles."""
 
@@ -44,49 +50,33 @@ def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> Priced:
 
     Cost: flips that are not stored yet.
     """
-    if given.by is not None:
-        given = given.model_copy(update={"by": _by_words(run, given.by)})
+    if (by := given.by) not in (None, *columns_of(run)):
+        raise UsageError(f"expected a column of {', '.join(columns_of(run))}; got {by!r}")
+    where = None if given.where is None else condition_of(run, given.where)
     units = units_of(run, given.units)
     part, regime = Part(given.records), regime_for(run, units[0], given.regime)
     positions = records_among(run, regime, part, given.among)
     yield sum(forwards_missing(run, (unit,), positions) for unit in units)
-    cells = dict(_cells(run, given, positions))
+    cells: dict[str, Bool[np.ndarray, " record"]] = {}
+    if where is not None:
+        holds = fires(run, where)[positions]
+        cells = {f"{given.where}": holds, f"not ({given.where})": ~holds}
+    if by is not None:
+        cells |= _by(by, columns_of(run)[by][positions])
+    cells = cells or {"all": np.ones(len(positions), bool)}
     flips = {unit: run.flips([(unit,)], positions, regime)[0] for unit in units}
     facts: list[Fact] = []
     for unit in units:
-        facts += _of_unit(run, unit, part, cells, flips[unit], given.where)
+        facts += _of_unit(About.of_unit(run, unit, part), part, cells, flips[unit], given.where)
     if given.paired:
         facts += _paired(run, part, flips)
     if part is Part.HELD_OUT:
         among = "" if given.among is None else f"{AMONG}{condition_of(run, given.among)}"
-        told = (given.where and str(condition_of(run, given.where)), given.by)
         for unit in units:
-            for looked in list(filter(None, told)) or ["all"]:
+            for looked in list(filter(None, (where and str(where), by))) or ["all"]:
                 count_look(run, str(unit), regime, f"{looked}{among}", "tabulate")
             facts.append(fact(looks_words(run, str(unit), regime), f"run:{run.id}", unit=unit))
     return of_facts(facts)
-
-
-def _cells(
-    run: Run, given: TabulateArguments, positions: Int[np.ndarray, " record"]
-) -> Iterator[tuple[str, Bool[np.ndarray, " record"]]]:
-    """The name of each cell and which of the records are in it."""
-    if given.where is None and given.by is None:
-        yield "all", np.ones(len(positions), bool)
-    if given.where is not None:
-        holds = fires(run, condition_of(run, given.where))[positions]
-        yield given.where, holds
-        yield f"not ({given.where})", ~holds
-    if given.by is not None:
-        columns = columns_of(run)
-        yield from _by(given.by, columns[given.by][positions])
-
-
-def _by_words(run: Run, asked: str) -> str:
-    """The column of that name or of those words. Raises `UsageError`."""
-    if (name := column_from_words(asked, columns := [*columns_of(run)], run.task)) not in columns:
-        raise UsageError(f"expected a column of {', '.join(columns)}; got {asked!r}")
-    return name
 
 
 def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, " record"]]]:
@@ -103,37 +93,30 @@ def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, "
 
 
 def _of_unit(
-    run: Run,
-    unit: Neuron,
-    part: Part,
-    cells: dict[str, Bool[np.ndarray, " record"]],
-    flips: Bool[np.ndarray, " record"],
-    where: str | None,
+    of: About, part: Part, cells: Cells, flips: Bool[np.ndarray, " record"], where: str | None
 ) -> Iterator[Fact]:
     """A fact a cell, and for a condition the difference of its two sides and what it is worth as a rule."""
-    of = About(f"unit.{unit}.{part}", f"run:{run.id}", unit)
     counts = {
         name: FlipCount(flips=int(flips[inside].sum()), n=int(inside.sum())) for name, inside in cells.items()
     }
     for name, count in counts.items():
-        at = "" if name == "all" else f" where {name}"
         low, high = (bound(count.flips, count.n, ALPHA / 2) for bound in (lower_bound, upper_bound))
         value = {"flips": count.flips, "n": count.n, "low": low, "high": high}
-        parts: dict[str, Any] = {"rate": percent(count.flip_rate) if count.n else "", "at": at, "which": part}
+        parts: dict[str, Any] = {"at": "" if name == "all" else f" where {name}", "which": part}
+        parts |= {"rate": percent(count.flip_rate) if count.n else ""}
         parts |= {"from_": percent(low), "to": percent(high)}
         yield of.told(name, "tabulate.cell" if count.n else "tabulate.cell.none", value, **parts)
     if where is None:
         return
     held, other = list(counts.values())[:2]
-    low, high = (
-        100 * bound for bound in difference_interval(held.flips, held.n, other.flips, other.n, ALPHA)
-    )
     if held.n and other.n:
-        value = {"points": 100 * (held.flip_rate - other.flip_rate), "low": low, "high": high}
+        interval = difference_interval(held.flips, held.n, other.flips, other.n, ALPHA)
+        value = {"low": 100 * interval[0], "high": 100 * interval[1]}
+        value |= {"points": 100 * (held.flip_rate - other.flip_rate)}
         yield of.told(f"{where}.difference", "tabulate.difference", value, where=where)
-    if (interval := mcc_interval(cells[where], flips)) is not None:
-        value = {"mcc": interval.mcc, "low": interval.low, "high": interval.high}
-        yield of.told(f"{where}.mcc", "tabulate.mcc", value, where=where, interval=interval)
+    if (found := mcc_interval(cells[where], flips)) is not None:
+        value = {"mcc": found.mcc, "low": found.low, "high": found.high}
+        yield of.told(f"{where}.mcc", "tabulate.mcc", value, where=where, interval=found)
 
 
 def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " record"]]) -> Iterator[Fact]:
@@ -145,12 +128,11 @@ def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " reco
     for (first, second), (one, other), p in zip(pairs, alone, corrected, strict=True):
         both, n = int((flips[first] & flips[second]).sum()), len(flips[first])
         value = {"n": n, "both": both, "first_only": one, "second_only": other, "p": p}
-        more = (
-            f"{first if one > other else second} flips more"
-            if p <= ALPHA
-            else "these do not tell which flips more"
+        of, stronger = (
+            About(f"units.{first}.{second}.{part}", f"run:{run.id}"),
+            first if one > other else second,
         )
-        of = About(f"units.{first}.{second}.{part}", f"run:{run.id}")
+        more = f"{stronger} flips more" if p <= ALPHA else "these do not tell which flips more"
         parts: dict[str, Any] = {"first": first, "second": second, "which": part, "more": more, "over": over}
         yield of.told("paired", "tabulate.paired", value, **parts)
 
@@ -183,14 +165,87 @@ def records(run: Run, given: RecordsArguments, tell: Tell) -> Priced:
     certificate = find_certificate(run, (unit,), regime)
     after = {row.example: plain(row.after.text) for row in certificate.rows} if certificate else {}
     rows = []
-    for position, flipped in zip(positions.tolist(), flips, strict=True):
-        record = run.observed.records[position]
-        example = record.example
-        texts = last_line(example.prompt), plain(record.completion), after.get(example.id)
-        said = ("(concealed)",) * 3 if run.task.concealed else texts
+    for record, flipped in zip([run.observed.records[place] for place in positions], flips, strict=True):
         if given.flips in ("any", "yes" if flipped else "no"):
-            rows.append(RecordRow(str(example.id), *said, flips=flipped, lead=record.margin))
+            id, prompt = record.example.id, last_line(record.example.prompt)
+            texts = prompt, plain(record.completion), after.get(id)
+            said = ("(concealed)",) * 3 if run.task.concealed else texts
+            rows.append(RecordRow(str(id), *said, flips=flipped, lead=record.margin))
     title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) of run {run.id}"
     if any(row.without is None for row in rows):
         title += f"; –: no certificate holds the answer without {unit} (`mecharule ablate {run.id} {unit}` writes one)"
     return shown(title, Table.of_rows(RecordRow, rows), given, run=run.id)
+
+
+def register(run: Run, given: RegisterArguments, tell: Tell) -> Priced:
+    """The ledger's entry of a claim; what was decided before is read back. Cost: no model call, no flip is read."""
+    asked = Asked.of(run, given)
+    unit, condition = str(asked.neuron), condition_of(run, given.where)
+    claim = Claim(unit=unit, regime=asked.regime, rule=condition, threshold=given.threshold, by="register")
+    sentence = claim.sentence(rule_in_words(condition, run.task))
+    yield 0
+    entry = _ledger(run).entered(claim, sentence)
+    of = About(f"claim.{entry.id}", f"run:{run.id}", unit)
+    value = {"claim": entry.id, "state": entry.state, **encode(entry.prediction)}
+    facts = [of.told("registered", "register.entered", value, said=sentence.removesuffix("."))]
+    looks = tabulating.looks_at(run, unit, asked.regime)
+    looked = [look["by"] for look in looks if tabulating.touches(look["condition"], str(condition))]
+    if entry.outcome is not None:
+        facts.append(claim_fact(run, _claim(run, entry), entry))
+    elif looked:
+        facts.append(of.told("looked_at_before_by", "register.looked", looked, verbs=", ".join(looked)))
+    facts.append(_looks(run, asked.neuron, asked.regime))
+    if entry.outcome is None:
+        facts.append(fact(f"`mecharule decide {run.id} {entry.id}` decides it, once", of.source, unit=unit))
+    return of_facts(facts)
+
+
+def decide(run: Run, given: DecideArguments, tell: Tell) -> Priced:
+    """The verdicts of registered claims of one unit and direction, which share an error of .05.
+
+    All of that unit that are registered share it, those of before and those that are not decided now too: choosing one
+    costs what all cost, and so does entering one after another. Those that were decided before are read back. Of one
+    claim at two thresholds the first is decided and read back for both. Cost: the unit's flips on the held-out records
+    that have none stored. Raises `UsageError` for what is no registered claim, or claims of several units.
+    """
+    findings_of(run)
+    ledger = _ledger(run)
+    entries = [ledger.entry(id) for id in given.claims.split(",")]
+    found = {(claim.unit, claim.regime) for claim in (_claim(run, entry) for entry in entries)}
+    if len(found) > 1:
+        raise UsageError("expected claims of one unit and direction, which are decided together; got several")
+    ((name, regime),) = found
+    unit, places = Neuron.parse(name), tabulating.drawn(run, regime, Part.HELD_OUT)
+    yield forwards_missing(run, (unit,), places)
+    settled = [ledger.settled(entry.prediction) or entry for entry in entries]
+    decided: dict[str, Hypothesis] = {}
+    if new := list(dict.fromkeys(_claim(run, entry) for entry in settled if entry.outcome is None)):
+        flips = run.flips([(unit,)], places, regime)[0]
+        holds = np.array([fires(run, claim.rule)[places] for claim in new])
+        shares = Shares(alpha=ALPHA, family=len(tabulating.claims_of(run, unit, regime)))
+        made = tabulating.claims_decided(run, ledger, new, holds, flips, regime, shares, "decide")
+        decided = {claim.id: entry for claim, entry in zip(new, made, strict=True)}
+    done = {one.id: one for one in (decided.get(entry.id, entry) for entry in settled)}
+    return of_facts(
+        [*(claim_fact(run, _claim(run, one), one) for one in done.values()), _looks(run, unit, regime)]
+    )
+
+
+def _claim(run: Run, entry: Hypothesis) -> Claim:
+    """What is claimed. Raises `UsageError` for a prediction of another kind."""
+    if not isinstance(entry.prediction, Claim):
+        raise UsageError(
+            f"expected claims made by `mecharule register`, got {entry.id}; `mecharule show {run.id} --table claims` "
+            "lists all"
+        )
+    return entry.prediction
+
+
+def _looks(run: Run, unit: Neuron, regime: Regime) -> Fact:
+    """At which conditions the unit's held-out flips were looked."""
+    read = sorted({look["condition"] for look in tabulating.looks_at(run, str(unit), regime)})
+    return About.of_unit(run, unit)("held_out_looks", looks_words(run, str(unit), regime), read)
+
+
+def _ledger(run: Run) -> Ledger:
+    return Ledger(run.store, lambda event: run.store.append([event]))

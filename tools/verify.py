@@ -68,7 +68,7 @@ def _price(certificates: Sequence[Certificate], run: Run | None) -> Quoted:
     took = "" if seconds is None else f"; the run's own path would take ~{seconds:.0f} s"
     of = f"on the reference path, with and without the units of {plural(n, 'certificate')}{took}"
     said = f"{plural(count, 'completion')} {of}"
-    return Quoted(example_forwards=count, seconds=seconds, said=said, more={"certificates": n})
+    return Quoted(example_forwards=count, seconds=seconds, said=said)
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts import account_facts
 from mecharule_ops.facts.account_facts import READS, REGISTERED, SAID_SURE, SAID_WHEN, WHEN, WRITES
-from mecharule_ops.facts.claims import counts_words
+from mecharule_ops.facts.claims import claim_fact
 from mecharule_ops.facts.control_facts import beside_random, split_words
-from mecharule_ops.facts.fact import Fact, FactValue, fact
+from mecharule_ops.facts.fact import Fact, FactValue, fact, said
 from mecharule_ops.facts.flips import both_slices, unit_flips
 from mecharule_ops.facts.rules import when_told
 from mecharule_ops.facts.searches import search_name
@@ -28,7 +28,6 @@ from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, told_apart
 from mecharule_ops.rules.families import Family
-from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
@@ -37,36 +36,16 @@ from mecharule_ops.run.tabulating import claims_of, rule_fires
 from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.types import FlipCount, Neuron, Regime, SearchStatus, Share
+from tools import _counts
 from tools._asked import Asked
-from tools._counts import (
-    changed_examples,
-    controls_facts,
-    example_data,
-    finite,
-    flipped_fact,
-    flips_fact,
-    flips_of,
-    rule_data,
-)
 from tools.arguments import WhyArguments, WhyNotArguments
 from tools.result import About, Priced, Tell, ToolResult, of_facts, price_words
 
 MOST_CLAIMS = 2
 """Registered predictions that were shown, in the order of registration, which the short answer tells."""
-BRIEF = {
-    "evidence",
-    "flips",
-    "certificate",
-    "when",
-    "breaks",
-    "through",
-    "claims",
-    "rank",
-    "selective",
-    "least",
-}
-"""What the short answer tells; of a head also what it reads, of a channel or neuron what it writes, and of a shown unit
-the bound of what it flips of answers kept aside alone."""
+BRIEF = ("evidence", "flips", "certificate", "when", "breaks", "through", "claims", "rank", "selective")
+"""What the short answer tells; of a head also what it reads, of a channel or neuron what it writes, and of what is not
+shown the bound of what it flips."""
 
 
 def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
@@ -75,21 +54,21 @@ def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
     Raises `ClaimNotSupported` for a unit that the search did not localize.
     """
     asked = Asked.of(run, given)
-    if asked.unit is None:
+    if (known := asked.unit) is None:
         raise ClaimNotSupported(
             f"{asked.neuron} was not localized in run {run.id} ({search_name(asked.search)}), so there is nothing to "
             f"explain; ask `mecharule why-not {run.id} {asked.neuron}`"
         )
-    key = f"unit.{asked.neuron}"
-    of = About(key, f"run:{run.id}", asked.neuron)
-    facts = list(_Told(run, asked, asked.unit, given.show_text, of).facts())
-    if not given.full:
-        heads = asked.unit.chain is None or bool(asked.unit.chain.reads.heads)
-        bounds = () if asked.unit.is_tau_agonist else ("interval", "observed")
-        brief = {*BRIEF, READS if heads else WRITES, *bounds} - ({"least"} if asked.unit.is_shown else set())
-        shown = [one.key for one in facts if one.value == "supported"][:MOST_CLAIMS]
-        facts = [one for one in facts if one.key in shown or one.key.removeprefix(f"{key}.") in brief]
-    return of_facts(facts)
+    of = About.of_unit(run, asked.neuron)
+    facts = list(_Told(run, asked, known, given.show_text, of).facts())
+    if given.full:
+        return of_facts(facts)
+    brief = {*BRIEF, READS if known.chain is None or known.chain.reads.heads else WRITES}
+    brief |= set() if known.is_shown else {"least"}
+    brief |= set() if known.is_tau_agonist else {"interval", "observed"}
+    verdicts: list[Any] = [one for one in facts if one.key.endswith(".verdict")]
+    shown = [one.key for one in verdicts if one.value["state"] == HypothesisState.SUPPORTED][:MOST_CLAIMS]
+    return of_facts([one for one in facts if one.key in shown or one.key.removeprefix(f"{of.key}.") in brief])
 
 
 @dataclass(frozen=True)
@@ -121,44 +100,42 @@ class _Told:
         yield from self._sure()
         yield from self._covers()
         if certificate is not None:
-            yield from self._shared(certificate)
+            yield self._shared(certificate)
 
     def _evidence(self, part: str = "") -> Fact:
-        findings, value = self.asked.findings, evidence_data(self.asked.findings, self.known)
-        return self.of("evidence", evidence_words(findings, self.known), value, part=part)  # type: ignore[arg-type]
+        findings = self.asked.findings
+        value: Any = evidence_data(findings, self.known)
+        return self.of("evidence", evidence_words(findings, self.known), value, part=part)
 
     def _flips(self, certificate: Certificate | None) -> Iterator[Fact]:
         """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`, with examples."""
         known, findings, label = self.known, self.asked.findings, bool(self.asked.regime.value)
-        counts = [one for one, _ in self.slices.values()]
-        whole = FlipCount(flips=sum(one.flips for one in counts), n=sum(one.n for one in counts))
-        parts: dict[str, Any] = {"noun": known.neuron.basis.row.noun, "f": findings}
+        whole = encode(known.estimate.associated + known.estimate.unrelated)
+        parts: dict[str, Any] = {"f": findings, "beside": beside_random(known.controls)}
         parts |= {"before": findings.words.of(label), "after": findings.words.of(not label)}
-        parts["beside"] = beside_random(known.controls)
         proof = () if certificate is None else (f"c:{certificate.id}",)
-        yield self.of.told("flips", "why.flips", encode(whole), *proof, self.of.source, **parts)
+        yield self.of.told("flips", "why.flips", whole, *proof, self.of.source, **parts)
         if certificate is None:
             other = "" if self.asked.regime is self.run.regimes[0] else f" --regime {self.asked.regime.value}"
             price = price_words(self.run, len(self.run.slices(self.asked.regime).positions)).words
-            yield self.of.told(
-                "certificate", "why.certificate.none", run=self.run.id, other=other, price=price
-            )
+            parts = {"run": self.run.id, "other": other, "price": price}
+            yield self.of.told("certificate", "why.certificate.none", **parts)
             return
-        said, spared = changed_examples(certificate, self.show_text)
+        said, spared = _counts.changed_examples(certificate, self.show_text)
         yield self.of("certificate", said, certificate.id, *proof)
-        flipped = flipped_fact(certificate, self.show_text, self.of)
-        unharmed = None if spared is None else example_data(spared)
+        flipped = _counts.flipped_fact(certificate, self.show_text, self.of)
+        unharmed = None if spared is None else _counts.example_data(spared)
         yield replace(flipped, value={"rows": flipped.value, "unharmed": unharmed})
 
     def _counts(self) -> Iterator[Fact]:
         """Its counts on the two halves, its strength between bounds, and its flips of every record observed."""
         known, agonist, least = self.known, self.known.agonist, self.asked.findings.alpha / 2
-        value: dict[str, FactValue] = {
+        counts: dict[str, FactValue] = {
             name: {**encode(one), "lower": lower, "upper": upper_bound(one.flips, one.n, least)}
             for name, (one, lower) in self.slices.items()
         }
         counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
-        yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", value)
+        yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", counts)
         rates = {"strength": known.estimate.strength, "low": known.lower, "high": agonist.ucb}
         parts: dict[str, Any] = {name: told_apart(rate, agonist.tau) for name, rate in rates.items()}
         parts |= {"reaches": "reaches" if agonist.is_tau_agonist else "is below", "tau": agonist.tau}
@@ -176,27 +153,21 @@ class _Told:
             said = when_told(None, known.rule, self.run.id)
             parts[WHEN] = fact(said, self.of.source, unit=known.neuron, part=SAID_WHEN)
         for each in account_facts.explanation(parts):
-            yield replace(each, key=f"{self.of.key}.{each.key}", value=each.sentence)
+            yield self._told_before(each, each.key)
             if each.key == WHEN:
                 yield from self._claims()
         if (rule := self.asked.told) is not None:
-            yield self.of("rule", f"The rule of {known.neuron}: {self.asked.told_words}", rule_data(rule))
+            said = f"The rule of {known.neuron}: {self.asked.told_words}"
+            yield self.of("rule", said, _counts.rule_data(rule))
+
+    def _told_before(self, one: Fact, name: str) -> Fact:
+        """A part of an explanation as a fact of this answer, whose value is its sentence."""
+        return replace(one, key=f"{self.of.key}.{name}", value=one.sentence)
 
     def _claims(self) -> Iterator[Fact]:
         """Registered predictions of when it flips, and what became of them."""
         claims = claims_of(self.run, self.known.neuron, self.asked.regime)
-        for claim, entry in claims:
-            of, outcome = About(f"claim.{entry.id}", self.of.source, claim.unit), entry.outcome
-            where = rule_in_words(claim.rule, self.run.task)
-            if outcome is None:
-                said = claim.sentence(where).removesuffix(".")
-                yield of.told("state", "why.claim.open", str(entry.state), said=said)
-                continue
-            shown = "shown" if entry.state == HypothesisState.SUPPORTED else entry.state
-            p = "" if outcome.p is None else f", corrected p {outcome.p:.2g}"
-            counted = counts_words(claim.unit, where, outcome.counts)
-            counted = f"{counted[:1].upper()}{counted[1:]}"
-            yield of.told("state", "why.claim", str(entry.state), counted=counted, shown=shown, p=p)
+        yield from (claim_fact(self.run, *each) for each in claims)
         states = [entry.state for _, entry in claims]
         if borne := states.count(HypothesisState.SUPPORTED):
             open_ = states.count(HypothesisState.OPEN)
@@ -216,20 +187,18 @@ class _Told:
             yield self.of("rank", f"It stands {rank_words(known)} units", drawn, part=SAID_SURE)
         if controls is not None and controls.selective is Selective.SELECTIVE:
             yield self.of("selective", split_words(controls), True, part=SAID_SURE)
-        if known.search.bounded:
-            least, noun = max(lower for _, lower in self.slices.values()), known.neuron.basis.row.noun
-            parts = {
-                "among": plural(known.search.cost.candidates, noun),
-                "sure": f"{100 * (1 - findings.alpha):g} %",
-            }
-            parts |= {"bound": percent_at_least(least, findings.tau)}
-            yield self.of.told("least", "why.least", least, part=SAID_SURE, **parts)
-        else:
-            yield self.of.told("least", "why.least.none", part=SAID_SURE)
+        least = max(lower for _, lower in self.slices.values()) if known.search.bounded else None
+        parts = {
+            "among": plural(known.search.cost.candidates, known.neuron.basis.row.noun),
+            "sure": f"{100 * (1 - findings.alpha):g} %",
+            "bound": least is not None and percent_at_least(least, findings.tau),
+        }
+        name = "why.least.none" if least is None else "why.least"
+        yield self.of.told("least", name, least, part=SAID_SURE, **parts)
         registered = account_facts.unit_parts(known.neuron, known.account, None, self.run.id).get(REGISTERED)
         if registered is not None:
-            yield replace(registered, key=f"{self.of.key}.{REGISTERED}", value=registered.sentence)
-        yield from controls_facts(controls, known.estimate, known.agonist.tau, self.of)
+            yield self._told_before(registered, REGISTERED)
+        yield from _counts.controls_facts(controls, known.estimate, known.agonist.tau, self.of)
 
     def _covers(self) -> Iterator[Fact]:
         """What else its rule covers, and whether it is the splitter rule in disguise."""
@@ -248,19 +217,14 @@ class _Told:
         agree = Share(count=int((by_rule == by_split).sum()), n=len(by_rule))
         ours, theirs = float(by_rule.mean()), float(by_split.mean())
         chance = ours * theirs + (1 - ours) * (1 - theirs)
-        score = finite(float(mcc(by_rule, by_split)))
-        near = agree.count == agree.n or (score is not None and score >= self.asked.findings.mcc_floor)
-        value = {
-            **encode(agree),
-            "by_chance": chance,
-            "mcc": score,
-            "splitter": str(split),
-            "rule": str(told.rule),
-        }
+        score = mcc(by_rule, by_split)
+        near = agree.count == agree.n or score >= self.asked.findings.mcc_floor
+        value = {**encode(agree), "by_chance": chance, "mcc": score}
+        value |= {"splitter": str(split), "rule": str(told.rule)}
         parts = {"no": "" if near else "not ", "agree": of_n(agree), "chance": percent(chance)}
         yield self.of.told("rule.disguise", "why.disguise", value, **parts)
 
-    def _shared(self, own: Certificate) -> Iterator[Fact]:
+    def _shared(self, own: Certificate) -> Fact:
         """For every other certified unit the examples that both flip, of those that either flips, most alike first."""
         others = {
             one.units[0]: one
@@ -270,15 +234,14 @@ class _Told:
         }
         shared: dict[str, Any] = {}
         for unit, other in others.items():
-            (left, right), _ = flips_of(own, other)
+            (left, right), _ = _counts.flips_of(own, other)
             if left & right:
                 shared[unit] = {"both": len(left & right), "either": len(left | right)}
         told = sorted(shared.items(), key=lambda one: -one[1]["both"] / one[1]["either"])
         said = ", ".join(f"{one['both']} of {one['either']} with {unit}" for unit, one in told) or "none"
         proof = f"c:{own.id}", *(f"c:{others[unit].id}" for unit in shared)
-        yield self.of.told(
-            "shared", "why.shared", shared, *proof, of=plural(len(others), "other unit"), said=said
-        )
+        of = plural(len(others), "other unit")
+        return self.of.told("shared", "why.shared", shared, *proof, of=of, said=said)
 
 
 def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
@@ -290,24 +253,21 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
     neuron, regime = asked.neuron, asked.regime
     made = find_certificate(run, (neuron,), regime) if given.test else None
     yield len(run.slices(regime).positions) if given.test and made is None else 0
-    of = About(f"unit.{neuron}.why_not", f"run:{run.id}", neuron)
+    of = About.of_unit(run, neuron, "why_not")
     scores, path = run.attribution(neuron.basis, regime), settled_by(run, neuron, regime)
     rank = None if scores is None else attribution_rank(neuron, scores)
     word, parts = _reason(asked, path[-1] if path else None, rank)
     facts = [of.told("reason", f"why_not.{word.replace(' ', '_')}", word, regime=regime, **parts)]
     if rank is not None and scores is not None:
         score = float(scores[neuron.layer, neuron.channel])
-        facts.append(
-            of.told(
-                "attribution", "why_not.attribution", {"rank": rank, "units": scores.size, "score": score}
-            )
-        )
+        value = {"rank": rank, "units": scores.size, "score": score}
+        facts.append(of.told("attribution", "why_not.attribution", value))
     if path:
         said = ". ".join(_node_words(each, run.config.tau) for each in path)
         facts.append(of("tests", said, list(map(_node_data, path)), part="Tests"))
     if given.test:
         made = made or keep(run, certify(run, (neuron,), regime))
-        facts.append(flips_fact(made, About(f"unit.{neuron}", f"c:{made.id}", neuron)))
+        facts.append(_counts.flips_fact(made, About.of_unit(run, neuron)))
     elif not path or path[-1].size > 1:
         facts.append(of.told("next", "why_not.next", f"mecharule why-not {run.id} {neuron} --test"))
     return of_facts(facts)
@@ -316,16 +276,15 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
 def _reason(asked: Asked, node: NodeView | None, rank: int | None) -> tuple[str, dict[str, Any]]:
     """The first hurdle that the unit did not pass, in the order of the method, and what its sentence names."""
     findings, search, known, rule = asked.findings, asked.search, asked.unit, asked.told
+    parts: dict[str, Any] = {"rank": rank, "s": search, "node": node, "f": findings, "rule": asked.told_words}
     if known is None:
         if node is None:
             left = SearchStatus.LEFT.value in search.status
-            last = "not promised" if left else "not settled"
             beyond = rank is not None and rank > search.cost.candidates
-            return "not a candidate" if beyond else last, {"rank": rank, "s": search}
-        parts = {"node": node, "bound": told_apart(node.ucb or 0.0, findings.tau), "f": findings}
+            return "not a candidate" if beyond else "not promised" if left else "not settled", parts
+        parts["bound"] = told_apart(node.ucb or 0.0, findings.tau)
         return "tested below τ" if node.size == 1 else "pruned in a group", parts
-    parts = {"flips": unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau), "f": findings}
-    parts["rule"] = asked.told_words
+    parts |= {"flips": unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau)}
     if not known.is_tau_agonist:
         return "below τ", parts
     if rule is None:
@@ -349,11 +308,7 @@ def _node_data(node: NodeView) -> dict[str, FactValue]:
 
 def _node_words(node: NodeView, tau: float) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
-    return (
-        f"Node {node.node}, {what}, flipped {node.associated_flips} of these {node.associated_n} of D+ and "
-        f"{node.unrelated_flips} of these {node.unrelated_n} of D- (upper bound {told_apart(node.ucb or 0, tau)}): "
-        f"{node.verdict}"
-    )
+    return said("why_not.node", node=node, what=what, bound=told_apart(node.ucb or 0, tau))
 
 
 def attribution_rank(neuron: Neuron, scores: Float[np.ndarray, "layer channel"]) -> int:

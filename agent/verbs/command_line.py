@@ -8,9 +8,7 @@ import os
 import re
 import sys
 import textwrap
-import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from agent.verbs.options import HIDDEN, VERBS, WORKING, RunOptions
@@ -72,11 +70,6 @@ def silence(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def gone() -> dict[str, str]:
-    """Verbs that are gone, and what to use in their place."""
-    return tomllib.loads(Path(__file__).with_name("gone.toml").read_text(encoding="utf-8"))
-
-
 class Parser(argparse.ArgumentParser):
     """Reports a wrong command line as every other error is reported."""
 
@@ -105,8 +98,6 @@ class Parser(argparse.ArgumentParser):
             name: one for one in self._actions for name in (one.metavar or one.dest, *one.option_strings)
         }
         if wrong := _INVALID.match(message):
-            if wrong[1] == "VERB" and (instead := gone().get(wrong[2])):
-                raise UsageError(f"`{wrong[2]}` is gone: {instead}")
             known = list(named[wrong[1].split("/")[0]].choices or ())
             what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
             message = f"expected {what}, got {wrong[2]!r}{did_you_mean(wrong[2], known)}"
@@ -197,7 +188,8 @@ def spec() -> ToolResult:
 
 def _listed(every: Mapping[str, type[Arguments]]) -> Iterable[str]:
     """A block a group: its verbs with what each does."""
-    for title, names in GROUPS.items():
+    others = tuple(every.keys() - {name for names in GROUPS.values() for name in names})
+    for title, names in {**GROUPS, **({"of other packages": others} if others else {})}.items():
         lines = [_entry(every[name].meaning(), f"  {name:{_NAME}}", _NAME + 2) for name in names]
         yield "\n".join([f"{title}:", *lines])
 

@@ -10,9 +10,8 @@ from mecharule_ops.facts.fact import fact
 from mecharule_ops.loading.model_names import fetch
 from mecharule_ops.loading.model_names import models as known
 from mecharule_ops.pages.document import Table
-from tools._tables import shown
 from tools.arguments import TableArguments
-from tools.result import Tell, ToolResult, of_facts
+from tools.result import Tell, ToolResult, of_facts, shown
 
 
 def models(given: ModelsOptions, tell: Tell) -> ToolResult:

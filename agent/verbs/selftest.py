@@ -15,8 +15,7 @@ from mecharule_ops.loading.model_names import KNOWN_DIRECTORY
 from mecharule_ops.numbers import plural
 from mecharule_ops.pages.as_text import block_lines
 from mecharule_ops.pages.document import Table
-from tools._tables import WIDTH
-from tools.result import Tell, ToolResult
+from tools.result import WIDTH, Tell, ToolResult
 
 
 def selftest(given: SelftestOptions, tell: Tell, models: Path = KNOWN_DIRECTORY) -> ToolResult:

@@ -17,9 +17,8 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
-from tools._tables import shown
 from tools.arguments import TableArguments
-from tools.result import Tell, ToolResult
+from tools.result import Tell, ToolResult, shown
 
 
 def tasks(given: TasksOptions, tell: Tell) -> ToolResult:

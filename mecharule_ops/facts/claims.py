@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from mecharule_ops.codec import encode
+from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.numbers import plural
+from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import looks_at
+from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState
+from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Neuron, Regime
 
 
-def counts_words(unit: str, words: str, counts: Sequence[int]) -> str:
-    """`where a carry leaves the units, m1.37 flips 84 of 98 held-out records; elsewhere 8 of 24`."""
-    flips, n, other, other_n = counts
-    return (
-        f"where {words}, {unit} flips {flips:,} of {n:,} held-out records; elsewhere {other:,} of {other_n:,}"
-    )
+def claim_fact(run: Run, claim: Claim, entry: Hypothesis) -> Fact:
+    """What is claimed; once it is decided its counts, the verdict and what decided it.
 
-
-MORE_OFTEN = "it flips more often there, by how much is open"
-"""Of a claim that is undecided though its p alone tells the two rates apart."""
-
-
-def figures_words(
-    what: str, value: float, low: float | None, high: float | None, threshold: float, p: float | None
-) -> str:
-    """`difference +0.44 [+0.14, +0.65], 0.21 was needed, corrected p 0.00036`."""
-    interval = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
-    corrected = "" if p is None else f", corrected p {p:.2g}"
-    return f"{what} {value:+.2f}{interval}, {threshold:.2f} was needed{corrected}"
+    Of a claim that is undecided though its p alone tells the two rates apart it is said that only the size is open.
+    """
+    words, outcome = rule_in_words(claim.rule, run.task), entry.outcome
+    value = {"claim": entry.id, "state": entry.state, **encode(claim), "outcome": outcome and encode(outcome)}
+    if outcome is None or outcome.value is None:
+        told = said("claim.open", sentence=claim.sentence(words).removesuffix("."))
+    else:
+        p = "" if outcome.p is None else f", corrected p {outcome.p:.2g}"
+        bounds = "" if outcome.low is None else f" [{outcome.low:+.2f}, {outcome.high:+.2f}]"
+        apart = outcome.p is not None and outcome.p <= ALPHA and outcome.value > 0
+        more = "more" if apart and entry.state == HypothesisState.UNDECIDED else "decided"
+        told = said(f"claim.{more}", c=claim, o=outcome, words=words, state=entry.state, bounds=bounds, p=p)
+    return fact(told, f"run:{run.id}", unit=claim.unit, key=f"claim.{entry.id}.verdict", value=value)
 
 
 def looks_words(run: Run, unit: str, regime: Regime) -> str:

@@ -303,13 +303,13 @@ def prediction_rows(findings: Findings) -> Iterator[PredictionRow]:
             yield row_of(PredictionRow, score, nothing_above=account.nothing_above, **about)
 
 
-def tree_rows(run: Run, search: str | None = None) -> Iterator[TreeRow]:
-    """A row a tested group, children under their parent, as far as the run has got; of one search of any kind, or all.
+def tree_rows(run: Run) -> Iterator[TreeRow]:
+    """A row a tested group, children under their parent, as far as the run has got.
 
     Depth first with a stack, since a tree may be deeper than Python's own.
     """
     for view in run.told.searches.values():
-        if view.search == search if search else SearchId.parse(view.search).kind in OF_A_RUN:
+        if SearchId.parse(view.search).kind in OF_A_RUN:
             waiting = [(node, 0) for node in reversed(view.children())]
             while waiting:
                 number, depth = waiting.pop()

@@ -11,7 +11,7 @@ import pytest
 from command_process import Commands, Done
 
 import app
-from agent.verbs.command_line import GROUPS, gone
+from agent.verbs.command_line import GROUPS
 from agent.verbs.options import SETTINGS_SHOWN, VERBS
 from mecharule_ops.config import RunConfig
 from mecharule_ops.store.keys import Artefact
@@ -105,13 +105,6 @@ def test_a_behaviour_that_is_all_wrong_has_nothing_to_explain(commands: Commands
     model = save_tiny(tmp_path / "random", "llama")
     done = commands.main("run", "arithmetic", "-m", str(model), *TINY, "--yes")
     _refused(done, 1, "all 60 wrong", "easier")
-
-
-def test_a_verb_that_is_gone_says_what_to_use(commands: Commands) -> None:
-    """One line, exit 2, whatever follows the name; no such verb is left."""
-    for name, instead in gone().items():
-        _refused(commands.main(name, "last", "--port", "0"), 2, f"mecharule: `{name}` is gone: {instead}")
-    assert not gone().keys() & {*VERBS, *TOOLS}
 
 
 def test_predicates_that_are_wrong_are_refused_one_by_one_with_reasons(

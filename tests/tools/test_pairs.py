@@ -35,8 +35,8 @@ def test_pairs_are_one_edit_apart_and_new_to_the_run(finished_run: Path) -> None
 
 
 def test_the_table_is_that_of_the_certified_rows(copied_run: Path, ask: Ask, unit: str) -> None:
-    """In the words of the rule; every pair starts from the unit's outcome, and the price is said first."""
-    asked = {"neuron": unit, "where": "the answer's units digit is 1", "n": 10}
+    """Every pair starts from the unit's outcome, and the price is said first."""
+    asked = {"neuron": unit, "where": CONDITION, "n": 10}
     price: Any = ask("pairs", **asked, estimate=True).as_json["price"]
     assert price["example_forwards"] == 2 * 20 + 2 * 10
     with opened(copied_run, read_only=True) as run:

@@ -16,7 +16,7 @@ from mecharule_ops.run.tabulating import Part, drawn, fires
 from mecharule_ops.types import Neuron
 from tools.registry import ToolResult
 
-WORDS = "the answer's units digit is 1"
+WHERE = "digit(expected, 0) == 1"
 
 
 def _entered(ask: Ask, unit: str, predicate: str, **more: object) -> dict[str, object]:
@@ -39,13 +39,13 @@ def _verdicts(told: ToolResult) -> list[Any]:
 
 
 def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, ask: Ask, unit: str) -> None:
-    """In the words of a rule, or its predicate: one claim. The counts are those of the held-out flips."""
-    first = _entered(ask, unit, WORDS)
-    assert (first["state"], first["rule"]) == ("open", "digit(expected, 0) == 1")
-    assert _entered(ask, unit, "digit(expected, 0) == 1")["claim"] == first["claim"]
+    """Entered twice it is one claim. The counts are those of the held-out flips."""
+    first = _entered(ask, unit, WHERE)
+    assert (first["state"], first["rule"]) == ("open", WHERE)
+    assert _entered(ask, unit, WHERE)["claim"] == first["claim"]
     told = ask("decide", claims=first["claim"])
     (decided,) = _verdicts(told)
-    flips, holds = _held_out(copied_run, unit, "digit(expected, 0) == 1")
+    flips, holds = _held_out(copied_run, unit, WHERE)
     counts = [flips[holds].sum(), holds.sum(), flips[~holds].sum(), (~holds).sum()]
     assert decided["outcome"]["counts"] == counts
     assert decided["state"] in ("supported", "refuted", "undecided")
@@ -54,17 +54,16 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, as
 
 
 def test_compound_claims_are_entered_in_canonical_spelling(ask: Ask, unit: str) -> None:
-    """Nested ones too; `the right answer` is the column that holds it; one that does not read is refused alone."""
+    """Nested ones too; one that does not read is refused alone."""
     rules = {
         "(a>50)and(b<30)": "a > 50 and b < 30",
         "not(a>b or(op=='-' and b<30))": "holds(not (a > b or (op == '-' and b < 30)))",
-        "the right answer is 150 or more": "expected >= 150",
     }
     for text, rule in rules.items():
         assert _entered(ask, unit, text)["rule"] == rule
     with pytest.raises(UsageError, match="expected"):
         _entered(ask, unit, "a > 50 and (b")
-    told = ask("score", predicates="; ".join([*[*rules][:2], "a > 50 and (b"]))
+    told = ask("score", predicates="; ".join([*rules, "a > 50 and (b"]))
     assert told.exit_code == 2
     assert (told.text.count("Of success, "), told.text.count(" is refused: ")) == (2, 1)
 
@@ -132,19 +131,17 @@ def test_why_tells_what_was_registered_and_shown_and_of_how_many(
 ) -> None:
     """With the counts of the ledger, in the order of registration, the open one too; nothing where none was shown."""
     assert not [key for key in ask("why", neuron=unit).as_json if key.startswith("claim.")]
-    texts = (WORDS, "a % 7 == 3", "digit(a, 2) == 1")
+    texts = (WHERE, "a % 7 == 3", "digit(a, 2) == 1")
     claims = [str(_entered(ask, unit, text)["claim"]) for text in texts]
     ask("decide", claims=",".join(claims[:2]))
     answer, every = ask("why", neuron=unit), ask("why", neuron=unit, full=True).as_json
-    states = [every[f"claim.{claim}.state"] for claim in claims]
+    states = [every[f"claim.{claim}.verdict"]["state"] for claim in claims]
     assert states[2] == "open"
     verdicts = _verdicts(ask("decide", claims=",".join(claims[:2])))
     shown = [one for one in verdicts if one["state"] == "supported"]
     assert [one["state"] for one in verdicts] == states[:2]
     for one in shown:
         flips, n, other, all_ = one["outcome"]["counts"]
-        assert (
-            f"flips {flips} of {n} held-out records; elsewhere {other} of {all_} (a registered" in answer.text
-        )
+        assert f"flips {flips} of {n} held-out records; elsewhere {other} of {all_}: supp" in answer.text
     said = f"Of 3 registered predictions of when it flips: {len(shown)} shown"
     assert (said in answer.text) == bool(shown)

@@ -216,8 +216,5 @@ def test_a_model_starts_five_stages_with_other_settings(
     before = ask("slices").as_json["slices.1.associated"]["n"]  # type: ignore[call-overload, index]
     assert before != ask("slices", size=8).as_json["slices.1.associated"]["n"] == 8  # type: ignore[call-overload, index]
     first, second = started
-    assert [word for word in first if word.startswith("--set")] == [
-        "--set=attribution=always",
-        "--set=ig_steps=3",
-    ]
-    assert second[3:] == ["--tau", "0.3", "--search", "cha"]
+    assert first[2:] == ["--set=attribution=always", "--set=ig_steps=3"]
+    assert second[2:] == ["--set=tau=0.3", "--set=search=cha"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bundled_run import opened
-from command_process import Commands, Result
+from command_process import ROOT, Commands, Result
 from tiny_models import save_tiny
 
 from agent.verbs.options import called
@@ -177,8 +179,7 @@ def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, stro
     certificate = tool("show", table="certificates").data["rows"][0]["certificate"]
     again = tool("verify", what=certificate, estimate=True)
     pace = price["seconds"] / price["example_forwards"]
-    of_verify = {"example_forwards": 2 * 64, "certificates": 1, "seconds": pytest.approx(2 * 64 * pace)}
-    assert again.data["price"] == of_verify
+    assert again.data["price"] == {"example_forwards": 2 * 64, "seconds": pytest.approx(2 * 64 * pace)}
     assert "the run's own path would take" in again.text
     assert len(tool("show", table="certificates").data["rows"]) == before
 
@@ -199,9 +200,7 @@ def test_verify_last_is_of_the_run_with_the_last_answer(
                 store.put(LAST_ANSWER, {"question": "why?", "certificates": [certificate.id]})
         os.utime(path, (1000 + age, 1000 + age))
     (tmp_path / "dddd.mecharule").write_text("no run")
-    price = call("verify", {"estimate": True}).as_json["price"]
-    assert isinstance(price, dict)
-    assert price["certificates"] == 1
+    assert "of 1 certificate;" in call("verify", {"estimate": True}).text
 
 
 def test_a_price_that_was_never_timed_is_said_to_be_unknown() -> None:
@@ -303,11 +302,11 @@ def test_an_exported_folder_whose_values_were_changed_cannot_verify(tool: Tool, 
 
 @pytest.mark.parametrize("name", ["units", "rules", "certificates", "tree", "candidates"])
 def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
-    """JSON, CSV, Markdown and LaTeX hold the same rows, and a note when some are left out."""
+    """Text, JSON and CSV hold the same rows, and a note when some are left out."""
     whole = tool("show", table=name, limit=1000)
     assert whole.data["truncated"] is False
     assert "left out" not in whole.text
-    for form in ({}, {"csv": True}, {"tex": True}):
+    for form in ({}, {"csv": True}):
         cut = tool("show", table=name, limit=1, **form)
         assert len(cut.data["rows"]) == 1
         assert cut.data["rows_in_all"] == whole.data["rows_in_all"]
@@ -357,3 +356,27 @@ def test_a_missing_argument_is_named() -> None:
     """And nothing of what was given stands in the message."""
     with pytest.raises(UsageError, match=r"^tabulate: expected units, got none$"):
         call("tabulate", {"run": "/nowhere/0c1f.mecharule"})
+
+
+def test_a_package_adds_a_tool_by_an_entry_point(tmp_path: Path) -> None:
+    """It stands in the help and is called like every other."""
+    (tmp_path / "theirs-1.dist-info").mkdir()
+    (tmp_path / "theirs-1.dist-info" / "entry_points.txt").write_text(
+        "[mecharule.tools]\nodds = theirs:TOOL\n"
+    )
+    lines = (
+        "from tools.arguments import Arguments",
+        "from tools.registry import Tool, ToolResult",
+        "class Odds(Arguments):",
+        "    'tell the odds'",
+        "    of: int = 2",
+        "def odds(given, tell):",
+        "    return ToolResult(text=f'1 to {given.of}')",
+        "TOOL = Tool('odds', Odds, 'theirs', alone=True)",
+    )
+    (tmp_path / "theirs.py").write_text("\n".join(lines))
+    there = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    for words, said in ((["odds", "--of", "7"], "1 to 7"), (["--help", "all"], "tell the odds")):
+        command = [sys.executable, str(ROOT / "app.py"), *words]
+        done = subprocess.run(command, env=there, capture_output=True, text=True, check=True)
+        assert said in done.stdout
