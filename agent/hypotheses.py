@@ -21,7 +21,7 @@ from jaxtyping import Bool
 from agent.canonical import UNIT, Understood, understand
 from agent.chat import ask, names_of
 from agent.chat_models import NONE, choose
-from agent.consent import PURSE, Listener
+from agent.consent import PURSE, Listener, pays
 from mecharule_ops.confidence import difference_interval
 from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import Fact, fact
@@ -102,7 +102,7 @@ def investigate(
         missing = sum(forwards_missing(held, (unit,), drawn(held, regime, part)) for part in Part)
         price = price_words(held, missing)
         path = str(held.store.path)
-    if missing and seconds is not None and (price.seconds is None or price.seconds > seconds):
+    if missing and seconds is not None and not pays(seconds, [price.seconds]):
         raise BudgetSpent(f"expected {price.words} within {seconds:g} s; `--seconds` allows more")
     tell(f"price: {price.words}")
     with opened(path, write=bool(missing), tell=tell, should_stop=should_stop) as held:
