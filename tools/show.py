@@ -61,7 +61,7 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
         return _section(run, given)
     findings = findings_of(run)
     if given.html is not None:
-        write_file(given.html, report_page(findings))
+        write_file(given.html, report_page(findings, example_of(run)))
         return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
     text = report_text(findings) if given.full else screen(findings, example_of(run))
     return ToolResult(data=json.loads(to_json(findings)), text=text)

@@ -17,6 +17,7 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools.registry import Tell, ToolResult
+from tools.show import example_of
 from tools.verify import CERTIFICATES, CONFIG, TABLES
 
 README = """# MechaRule run {run}: {task} on {model}
@@ -54,7 +55,7 @@ def export(given: ExportOptions, tell: Tell) -> ToolResult:
 def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
     named = ("run", "model", "model_hash", "tokenizer_hash", "task")
     texts = {
-        "report.html": report_page(findings),
+        "report.html": report_page(findings, example_of(run)),
         "report.txt": report_text(findings),
         "report.json": to_json(findings) + "\n",
         CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",

@@ -17,8 +17,14 @@ from mecharule_ops.facts.rules import told_rule, when_told
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.numbers import percent, plural, sentence
+from mecharule_ops.numbers import of_n, percent, plural, sentence
 from mecharule_ops.types import Baseline, Basis, Phase
+
+
+def opening(findings: Findings) -> tuple[str, ...]:
+    """What was asked of which model, and what the task must say in every report."""
+    success = f"{findings.words.success} on {of_n(findings.task_score)}"
+    return (f"Run {findings.run}: {findings.task} on {findings.model}, which is {success}.", *findings.notes)
 
 
 def in_short(findings: Findings, example: str = "") -> dict[str, str]:

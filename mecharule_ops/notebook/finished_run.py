@@ -25,7 +25,7 @@ from mecharule_ops.pages.content import account_section, opening_sections, repor
 from mecharule_ops.pages.document import Figures, Section, Table
 from mecharule_ops.pages.drawing import standalone
 from mecharule_ops.pages.html import figure_of, fragment_of
-from mecharule_ops.pages.plots import MAP, account_figures, model_map, tree_figure
+from mecharule_ops.pages.plots import MAP, account_figures, finding_figure, tree_figure
 from mecharule_ops.pages.rows import KINDS, RuleRow, UnitRow, rule_rows, unit_rows
 from mecharule_ops.pages.screen import screen
 from mecharule_ops.plain_text import write_file
@@ -94,7 +94,7 @@ class Plots:
 
     def map(self) -> Picture:
         """The model layer by layer with its units."""
-        return self._drawn(model_map(self._run.findings), MAP)
+        return self._drawn(finding_figure(self._run.findings), MAP)
 
     def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
         """The groups that a search ablated."""
@@ -232,7 +232,7 @@ class FinishedRun:
 
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
-        return fragment_of(title, opening_sections(self.findings), model_map(self.findings))
+        return fragment_of(title, opening_sections(self.findings), finding_figure(self.findings))
 
     def __repr__(self) -> str:
         return screen(self.findings).rstrip()

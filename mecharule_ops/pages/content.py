@@ -10,7 +10,7 @@ from mecharule_ops.facts.answer_text import lines, proof
 from mecharule_ops.facts.control_facts import control_parts
 from mecharule_ops.facts.fact import Stated, said
 from mecharule_ops.facts.flips import unit_flips
-from mecharule_ops.facts.found import in_short, negative, suggestions, whole_layer_words
+from mecharule_ops.facts.found import in_short, negative, opening, suggestions, whole_layer_words
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import clipped, when_told, worded
 from mecharule_ops.facts.run_evidence import (
@@ -27,7 +27,7 @@ from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, marked, r
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import of_n, plural, sentence
+from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import text_of
 from mecharule_ops.pages.document import Block, Section, Table
 from mecharule_ops.pages.drawing import figure_stem
@@ -46,9 +46,12 @@ def report_text(findings: Findings, width: int = WIDEST) -> str:
     return text_of(_title(findings), report_sections(findings), width)
 
 
-def report_page(findings: Findings) -> str:
-    """The report as one self-contained HTML page, its plots inlined as SVG; no script and no external address."""
-    return html_of(_title(findings), report_sections(findings), figures(findings))
+def report_page(findings: Findings, example: str = "") -> str:
+    """The report as one self-contained HTML page, its plots inlined as SVG; no script and no external address.
+
+    `example` is of the strongest unit, before and after.
+    """
+    return html_of(_title(findings), report_sections(findings), figures(findings, example))
 
 
 def _title(findings: Findings) -> str:
@@ -81,12 +84,6 @@ def _each(stated: Iterable[Stated]) -> tuple[str, ...]:
 def _told(stated: Iterable[Stated]) -> str:
     """The sentences of facts as one paragraph."""
     return " ".join(_each(stated))
-
-
-def opening(findings: Findings) -> tuple[str, ...]:
-    """What was asked of which model, and what the task must say in every report."""
-    success = f"{findings.words.success} on {of_n(findings.task_score)}"
-    return (f"Run {findings.run}: {findings.task} on {findings.model}, which is {success}.", *findings.notes)
 
 
 def opening_sections(findings: Findings) -> list[Section]:

@@ -60,14 +60,17 @@ def _block(block: Block) -> str:
     notes = block.notes or ((),) * len(block.rows)
     bars = block.bars or (None,) * len(block.rows)
     body = "\n".join(
-        _row(row, block.align, "td", bar) + "".join(_note(note, len(row)) for note in lines)
+        _row(row, block.align, "td", bar, block.header) + "".join(_note(note, len(row)) for note in lines)
         for row, lines, bar in zip(block.rows, notes, bars, strict=True)
     )
     head = _row(block.header, block.align, "th")
     return f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
 
 
-def _row(cells: Sequence[str], align: str, tag: str, bar: float | None = None) -> str:
+def _row(
+    cells: Sequence[str], align: str, tag: str, bar: float | None = None, named: Sequence[str] = ()
+) -> str:
+    """The cells of a row; `named` says of each what a narrow window, which stacks them, shows before it."""
     kinds = [
         ' class="r"' if side == "r" else ' class="long"' if len(cell) > _LONG else ""
         for cell, side in zip(cells, align, strict=True)
@@ -75,7 +78,9 @@ def _row(cells: Sequence[str], align: str, tag: str, bar: float | None = None) -
     told = [_text(cell) for cell in cells]
     if bar is not None:
         told[0] += f'<i class="bar" style="width:{bar:.0%}"></i>'
-    inside = (f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, told, strict=True))
+    names = [f' data-h="{_text(name)}"' for name in named] or [""] * len(cells)
+    each = zip(kinds, names, told, strict=True)
+    inside = (f"<{tag}{kind}{name}>{cell}</{tag}>" for kind, name, cell in each)
     return f"<tr>{''.join(inside)}</tr>"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,22 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mecharule_ops.facts.fact import said
+from mecharule_ops.facts.found import found_line, opening, when_line
+from mecharule_ops.facts.searches import search_titles
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops
 from mecharule_ops.findings.counts import TreeNode
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.document import Figures
 from mecharule_ops.pages.drawing import BLUE, GREY, INK, draw, figure_stem, glyphs, tidy
-from mecharule_ops.types import Regime, Verdict
+from mecharule_ops.types import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MAP = "map"
+_PANELS = 2
+"""Most searches that are mapped."""
 _NAMED = 12
 """Most units with their names in one panel."""
-_LINES = ("-", "--", ":")
 _SHADE = {
     Verdict.PRUNED: (GREY, ""),
     Verdict.SPLIT: (BLUE, ""),
@@ -34,11 +39,11 @@ _SHADE = {
 }
 
 
-def figures(findings: Findings) -> Figures:
-    """Every figure of a run."""
+def figures(findings: Findings, example: str = "") -> Figures:
+    """Every figure of a run; `example` is of the strongest unit, before and after."""
     accounts = [account for outcome in findings.searches for account in outcome.accounts]
     each = (
-        model_map(findings),
+        finding_figure(findings, example),
         *map(chain_figures, findings.chains),
         *map(account_figures, accounts),
         *(tree_figure(findings, index) for index in range(len(findings.searches))),
@@ -46,47 +51,101 @@ def figures(findings: Findings) -> Figures:
     return {name: drawn for some in each for name, drawn in some.items()}
 
 
-def model_map(findings: Findings) -> Figures:
-    """Layers across, strength up, a panel a regime; empty where nothing was localized and no whole layer ablated."""
-    shown = [outcome for outcome in findings.searches if outcome.agonists or outcome.whole_layers]
-    regimes = sorted({outcome.regime for outcome in shown}, key=lambda regime: -regime.value)
-    if not regimes:
+def finding_figure(findings: Findings, example: str = "") -> Figures:
+    """What was found as one picture for a slide: the model as a map, an example, the strongest unit beside random ones.
+
+    `example` is of the strongest unit, before and after. Empty where nothing was localized and no whole layer ablated.
+    """
+    mapped = [outcome for outcome in findings.searches if outcome.agonists or outcome.whole_layers][:_PANELS]
+    if not mapped:
         return {}
-    layers = [whole.layer for outcome in shown for whole in outcome.whole_layers]
-    layers += [agonist.neuron.layer for outcome in shown for agonist in outcome.agonists]
+    names = dict(zip(map(id, findings.searches), search_titles(findings), strict=True))
+    unit = findings.strongest()
 
     def plot(figure: Figure) -> None:
-        panels = figure.subplots(len(regimes), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, regime in zip(panels, regimes, strict=True):
-            _panel(axes, [outcome for outcome in shown if outcome.regime is regime], regime, findings)
-        panels[-1].set(xlabel="layer", xlim=(-0.7, max(layers) + 0.7))
-        panels[-1].xaxis.get_major_locator().set_params(integer=True)
+        style: Any = {"ha": "left", "color": INK}
+        figure.suptitle(_filled(found_line(findings), 84), x=0.01, fontsize=11, weight="bold", **style)
+        figure.supxlabel(
+            _filled(f"{opening(findings)[0]} Replay: mecharule verify {findings.run}", 130),
+            x=0.01,
+            fontsize=7,
+            **style,
+        )
+        grid = figure.add_gridspec(len(mapped), 2 if unit else 1, width_ratios=(1, 1) if unit else None)
+        for place, outcome in enumerate(mapped):
+            _map(figure.add_subplot(grid[place, 0]), outcome, findings, names[id(outcome)])
+        if unit:
+            right = grid[:, 1].subgridspec(3, 1, height_ratios=(2, 2, 3))
+            texts = figure.add_subplot(right[0]), figure.add_subplot(right[2])
+            for axes, told in zip(texts, (example, when_line(findings)), strict=True):
+                axes.set_axis_off()
+                style |= {"va": "top", "fontsize": 8, "in_layout": False}
+                axes.text(-0.45, 1, _filled(told, 62), transform=axes.transAxes, **style)
+            _beside_random(figure.add_subplot(right[1]), unit, findings.alpha)
 
-    return {MAP: (draw(MAP, plot, height=0.5 + 2.4 * len(regimes)), said("caption.map"))}
+    return {MAP: (draw(MAP, plot, height=4.5), said("caption.map"))}
 
 
-def _panel(axes: Axes, outcomes: list[SearchOutcome], regime: Regime, findings: Findings) -> None:
-    for outcome, line in zip(outcomes, _LINES, strict=False):
-        if layers := sorted((whole.layer, whole.estimate.strength) for whole in outcome.whole_layers):
-            label = f"whole layer, {outcome.intervention.basis}"
-            axes.step(*zip(*layers, strict=True), line, where="mid", color=GREY, linewidth=1, label=label)
-    shown = {unit.neuron: unit for unit in findings.shown() if unit.search.regime is regime}
-    units = [agonist for outcome in outcomes for agonist in outcome.agonists]
-    if units:
-        x, y = np.array([(unit.neuron.layer, unit.estimate.strength) for unit in units]).T
-        glyphs(axes, x, y, np.array([unit.neuron in shown for unit in units]), ("shown", "not shown"))
-    style: Any = {"textcoords": "offset points", "fontsize": 8, "color": INK, "va": "center"}
+def _filled(text: str, width: int) -> str:
+    return textwrap.fill(text, width).replace("$", r"\$")
+
+
+def _map(axes: Axes, outcome: SearchOutcome, findings: Findings, name: str) -> None:
+    """Layers across, units up, each localized one as large as it is strong; behind them what whole layers flip."""
+    shown = {unit.neuron for unit in findings.shown_of(outcome)}
+    units = [agonist for agonist in outcome.agonists if agonist.is_tau_agonist]
+    x, y = (np.array([getattr(unit.neuron, what) for unit in units]) for what in ("layer", "channel"))
+    top = max([1, *y.tolist()])
+    if whole := outcome.whole_layers:
+        behind = axes.twinx()
+        behind.bar(
+            *zip(*((one.layer, one.estimate.strength) for one in whole), strict=True), color=GREY, alpha=0.3
+        )
+        behind.set(ylim=(0, 1.02), yticks=())
+        behind.spines[:].set_visible(False)
+        axes.set_zorder(1)
+    glyphs(axes, x, y, np.array([unit.neuron in shown for unit in units], dtype=bool), ("shown", "not shown"))
     named: list[tuple[int, float]] = []
-    for unit in shown.values():
-        layer, strength = place = unit.neuron.layer, unit.estimate.strength
-        # A name is three layers wide and a fifteenth high; one that would cover another is left out.
-        clear = all(abs(layer - x) >= 3 or abs(strength - y) >= 1 / 15 for x, y in named)
-        if clear and len(named) < _NAMED:
-            named.append(place)
-            axes.annotate(str(unit.neuron), place, (5, 0), **style)
-    axes.axhline(findings.tau, color=INK, linestyle="--", linewidth=0.8)
-    axes.set(ylabel=f"flipped share, {regime.arrow}", ylim=(-0.03, 1.05))
-    tidy(axes, legend=True)
+    for neuron in list(shown)[:_NAMED]:
+        layer, height = neuron.layer, neuron.channel / top
+        # A name is four layers wide and a tenth high; one that would cover another is left out.
+        if all(abs(layer - at) >= 4 or abs(height - up) >= 0.1 for at, up in named):
+            named.append((layer, height))
+            axes.annotate(
+                str(neuron),
+                (layer, neuron.channel),
+                (5, 3),
+                textcoords="offset points",
+                fontsize=8,
+                color=INK,
+            )
+    axes.set(
+        title=name, xlabel="layer", ylabel=outcome.intervention.basis.row.noun, ylim=(-0.08 * top, 1.12 * top)
+    )
+    axes.title.set(fontsize=8, color=INK)
+    axes.locator_params("x", integer=True)
+    tidy(axes)
+
+
+def _beside_random(axes: Axes, unit: Unit, alpha: float) -> None:
+    """What the strongest unit flips of answers kept aside, from its lower bound on, above each random unit."""
+    held_out, evidence = unit.search.held_out, unit.evidence
+    assert held_out is not None, "it would not be shown"
+    assert evidence is not None, "it would not be shown"
+    rates = Counter(held_out.random)
+    for flips, many in rates.items():
+        # Units of one rate lie above one another.
+        spread = np.linspace(0, 1, 25)[: min(many, 25)]
+        axes.plot(np.full(len(spread), flips / held_out.records), spread, "o", color=GREY, markersize=2)
+    rate = evidence.flips.flips / evidence.flips.n
+    axes.plot([evidence.lower, rate], [1.4, 1.4], color=BLUE, linewidth=2)
+    axes.plot([rate], [1.4], "o", color=BLUE, markersize=5)
+    if (least := held_out.rate_of_random(alpha)) is not None:
+        axes.axvline(least, color=INK, linestyle="--", linewidth=0.8)
+    noun = unit.search.intervention.basis.row.noun
+    axes.set_yticks([0.5, 1.4], [f"random {noun}s", str(unit.neuron)])
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.2, 1.9), xlabel="share of answers kept aside that it flips")
+    tidy(axes)
 
 
 def account_figures(account: Account) -> Figures:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mecharule_ops.facts.fact import said
-from mecharule_ops.facts.found import in_short, negative, suggestions
+from mecharule_ops.facts.found import in_short, negative, opening, suggestions
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short, told_rule
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
@@ -22,7 +22,6 @@ from mecharule_ops.facts.shown_units import (
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import wrapped
-from mecharule_ops.pages.content import opening
 from mecharule_ops.pages.rows import kept_aside, unit_row
 from mecharule_ops.rules.families import RuleStatus
 

@@ -15,6 +15,7 @@ from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.pages.content import report_page
 from mecharule_ops.pages.rows import KINDS, prediction_rows
+from mecharule_ops.plain_text import tied
 from mecharule_ops.types import Share
 
 
@@ -132,8 +133,8 @@ def test_parts_are_well_formed_and_say_what_the_report_says(run: mr.FinishedRun,
         assert "script" not in page_of(part._repr_html_()).tags
     section = account._repr_html_().partition("<p>")[2].partition("</p>")[0]
     assert f"<p>{section}</p>" in page
-    assert run.plot.map().caption in page
-    assert run.plot.map().caption in run._repr_html_()
+    assert tied(run.plot.map().caption) in page
+    assert tied(run.plot.map().caption) in run._repr_html_()
     assert run.report() == page
     assert str(run.findings.run) in repr(run)
     picture = run.plot.tree()

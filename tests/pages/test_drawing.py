@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,9 +12,10 @@ import pytest
 from drawn import rows_of_points
 from findings_fixture import FINDINGS, NEGATIVE
 
+from mecharule_ops.facts.found import found_line, when_line
 from mecharule_ops.pages.content import report_page
 from mecharule_ops.pages.drawing import draw, glyphs
-from mecharule_ops.pages.plots import MAP, model_map
+from mecharule_ops.pages.plots import MAP, finding_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,16 +39,24 @@ def test_every_point_is_drawn_at_its_place(count: int) -> None:
     assert len({glyph for glyph, _ in rows}) == len(rows)
 
 
-def test_the_page_opens_with_the_model_as_a_map() -> None:
-    """Before any sentence: the shown units by name, and the table's bars as long as they are strong."""
-    page = report_page(FINDINGS)
-    (svg, caption) = model_map(FINDINGS)[MAP]
+EXAMPLE = "Without a20.h8: 12 + 30 = 42 → 41."
+
+
+def test_the_page_opens_with_what_was_found_as_a_picture() -> None:
+    """Before any sentence, 16 to 9: finding, example, the shown units by name; bars as long as units are strong."""
+    page = report_page(FINDINGS, EXAMPLE)
+    (svg, caption) = finding_figure(FINDINGS, EXAMPLE)[MAP]
     assert page.index(svg) < page.index("<p>")
+    width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', svg)[0])
+    assert width / height == pytest.approx(16 / 9)
+    words = " ".join(re.findall(r">([^<>]+)</t(?:ext|span)>", svg))
+    for told in (found_line(FINDINGS), EXAMPLE, when_line(FINDINGS), "mecharule verify 0c1f"):
+        assert told in html.unescape(words)
     shown = FINDINGS.shown()
     strongest = shown[0].agonist
     assert f">{strongest.neuron}</text>" in svg
     assert all((f">{unit.neuron}</text>" in svg) is unit.is_shown for unit in FINDINGS.units())
-    assert caption.startswith("The model, layer by layer")
+    assert caption.startswith("The model: layers across")
     bars = re.findall(r'class="bar" style="width:(\d+)%"', page)
     assert int(bars[0]) == round(100 * strongest.estimate.strength)
     assert len(bars) == len(shown)
@@ -55,7 +65,7 @@ def test_the_page_opens_with_the_model_as_a_map() -> None:
 def test_nothing_found_and_nothing_ablated_is_no_map() -> None:
     """Negative results with whole layers still have one."""
     bare = replace(NEGATIVE, agonists=(), whole_layers=())
-    assert model_map(replace(FINDINGS, searches=(bare,))) == {}
-    assert set(model_map(replace(FINDINGS, searches=(NEGATIVE,)))) == (
+    assert finding_figure(replace(FINDINGS, searches=(bare,))) == {}
+    assert set(finding_figure(replace(FINDINGS, searches=(NEGATIVE,)))) == (
         {MAP} if NEGATIVE.whole_layers else set()
     )
