@@ -42,8 +42,8 @@ LEAST_FIXED = 4
 """A clause holds on at least so many fixed records."""
 NOTHING = -1
 """In place of a gate where none acts."""
-EACH = 3
-"""Gates of a unit, at most."""
+UNITS, EACH = 12, 3
+"""Units that have gates, and gates of a unit, at most."""
 
 
 def gate_clauses(table: PredicateColumns, value: Int[np.ndarray, " record"]) -> tuple[Clause, ...]:
@@ -133,11 +133,9 @@ def chosen_gates(
     fires: Bool[np.ndarray, "gate record"],
     alone: Bool[np.ndarray, "gate record"],
     before: Bool[np.ndarray, " record"],
-    *,
-    most: int,
     harm: float,
 ) -> list[int]:
-    """Places of the chosen gates, in the order chosen, of at most `most` units; empty when none helps."""
+    """Places of the chosen gates, in the order chosen; empty when none helps."""
     gains = [expected_gain(*one, before, harm) for one in zip(fires, alone, strict=True)]
 
     def worth(places: list[int]) -> float:
@@ -148,16 +146,15 @@ def chosen_gates(
     value = 0.0
     while True:
         taken = Counter(units[place] for place in chosen)
-        offered = [
-            place
+        added = {
+            place: worth([*chosen, place])
             for place, unit in enumerate(units)
             if gains[place] > 0
             and place not in chosen
             and taken[unit] < EACH
-            and (taken[unit] or len(taken) < most)
-        ]
-        added = {place: worth([*chosen, place]) for place in offered}
-        best = max(offered, key=lambda place: (added[place], -place), default=None)
+            and (taken[unit] or len(taken) < UNITS)
+        }
+        best = max(added, key=lambda place: (added[place], -place), default=None)
         if best is None or added[best] <= value:
             return chosen
         chosen.append(best)

@@ -18,7 +18,7 @@ from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import UsageError
-from mecharule_ops.gates.learning import NOTHING, acting, chosen_gates, expected_gain, gate_clauses
+from mecharule_ops.gates.learning import NOTHING, UNITS, acting, chosen_gates, expected_gain, gate_clauses
 from mecharule_ops.gates.outcome import Gate, GatesAsked
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
@@ -137,7 +137,7 @@ def chosen(found: Material) -> tuple[Gate, ...]:
             broken=int((fires[one] & before & ~alone[one]).sum()),
             fired=int(fires[one].sum()),
         )
-        for one in chosen_gates(units.tolist(), fires, alone, before, most=found.asked.units, harm=HARM)
+        for one in chosen_gates(units.tolist(), fires, alone, before, HARM)
     )
 
 
@@ -190,7 +190,7 @@ def offered_units(run: Run, asked: GatesAsked) -> list[Neuron]:
         for agonist in search.agonists
     ]
     ranked = sorted(found, key=lambda one: (-one.estimate.strength, one.neuron))
-    return [agonist.neuron for agonist in ranked[: asked.units]]
+    return [agonist.neuron for agonist in ranked[:UNITS]]
 
 
 def fresh_examples(run: Run, asked: GatesAsked) -> list[Example]:

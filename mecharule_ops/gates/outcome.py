@@ -65,8 +65,6 @@ class GatesAsked:
     basis: Basis = Basis.MLP_OUT
     unit: Neuron | None = None
     """The one unit; None for those that the run's search found, strongest first."""
-    units: int = 12
-    """Of them, at most."""
     records: int = 9000
     """Fresh ones, a third to each split."""
     random: bool = True

@@ -2,9 +2,9 @@
 
 Beside them stands what could be done without their units, fixed before the test records are opened too: the runner-up
 written where they act, a solver, and the gates of random units. The solver is trees that say what the right answer is,
-from the columns that gates read. It is learned from the find records' answers known to be right: of few distinct
-answers each is a class; else each character is, counted from the last, so that digits of one place stand together. How
-sure it is of an answer is the product over characters.
+from the columns that gates read. It is learned from the find records' answers known to be right, character by
+character from the last, so that digits of one place stand together. How sure it is of an answer is the product over
+characters.
 
 A certificate has the test records on which a gate acts, each with the unit that is ablated on it: one of those that
 were wrong before, one of those right. It shows what the ablations do, not where the gates fire: the rules are in its
@@ -41,8 +41,8 @@ from mecharule_ops.store.ledger import Ledger, Prediction, TestOutcome
 from mecharule_ops.thresholds import HARM
 from mecharule_ops.types import Neuron, Regime
 
-FEW, LONGEST = 12, 12
-"""Distinct answers that are classes as they are; characters of a longer answer are not learned."""
+LONGEST = 12
+"""Characters of a longer answer are not learned."""
 SURE = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 """How sure it must be to answer; of 1.0 it never is."""
 _OWN = {"objective": "multi:softprob", "eta": 0.3, "subsample": 0.8, "colsample_bynode": 0.3, "max_bin": 64}
@@ -192,15 +192,12 @@ def solver(
 ) -> tuple[list[str], Float[np.ndarray, " record"]]:
     """(the answer to each record asked, how sure it is), by trees of each place of an answer, the last place first.
 
-    It learns from the answers to known records; of free texts, many and long, it is never sure.
+    It learns from the answers to known records, and is never sure where they are too long to be learned.
     """
-    few = len(set(answers)) <= FEW
-    longest = 1 if few else max(map(len, answers))
+    longest = max(map(len, answers))
     said, sure = np.full(len(asked), "", object), np.full(len(asked), float(longest <= LONGEST))
     for place in range(longest if longest <= LONGEST else 0):
-        texts, labels = np.unique(
-            [one if few else one[::-1][place : place + 1] for one in answers], return_inverse=True
-        )
+        texts, labels = np.unique([one[::-1][place : place + 1] for one in answers], return_inverse=True)
         likely = np.ones((len(asked), 1))
         if len(texts) > 1:
             settings = {**parameters(_DEPTH, seed), **_OWN, "num_class": len(texts)}

@@ -42,7 +42,7 @@ MIN_SUPPORT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleShapSettings:
-    """What shapes the extraction. Raises `UsageError` when a value is out of range."""
+    """What shapes the extraction."""
 
     rounds: int = 100
     """Trees that propose clauses."""
@@ -61,11 +61,6 @@ class RuleShapSettings:
     min_gain: float = 0.02
     """The greedy OR adds a clause only if the MCC improves by more than this; the paper's 0 overfits a few hundred
     records and keeps spurious clauses of planted rules (`tests/rules/test_planted_defaults.py`)."""
-
-    def __post_init__(self) -> None:
-        counts = (self.rounds, self.depth, self.shap_draws, self.pool, self.max_clauses, self.starts)
-        if not 0 <= self.min_coverage <= 1 or min(counts) < 1 or self.min_gain < 0:
-            raise UsageError(f"expected a coverage in [0, 1], a gain ≥ 0 and counts ≥ 1, got {self}")
 
     def least_firings(self, records: int) -> int:
         """Records on which a clause must fire; the small slack keeps a share such as 0.07 of 100 at 7."""
@@ -182,13 +177,6 @@ def combined(
     most, starts, gain = settings.max_clauses, settings.starts, settings.min_gain
     rule = compactify(greedy_or(clauses, fires, target, most, starts=starts, min_gain=gain), lookup, target)
     return replace(ranking, rule=rule, train=score(rule.fires(lookup), target))
-
-
-def permuted(
-    target: Bool[np.ndarray, " record"], generator: np.random.Generator
-) -> Bool[np.ndarray, " record"]:
-    """The target with its records shuffled: the fake-rule control E1 (d) learns its splitter from this."""
-    return generator.permutation(target)
 
 
 def check_target(table: PredicateColumns, target: Bool[np.ndarray, " _"]) -> None:

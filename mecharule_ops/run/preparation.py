@@ -22,7 +22,7 @@ from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
-from mecharule_ops.rules.ruleshap import learn_rule, permuted
+from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run, Splitter
 from mecharule_ops.slices import E1Condition, best_split
@@ -146,7 +146,7 @@ def _splitter(run: Run, stage: Stage) -> None:
     """r₀ on the train split; under the fake-rule condition it is learned from permuted targets."""
     train, target = run.train, run.labels[run.train]
     if run.config.condition == E1Condition.FAKE_RULE.value:
-        target = permuted(target, np.random.default_rng(run.config.seed))
+        target = np.random.default_rng(run.config.seed).permutation(target)
     table = PredicateColumns(texts=tuple(run.vocabulary["kept"]), matrix=run.table.matrix[train])
     learned = learn_rule(table, target, seed=run.config.seed)
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]

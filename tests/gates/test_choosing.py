@@ -69,7 +69,8 @@ def greedy(table: Tables, most: int, each: int) -> float:
     units, fires, alone, before = table
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learning, "EACH", each)
-        chosen = chosen_gates(units, fires, alone, before, most=most, harm=1.0)
+        patch.setattr(learning, "UNITS", most)
+        chosen = chosen_gates(units, fires, alone, before, 1.0)
     used = [units[gate] for gate in chosen]
     assert len(set(used)) <= most
     assert not used or max(map(used.count, used)) <= each

@@ -55,7 +55,6 @@ class Setting:
             model=identity("arith-tiny", self.subject),
             task=self.task.describe(),
             intervention=self.table.intervention,
-            values_hash=self.table.hash,
             gates=self.gates,
         )
         folder.mkdir()
@@ -100,14 +99,12 @@ def test_answers_are_those_of_the_reference_engine(setting: Setting, tmp_path: P
 
 
 def test_what_does_not_fit_is_refused_by_name(setting: Setting, tmp_path: Path) -> None:
-    """Another model, an unknown field, changed values, another prompt, a folder without gates or values."""
+    """Another model, an unknown field, another prompt, a folder without gates or values."""
     other = {**encode(identity("arith-tiny", setting.subject)), "model_hash": "0" * 16}
     with pytest.raises(ModelUnavailable, match="model_hash='0000"):
         setting.answers(setting.written(tmp_path / "model", model=other))
     with pytest.raises(ClaimNotSupported, match="unknown fields"):
         setting.answers(setting.written(tmp_path / "field", format=4))
-    with pytest.raises(ClaimNotSupported, match="replacement values"):
-        setting.answers(setting.written(tmp_path / "values", values_hash="0" * 16))
     with pytest.raises(StoreError, match=GATE):
         setting.answers(tmp_path / "nowhere")
     bare = setting.written(tmp_path / "bare")

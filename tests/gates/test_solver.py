@@ -25,16 +25,6 @@ def test_answers_that_columns_tell_are_learned_and_others_are_not() -> None:
     assert doubt.mean() < sure.mean() - 0.3
 
 
-def test_few_answers_are_classes_and_free_texts_are_not_learned() -> None:
-    """Of two long answers the one that a column tells; of many it is never sure; one alone needs no trees."""
-    features, digits = columns(300)
-    two = np.where(digits[:, 0] < 5, "a rather long refusal", "an equally long answer").tolist()
-    assert solver(features, two, features, seed=0)[0] == two
-    free = [f"some words of length {place}" for place in range(300)]
-    assert not solver(features, free, features, seed=0)[1].any()
-    assert set(solver(features, ["yes"] * 300, features, seed=0)[0]) == {"yes"}
-
-
 def test_it_is_as_sure_as_gains_most() -> None:
     """Against every threshold, counted record by record; where each answer harms it never answers."""
     generator = np.random.default_rng(2)

@@ -170,15 +170,6 @@ def test_batching_and_the_shared_prefix_change_nothing(family: str) -> None:
         assert np.allclose(together, np.mean(alone, axis=0), atol=1e-4 * np.abs(together).max())
 
 
-def test_progress_counts_pairs() -> None:
-    """Batch by batch, the last one smaller; a score for every unit."""
-    heard: list[tuple[int, int]] = []
-    told = {"steps": 4, "batch": 2, "on_progress": lambda done, total: heard.append((done, total))}
-    scores = eap_ig(subject("llama"), PAIRS, Basis.ATTN_HEAD, Phase.DECODE, **told)
-    assert heard == [(2, 3), (3, 3)]
-    assert scores.shape == (3, 4)
-
-
 def test_one_generated_token_leaves_decode_nothing_to_score() -> None:
     """Decode-only intervention cannot reach an answer of one token; the last prompt position can."""
     one = replace(PAIRS[0], completion=PAIRS[0].completion[:1])

@@ -65,18 +65,6 @@ def test_a_last_layer_unit_is_in_no_median(accounts: ModuleType) -> None:
     assert text.count("1.00 [.90, 1.00] = |") == accounts.SHOWN - len(above)
 
 
-def test_the_page_has_one_short_table_and_says_first_what_was_tuned(accounts: ModuleType) -> None:
-    units = [unit(f"a{place}.h0 1→0", 0.5, nothing_above=False) for place in range(9)]
-    lines = list(accounts.page({"smollm2": part(*units), "arith-tiny": part(*units)}))
-    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| model")]
-    assert len(rows) == 2 * accounts.SHOWN <= 12
-    first = "\n".join(lines[: lines.index(rows[0])])
-    assert "was tuned on the sums of 0–99" in lines[2]
-    assert "which no tuning saw" in lines[2]
-    assert "penalty that makes its MLP writes sparse" in first
-    assert all("none learned" in row for row in rows)
-
-
 def test_a_learned_rule_counts_whether_or_not_it_is_shown(accounts: ModuleType) -> None:
     """Its MCC stands in table and median as those of the other columns do; 0 only where none was learned."""
     doubted = of_family("a > 1", 0.3, 30, 15)

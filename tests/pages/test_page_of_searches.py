@@ -44,28 +44,3 @@ def test_write_norm_tests_the_largest_writes_that_guided_pays_for(recall: Module
     assert len(guided.reached) == guided.agonists
     without = recall.page([replace(guided, case="another")])
     assert without.splitlines()[2].endswith(" – |")
-
-
-def test_a_unit_of_several_seeds_counts_once_in_the_bound(recall: ModuleType) -> None:
-    """Of x and y, found three times of four: y was missed by one seed, so one of two units."""
-    numbers = dict.fromkeys(("strong", "strong_found", "localized", "localized_found", "groups", "alone"), 0)
-    lines = [
-        recall.Line(
-            case=f"c seed {seed}",
-            search=recall.GUIDED,
-            units=9,
-            agonists=2,
-            found=2 - len(missed),
-            share=0.1,
-            missed=missed,
-            reached=["x", "y"],
-            **numbers,
-        )
-        for seed, missed in enumerate(([], ["y"]))
-    ]
-    (both,) = recall.over_seeds(lines)
-    assert recall._found(both) == "3/4 (75 %; 1 of 2 units in every seed; at least 2 %)"
-    (twice,) = recall.over_seeds([lines[0], replace(lines[0], case="c seed 1")])
-    assert recall._found(twice) == "4/4 (2 units; at least 22 %)"
-    (single,) = recall.over_seeds([replace(lines[0], reached=[])])
-    assert recall._found(single) == "2/2 (at least 22 %)"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from paper import tables
 from paper.__main__ import main, write
 from paper.finishing import PaperRun, stored
-from paper.intervals import FEWEST, Interval, direction, paired, summary, t_interval, words
+from paper.intervals import FEWEST, Interval, direction, paired, t_interval, words
 from paper.plans import DRAWN, FAKE, GUIDED, MAIN, PRINTED, REFERENCE, SEARCHES, SPECTRAL, SPLITS, plan
 from scipy import stats
 
@@ -88,17 +88,6 @@ def test_experiments_share_the_runs_of_the_main_condition() -> None:
     main = distinct(planned("e0", 3))
     for name in ("e1", "e2", "sensitivity", "baselines", "overlap"):
         assert main <= distinct(planned(name, 3)), name
-
-
-def test_sensitivity_changes_one_setting_at_a_time() -> None:
-    """Each value of the five axes, the main condition's in every axis."""
-    (main,) = planned("e0", 1)[MAIN]
-    changed = [
-        {name for name, value in config if value != getattr(main, name)}
-        for (config,) in planned("sensitivity", 1).values()
-    ]
-    assert sorted(map(len, changed)) == [0] * 5 + [1] * (len(changed) - 5)
-    assert set().union(*changed) == {"tau", "cap", "alpha", "slice_size", "task_settings"}
 
 
 def test_baselines_and_overlap_plan_every_other_condition_and_e2_brute_force() -> None:
@@ -207,15 +196,6 @@ def test_the_units_of_largest_attribution_come_first() -> None:
 # --- intervals -------------------------------------------------------------------------------------------
 
 
-def test_the_interval_of_one_two_three() -> None:
-    """Mean 2, s = 1, t(2) at .975 is 4.3027: 2 ± 4.3027 / √3; NaN is a seed without the number, not a zero."""
-    found = t_interval([1.0, math.nan, 2.0, 3.0])
-    assert (found.mean, found.n) == (2.0, 3)
-    assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), abs=1e-6)
-    assert math.isnan(t_interval([4.0]).low)
-    assert t_interval([]).n == 0
-
-
 def test_the_interval_holds_the_mean_as_often_as_it_says() -> None:
     """Of 2,000 samples of five normal numbers about 95 %; at half the width they would not (the check can fail)."""
     samples = np.random.default_rng(0).normal(3.0, 2.0, (2000, 5))
@@ -257,12 +237,6 @@ def test_a_difference_is_called_one_only_without_zero_and_with_enough_seeds(
     assert direction(Interval((low + high) / 2, low, high, n)) == said
 
 
-def test_rank_correlation_is_spearmans_where_both_sides_vary() -> None:
-    assert tables.rank_correlation([(1, 3), (2, 2), (3, 1)]) == pytest.approx(-1)
-    assert math.isnan(tables.rank_correlation([(1, 3), (1, 2)]))
-    assert math.isnan(tables.rank_correlation([]))
-
-
 def test_numbers_are_printed_with_what_is_known() -> None:
     """Brackets only where seeds differ; counts not below 0, shares within 0 and 100 %."""
     assert words(Interval(4.25, -1.0, 9.5, 5)) == "4.2 [0.0, 9.5]"
@@ -271,12 +245,6 @@ def test_numbers_are_printed_with_what_is_known() -> None:
     assert words(t_interval([])) == "–"
     assert words(Interval(0.99, 0.9, 1.09, 2), percent=True) == "99 % [90, 100]"
     assert words(t_interval([0.05]), percent=True) == "5.0 %"
-
-
-def test_a_summary_has_a_row_a_group_and_three_columns_a_number() -> None:
-    (first, second) = summary([{"k": "a", "x": 1}, {"k": "a", "x": 3}, {"k": "b", "x": 5}], "k")
-    assert [*first] == ["k", "x", "x, low", "x, high"]
-    assert (first["x"], second["x"]) == (2.0, 5.0)
 
 
 # --- the page and its tables -----------------------------------------------------------------------------

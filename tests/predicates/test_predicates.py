@@ -31,15 +31,6 @@ def _data(records=2000, seed=0):
     return {"a": a, "b": b, "op": op, "out": target.astype(np.int64)}, target, train
 
 
-def test_scores_worked_by_hand():
-    """Fires on both successes and one of two failures: AUC 3/4, AP lift 2/3 − 1/2, Δ/σ = 0.5/√(3/16)."""
-    matrix = np.array([[True], [True], [True], [False]])
-    (score,) = score_predicates(matrix, np.array([True, True, False, False]))
-    assert score.auc == 0.75
-    assert score.ap_lift == pytest.approx(2 / 3 - 1 / 2)
-    assert score.separation == pytest.approx(0.5 / np.sqrt(3 / 16))
-
-
 def test_scores_equal_scikit_learn_on_random_predicates():
     """AUC and average precision equal scikit-learn's; swapping the predicate's sense does not."""
     generator = np.random.default_rng(4)

@@ -120,14 +120,6 @@ def test_too_few_records_of_a_side_give_none() -> None:
     assert mcc_interval(target, np.arange(100) > LEAST_SIDE - 2) is None
 
 
-def test_a_rule_that_never_fires_is_not_above_chance() -> None:
-    """Its MCC is 0, and the interval around it has a width."""
-    found = mcc_interval(np.zeros(100, bool), np.arange(100) < 40)
-    assert found is not None
-    assert found.low < found.mcc == 0 < found.high
-    assert not found.above_chance
-
-
 def test_a_lower_bound_that_prints_as_zero_is_not_above_it() -> None:
     """.004 is printed as .00, so it doesn't count as above 0; .006 is printed as .01."""
     barely, above = (MccInterval(mcc=0.2, low=low, high=0.4, n=100, positives=50) for low in (0.004, 0.006))

@@ -151,17 +151,6 @@ def test_the_mcc_of_one_clause_is_that_of_many_to_the_last_bit(n: int) -> None:
         assert mcc_of_one(hits, fired, positives, n) == many[0]
 
 
-@pytest.mark.parametrize("records", [1, 8, 63, 64, 65, 200])
-def test_packed_bits_are_the_records_in_order_and_zeros_behind(records: int) -> None:
-    """Read back bit by bit."""
-    bits = np.random.default_rng(records).random((3, records)) < 0.5
-    words = pack(bits)
-    assert words.shape == (3, -(-records // 64))
-    read = np.unpackbits(words.view(np.uint8), axis=1)
-    assert np.array_equal(read[:, :records].astype(bool), bits)
-    assert not read[:, records:].any()
-
-
 def test_the_mcc_oracle_rejects_a_wrong_count() -> None:
     """One true positive too many is told apart, so the comparison above can fail."""
     rng = np.random.default_rng(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -178,18 +177,6 @@ def test_a_wrong_simplification_is_seen() -> None:
     assert (fires(plain, whole(SUMS)) != fires(Rule.parse("a < 12 and b == 3"), whole(SUMS))).any()
 
 
-SAID = (
-    (
-        "(-1000 < expected <= -100 and digit(expected, 0) < 5) or digit(expected, 0) == 1",
-        "the right answer's units digit is 1, or the right answer is -100 or less and the right answer's units digit "
-        "is below 5",
-    ),
-    ("expected < 0", "the right answer is negative"),
-    ("0 <= expected < 1", "the right answer is 0"),
-    ("holds(expected >= 10 and expected < 100)", "the right answer is from 10 to 99"),
-)
-
-
 TABLE = {
     "sentiment": ["negative", "positive", "negative", "neutral"] * 6,
     "text": ["It is not good, no.", "good it is", "never", "It is what it is!"] * 6,
@@ -240,24 +227,3 @@ def test_a_literal_without_words_is_quoted() -> None:
     )
     assert rule_in_words(Rule.parse("not a * 3 > 7 // b"), BOTH) == "not `a * 3 > 7 // b`"
     assert rule_in_words(Rule.parse("x == 2"), SUMS) == "`x == 2`"
-
-
-OF_OTHERS: Sequence[tuple[str, dict[str, Any], str, str]] = (
-    ("hans", {}, "words(premise) >= 8", "the premise has 8 words or more"),
-    ("hans", {}, "contains(premise, 'not')", "the premise contains 'not'"),
-    ("hans", {}, "overlap(premise, hypothesis) == 1", "the premise has every word of the hypothesis"),
-    ("hans", {}, "not entailed", "the premise does not entail the hypothesis"),
-    (
-        "hans",
-        {},
-        "drop_minus_lead > 0 and lead_1 < 1.5",
-        "the drop exceeds the lead and the lead at token 1 is below 1.5",
-    ),
-    ("program", {"program": "mod4"}, "t5 >= 3", "the last token is 3"),
-    (
-        "program",
-        {"program": "same_ends"},
-        "answer == 1 and t1 == 'b'",
-        "token 1 is 'b' and the right answer is 1",
-    ),
-)
