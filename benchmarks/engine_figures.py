@@ -21,7 +21,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.run.driver import NamedSearch, SearchDriver
+from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import (
@@ -96,11 +96,10 @@ def searched(fast: AblationEngine, given: Setting, layers: Sequence[int]) -> lis
     """The trees of a search of some layers, driven as a run drives them, outcomes stored in a run file."""
     width, half = given.subject.width(Basis.MLP_OUT), len(given.examples) // 2
     settings = ChaSettings(n_associated=half, n_unrelated=len(given.examples) - half)
-    named = []
+    searches = {}
     for layer in layers:
         candidates = LayerCandidates(layer=layer, channels=np.arange(width), scores=np.zeros(width))
-        search = ChaSearch(candidates, settings=settings, regime=Regime.BASELINE_POSITIVE)
-        named.append(NamedSearch(id=str(layer), search=search, layer=layer))
+        searches[str(layer)] = ChaSearch(candidates, settings=settings, regime=Regime.BASELINE_POSITIVE)
     with TemporaryDirectory() as folder, RunStore.create(Path(folder) / "bench.mecharule", {}) as store:
         driver = SearchDriver(
             engine=StoredEngine(lambda: fast, store, "bench", given.behaviour.records, Cost()),
@@ -109,9 +108,9 @@ def searched(fast: AblationEngine, given: Setting, layers: Sequence[int]) -> lis
             associated=given.examples[:half],
             unrelated=given.examples[half:],
         )
-        for _ in driver.run(named):
+        for _ in driver.run(searches):
             pass
-    return [each.search.tree for each in named]
+    return [search.tree for search in searches.values()]
 
 
 def matrix_peak(case: Case = DEFAULT) -> Iterator[Figure]:

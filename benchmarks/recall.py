@@ -32,7 +32,7 @@ from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.searches import recall_words, summed_recall_words
 from mecharule_ops.loading.model_names import BUNDLED
-from mecharule_ops.run.driver import NamedSearch, SearchDriver
+from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates, search_plan
@@ -174,7 +174,7 @@ class Bench:
         plan = replace(plan, predictions=[found for layer, found in pairs if layer.layer in chosen])
         searched = replace(self.candidates, layers=tuple(self.layers))
         predictions = round(plan.prediction_forwards * searched.total / self.candidates.total)
-        return [one.search for one in plan.searches(searched, self.case.regime)], predictions
+        return [*plan.searches(searched, self.case.regime).values()], predictions
 
     def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
@@ -185,11 +185,9 @@ class Bench:
             associated=self.slices.associated.tolist(),
             unrelated=self.slices.unrelated.tolist(),
         )
-        named = [
-            NamedSearch(id=str(layer.layer), search=search, layer=layer.layer)
-            for layer, search in zip(self.layers, searches, strict=True)
-        ]
-        for _ in driver.run(named):
+        for _ in driver.run(
+            {str(layer.layer): one for layer, one in zip(self.layers, searches, strict=True)}
+        ):
             pass
         return [search.tree for search in searches]
 

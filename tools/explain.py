@@ -79,7 +79,7 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
 
 def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
     """What the run's report says of units beside it, or the same made now, corrected for no other unit."""
-    from mecharule_ops.run.localise import slice_estimates
+    from mecharule_ops.run.localise import flips_on
 
     controls = run.controls(unit, regime)
     if controls is None:
@@ -88,7 +88,8 @@ def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
         fresh = beside(run, [unit], regime, most=_drawn(run))
         (controls,) = decided(fresh, alpha=run.config.alpha, epsilon=run.config.epsilon)
         run.keep_of_unit(keys.of_unit(keys.CONTROLS, unit, regime), controls)
-    (main,) = slice_estimates(run, run.slices(regime), run.intervention(unit.basis), [(unit,)])
+    slices = run.slices(regime).named.values()
+    (main,) = flips_on(run, regime, run.intervention(unit.basis), [(unit,)], slices)
     yield from controls_facts(controls, main, run.config.tau, About.of_unit(run, unit))
 
 

@@ -108,7 +108,7 @@ def plan(config: RunConfig) -> ToolResult:
     paces, right, measured = _paces(config, found)
     warnings = list(dict.fromkeys(_warnings(config, task, right)))
     settings = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
-    shape, weights, free = found.shape, found.weight_bytes(4), free_memory()
+    shape, weights, free = found.shape, 4 * found.shape.parameters, free_memory()
     units = {basis.value: shape.units(basis) for basis in Basis}
     told = {
         "the model": f"{shape.hf.config.model_type}, {shape.n_layers} layers of width {shape.d_model:,}, "
@@ -145,7 +145,7 @@ def plan(config: RunConfig) -> ToolResult:
 
 def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Share, str]:
     """Seconds an example-forward of each basis and right answers, measured now unless that is long; and a sentence."""
-    if (weights := found.weight_bytes(4)) > CALIBRATED:
+    if (weights := 4 * found.shape.parameters) > CALIBRATED:
         return {}, UNKNOWN, f"The time is not measured here ({weights / 1e9:.2f} GB of weights to load)."
     try:
         paces, right = measured_pace(config, time.monotonic)

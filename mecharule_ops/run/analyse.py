@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -62,7 +62,17 @@ def analyse_run(
     """
     journal = Journal(run.store, show, clock)
     try:
-        journal.emit(_started(run))
+        config = run.config
+        of_config = ("model", "baseline", "regimes", "slice_size", "tau", "epsilon", "alpha")
+        journal.emit(
+            RunStarted(
+                run=run.id,
+                task=run.task.name,
+                basis="+".join(config.bases),
+                phase=config.phase or run.task.phase,
+                **{name: getattr(config, name) for name in of_config},
+            )
+        )
         run.told_where = journal.notice
         prepare(run, journal, proposer)
         outcomes: list[records.SearchOutcome] = []
@@ -77,7 +87,7 @@ def analyse_run(
         for search in findings.searches:
             for rule in search.anchored:
                 controlling.tell_rule(journal, search.regime, rule)
-        findings = replace(findings, chains=_chains(run, journal, findings))
+        findings = replace(findings, chains=tuple(_chains(run, journal, findings)))
         run.store.put(keys.FINDINGS, records.to_json(findings))
         journal.emit(RunFinished(run=run.id, status=run_status(findings)))
         return findings
@@ -85,34 +95,17 @@ def analyse_run(
         journal.flush()
 
 
-def _chains(run: Run, journal: Journal, findings: records.Findings) -> tuple[chain.Chain, ...]:
+def _chains(run: Run, journal: Journal, findings: records.Findings) -> Iterator[chain.Chain]:
     """How the flips of the units of each regime that are explained come about, the first by their bound."""
-    found: list[chain.Chain] = []
+    keep = partial(opening.keep, run, emit=journal.emit)
     for regime in run.regimes:
-        if run.should_stop():
-            continue
         for unit in [each.neuron for each in findings.explained(regime)][: run.config.chains_for]:
-            with journal.stage(f"chain of {unit} {regime.arrow}") as stage:
+            with suppress(AblationStopped), journal.stage(f"chain of {unit} {regime.arrow}") as stage:
                 known = run.chain(unit, regime)
                 stage.reused = known is not None
                 asked = chains.chain_plan(run, findings, unit, regime, layers=False)
-                with suppress(AblationStopped):
-                    found.append(
-                        known or chains.kept_chain(run, asked, partial(opening.keep, run, emit=journal.emit))
-                    )
                 stage.summary = f"{len(asked.holds)} units or groups held, {len(asked.partners)} pairs"
-    return tuple(found)
-
-
-def _started(run: Run) -> RunStarted:
-    config, task, told = run.config, run.task, ("model", "baseline", "regimes", "slice_size")
-    return RunStarted(
-        run=run.id,
-        task=task.name,
-        basis="+".join(config.bases),
-        phase=config.phase or task.phase,
-        **{name: getattr(config, name) for name in (*told, "tau", "epsilon", "alpha")},
-    )
+                yield known or chains.kept_chain(run, asked, keep)
 
 
 def _searched(run: Run, journal: Journal, basis: Basis, regime: Regime) -> records.SearchOutcome:
@@ -132,7 +125,7 @@ def _searched(run: Run, journal: Journal, basis: Basis, regime: Regime) -> recor
         guard = check_intervention(run.subject, run.task, run.records, intervention, table)
         stage.summary = guard.sentence
     plan = localise.search_plan(run, journal, candidates, slices)
-    stuck = all(named.search.done for named in plan.searches(candidates, regime))
+    stuck = all(search.done for search in plan.searches(candidates, regime).values())
     if little := _too_little(run, regime, slices, stuck):
         journal.notice(little, level="warning")
     if stuck:
@@ -188,7 +181,7 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
         evidence = evidence_of(held_out, config.alpha)
         place = {unit: each for each, unit in enumerate(evidence)}
         ranked = sorted(found.outcome.agonists, key=lambda one: place.get(one.neuron, len(place)))
-        outcome = replace(found.outcome, held_out=held_out, agonists=tuple(ranked))
+        found.outcome = outcome = replace(found.outcome, held_out=held_out, agonists=tuple(ranked))
         for unit, each in evidence.items():
             journal.emit(
                 UnitJudged(
@@ -203,7 +196,6 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
             )
         shown = sum(each.rank is not None for each in evidence.values())
         stage.summary = f"{shown} of {plural(len(evidence), 'τ-agonist')} shown"
-    found.outcome = outcome
     neurons = [agonist.neuron for agonist in outcome.agonists[: config.anchor_for]]
     examples, strong = found.slices.positions, [agonist.neuron for agonist in outcome.tau_agonists]
     with journal.stage(f"anchored rules {where}", len(run.eligible(regime)), "records") as stage:
@@ -251,23 +243,23 @@ def run_findings(
     run: Run, searches: tuple[records.SearchOutcome, ...], stages: Sequence[StageFinished]
 ) -> records.Findings:
     """The whole report's data."""
-    vocabulary, config = run.vocabulary, run.config
+    vocabulary, config, rounding, placed = (
+        run.vocabulary,
+        run.config,
+        run.store.find(keys.ROUNDING),
+        run.placed,
+    )
+    of_config = ("model", "tau", "epsilon", "alpha", "slice_alpha", "seed", "proposer")
+    usual = placed is None or (placed["dtype"], placed["device"]) == ("float32", "cpu")
     return records.Findings(
         run=run.id,
-        model=config.model,
-        model_hash=run.subject.model_hash,
-        tokenizer_hash=run.subject.tokenizer_hash,
+        **{name: getattr(config, name) for name in of_config},
+        **{name: getattr(run.subject, name) for name in ("model_hash", "tokenizer_hash")},
         task=run.task.name,
         task_settings=run.task.describe(),
         task_score=Share(count=int(run.labels.sum()), n=len(run.records)),
-        tau=config.tau,
-        epsilon=config.epsilon,
-        alpha=config.alpha,
-        slice_alpha=config.slice_alpha,
         alpha_policy=config.spending.value,
-        seed=config.seed,
         versions=certify.versions(),
-        proposer=config.proposer,
         predicates=records.PredicateCounts(
             proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
         ),
@@ -277,34 +269,22 @@ def run_findings(
         choices=choices_for(run.task.name),
         words=run.task.words,
         notes=run.task.notes,
-        close_completions=_close_completions(run),
-        numbers=_numbers(run),
+        close_completions=None if rounding is None else _close_completions(run, decode(Rounding, rounding)),
+        numbers=None if usual or placed is None else counts.Numbers(**placed),
         clusters=run.task.cluster_column,
         stages=tuple(records.StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
     )
 
 
-def _close_completions(run: Run) -> counts.CloseCompletions | None:
-    """How many records have a lead that rounding may turn; None where rounding was not measured."""
-    measured = run.store.find(keys.ROUNDING)
-    if measured is None:
-        return None
-    rounding = decode(Rounding, measured)
-    margins = np.array([record.margin for record in run.records])
+def _close_completions(run: Run, rounding: Rounding) -> counts.CloseCompletions:
+    """How many records have a lead that rounding may turn."""
+    close = sum(record.margin < rounding.lead for record in run.records)
     return counts.CloseCompletions(
         lead=rounding.lead,
         disagreement=rounding.disagreement,
         compared=rounding.compared,
-        close=Share(count=int((margins < rounding.lead).sum()), n=len(margins)),
+        close=Share(count=close, n=len(run.records)),
     )
-
-
-def _numbers(run: Run) -> counts.Numbers | None:
-    """What the run computed with; None for float32 on the processor."""
-    placed = run.placed
-    if placed is None or (placed["dtype"], placed["device"]) == ("float32", "cpu"):
-        return None
-    return counts.Numbers(dtype=placed["dtype"], device=placed["device"])
 
 
 def choices_for(task: str) -> tuple[records.NamedChoice, ...]:

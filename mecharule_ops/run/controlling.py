@@ -34,7 +34,7 @@ from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.run.driver import count
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import Localised, flips_on, slice_estimates
+from mecharule_ops.run.localise import Localised, flips_on
 from mecharule_ops.subsets import random_units, some_of
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Regime, Share
 
@@ -113,7 +113,7 @@ def beside(
             layer=as_many(flips, unit, layer) if len(records) and layer else None,
             split=_split(run, unit, regime),
             second_baseline=other.baseline,
-            second=slice_estimates(run, run.slices(regime), other, [(unit,)])[0],
+            second=flips_on(run, regime, other, [(unit,)], run.slices(regime).named.values())[0],
             out_of_range=Share(count=outside, n=replaced),
         )
 

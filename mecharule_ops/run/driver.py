@@ -7,7 +7,7 @@ of all layers are gathered into batches, so that an engine can share work betwee
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import starmap
 from typing import Any
@@ -19,20 +19,12 @@ from mecharule_ops.cha.group_search import Search
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.store.stored_engine import StoredEngine
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedSearch:
-    """One layer's search and the name under which its events are known."""
-
-    id: str
-    search: Search
-    layer: int
-
-
 SEEN = 2
 """Flipped answers that are told of each τ-agonist as soon as it is found."""
-Asked = tuple[NamedSearch, types.GroupQuery]
-"""A question and whose it is."""
+Searches = Mapping[str, Search]
+"""One layer's search each, by the name under which its events are known."""
+Asked = tuple[str, types.GroupQuery]
+"""A question, with the name of the search that asks it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,44 +47,44 @@ class SearchDriver:
     _opened: dict[tuple[str, int | None], tuple[int, ...]] = field(default_factory=dict, init=False)
     """The units of each group that was split, by search and node."""
 
-    def run(self, searches: Sequence[NamedSearch]) -> Iterator[events.Event]:
+    def run(self, searches: Searches) -> Iterator[events.Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
-        guided = list(searches)
-        while pending := [(named, query) for named in searches for query in named.search.ask()]:
-            reason = self._over()
-            if reason is None:
-                try:
-                    yield from self._answered(self._batch(pending))
-                except AblationStopped:
-                    reason = types.SearchStatus.STOPPED
+        for name, search in searches.items():
+            layer, units = search.tree.layer, search.tree.units
+            yield events.SearchStarted(search=name, regime=self.regime.value, layer=layer, units=units)
+        guided = set(searches)
+        while pending := [(name, query) for name, search in searches.items() for query in search.ask()]:
+            reason = types.SearchStatus.STOPPED if self.should_stop() else None
+            if reason is None and self._left <= 0:
+                reason = types.SearchStatus.BUDGET_SPENT
+            try:
+                if reason is None:
+                    yield from self._answered(searches, self._batch(pending))
+            except AblationStopped:
+                reason = types.SearchStatus.STOPPED
             if reason is not None:
-                for named in searches:
-                    named.search.stop(reason)
+                for search in searches.values():
+                    search.stop(reason)
                 break
-            for named in list(guided):
-                if fallback := named.search.fallback:
-                    guided.remove(named)
+            for name, search in searches.items():
+                if name in guided and (fallback := search.fallback):
+                    guided.remove(name)
                     node, units, why = fallback.node, fallback.units, fallback.sentence
-                    yield events.PredictionsDropped(search=named.id, node=node, units=units, reason=why)
-                    yield events.Notice(text=f"{named.id}: {why}", level="warning")
+                    yield events.PredictionsDropped(search=name, node=node, units=units, reason=why)
+                    yield events.Notice(text=f"{name}: {why}", level="warning")
             yield events.CostChanged(**asdict(self.engine.cost))
-        for named in searches:
-            tree = named.search.tree
-            assert tree.status is not None, named.id
+        for name, search in searches.items():
+            tree = search.tree
+            assert tree.status is not None, name
             yield events.SearchFinished(
-                search=named.id,
+                search=name,
                 status=tree.status.value,
                 queries=tree.queries,
                 example_forwards=tree.example_forwards,
                 localized=len(tree.kept),
             )
 
-    def _over(self) -> types.SearchStatus | None:
-        """Why nothing more may be asked."""
-        if self.should_stop():
-            return types.SearchStatus.STOPPED
-        return types.SearchStatus.BUDGET_SPENT if self._left() <= 0 else None
-
+    @property
     def _left(self) -> int:
         """Groups that the next batch may hold: the budget is never passed, even if the store knows none."""
         spent = self.engine.cost.group_evaluations
@@ -103,40 +95,60 @@ class SearchDriver:
         same: dict[tuple[range, range], list[Asked]] = defaultdict(list)
         for item in pending:
             same[item[1].associated, item[1].unrelated].append(item)
-        return max(same.values(), key=len)[: self._left()]
+        return max(same.values(), key=len)[: self._left]
 
-    def _answered(self, items: Sequence[Asked]) -> Iterator[events.Event]:
+    def _answered(self, searches: Searches, items: Sequence[Asked]) -> Iterator[events.Event]:
         """Ablate what some questions ask for and tell the searches what was answered, then show answers that flip."""
-        first = items[0][1]
-        for named, query in items:
-            yield asked_event(named.id, query, self.basis, self._opened.get((named.id, query.parent), ()))
-        groups = [tuple(self._neuron(query.layer, each) for each in query.channels) for _, query in items]
+        for name, query in items:
+            sizes, told = (len(query.associated), len(query.unrelated)), self._told(name, query)
+            yield events.NodeAsked(associated=sizes[0], unrelated=sizes[1], step=query.step, **told)
+        first, groups = items[0][1], [self._group(query) for _, query in items]
         associated = [self.associated[place] for place in first.associated]
         positions = [*associated, *(self.unrelated[place] for place in first.unrelated)]
         strong: list[tuple[types.Neuron, list[int]]] = []
         labels = self.engine.labels(groups, positions)
-        for (named, query), flips in zip(items, self.regime.flipped(labels), strict=True):
-            split = len(associated)
-            estimate = types.FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
-            for node in named.search.tell(types.GroupAnswer(node=query.node, estimate=estimate)):
-                yield from self._decided(named, node)
-                if node.verdict is types.Verdict.KEPT and node.estimate.reaches(named.search.tree.tau):
+        for (name, query), flips in zip(items, self.regime.flipped(labels), strict=True):
+            answer = types.GroupAnswer(node=query.node, estimate=estimate_of(flips, len(associated)))
+            for node in searches[name].tell(answer):
+                yield self._tested(name, node)
+                if node.verdict is not types.Verdict.KEPT:
+                    continue
+                (unit,) = self._group(node)
+                agonist = searches[name].tree.agonist(unit, node.estimate, node.ucb)
+                yield found_event(name, agonist)
+                if agonist.is_tau_agonist:
                     some = [*np.flatnonzero(flips)[:SEEN], *np.flatnonzero(~flips)[:1]]
-                    unit = self._neuron(node.layer, node.channels[0])
                     strong.append((unit, [positions[place] for place in some]))
         if self.example:
             yield from starmap(self.example, reversed(strong))
 
-    def _decided(self, named: NamedSearch, node: types.ChaNode) -> Iterator[events.Event]:
+    def _tested(self, name: str, node: types.ChaNode) -> events.NodeTested:
         if node.verdict is types.Verdict.SPLIT:
-            self._opened[named.id, node.node] = node.channels
-        yield tested_event(named.id, node, self.basis, self._opened.get((named.id, node.parent), ()))
-        if node.verdict is types.Verdict.KEPT:
-            neuron = self._neuron(node.layer, node.channels[0])
-            yield found_event(named.id, named.search.tree.agonist(neuron, node.estimate, node.ucb))
+            self._opened[name, node.node] = node.channels
+        return events.NodeTested(
+            depth=node.depth,
+            associated_flips=node.estimate.associated.flips,
+            associated_n=node.estimate.associated.n,
+            unrelated_flips=node.estimate.unrelated.flips,
+            unrelated_n=node.estimate.unrelated.n,
+            ucb=node.ucb,
+            verdict=node.verdict.value,
+            **self._told(name, node),
+        )
 
-    def _neuron(self, layer: int, channel: int) -> types.Neuron:
-        return types.Neuron(self.basis, layer, int(channel))
+    def _told(self, name: str, of: types.GroupQuery | types.ChaNode) -> dict[str, Any]:
+        """What a question and a verdict tell of a group: its units, as a stretch of those of its parent."""
+        above, channels = self._opened.get((name, of.parent), ()), tuple(map(int, of.channels))
+        begin = above.index(channels[0]) if above else 0
+        ends = (types.Neuron(self.basis, of.layer, channels[end]) for end in (0, -1))
+        return {
+            **{"search": name, "node": of.node, "parent": of.parent, "size": len(channels)},
+            **{"units": types.ends_printed(*ends), "begin": begin},
+            **{"end": begin + len(channels) if above else 0, "channels": () if above else channels},
+        }
+
+    def _group(self, of: types.GroupQuery | types.ChaNode) -> tuple[types.Neuron, ...]:
+        return tuple(types.Neuron(self.basis, of.layer, int(channel)) for channel in of.channels)
 
 
 def count(flips: np.ndarray) -> types.FlipCount:
@@ -144,20 +156,9 @@ def count(flips: np.ndarray) -> types.FlipCount:
     return types.FlipCount(flips=int(flips.sum()), n=len(flips))
 
 
-def asked_event(
-    search: str, query: types.GroupQuery, basis: types.Basis, above: tuple[int, ...]
-) -> events.NodeAsked:
-    """The event of a question being sent to the model; `above` as in `tested_event`."""
-    return events.NodeAsked(
-        search=search,
-        node=query.node,
-        size=len(query.channels),
-        associated=len(query.associated),
-        unrelated=len(query.unrelated),
-        parent=query.parent,
-        step=query.step,
-        **_place(basis, query.layer, query.channels, above),
-    )
+def estimate_of(flips: np.ndarray, split: int) -> types.FlipEstimate:
+    """Flips among the first `split` examples, which are of D̃⁺, and among the others."""
+    return types.FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
 
 
 def found_event(search: str, agonist: types.Agonist) -> events.AgonistFound:
@@ -171,34 +172,3 @@ def found_event(search: str, agonist: types.Agonist) -> events.AgonistFound:
         signed_selectivity=float(np.nan_to_num(agonist.estimate.signed_selectivity)),
         is_tau_agonist=agonist.is_tau_agonist,
     )
-
-
-def tested_event(
-    search: str, node: types.ChaNode, basis: types.Basis, above: tuple[int, ...]
-) -> events.NodeTested:
-    """The event of a node's verdict; `above` are the units of its parent, of which its own are a stretch."""
-    return events.NodeTested(
-        search=search,
-        node=node.node,
-        parent=node.parent,
-        depth=node.depth,
-        size=len(node.channels),
-        associated_flips=node.estimate.associated.flips,
-        associated_n=node.estimate.associated.n,
-        unrelated_flips=node.estimate.unrelated.flips,
-        unrelated_n=node.estimate.unrelated.n,
-        ucb=node.ucb,
-        verdict=node.verdict.value,
-        **_place(basis, node.layer, node.channels, above),
-    )
-
-
-def _place(basis: types.Basis, layer: int, channels: Sequence[int], above: tuple[int, ...]) -> dict[str, Any]:
-    """The units of a node, and where they stand among those of its parent."""
-    begin = above.index(channels[0]) if above else 0
-    return {
-        "units": types.ends_printed(*(types.Neuron(basis, layer, int(channels[end])) for end in (0, -1))),
-        "begin": begin,
-        "end": begin + len(channels) if above else 0,
-        "channels": () if above else tuple(map(int, channels)),
-    }

@@ -20,15 +20,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Bool, Float32
 
 from mecharule_ops import types
-from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, pruned_together
+from mecharule_ops.cha.audit import Audit, pruned_together
 from mecharule_ops.cha.exhaustive import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled
-from mecharule_ops.events import FlipsSeen, LayerAblated, SearchStarted, SeenAnswer
+from mecharule_ops.events import FlipsSeen, LayerAblated, SeenAnswer
 from mecharule_ops.findings import counts, measures
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
@@ -36,7 +36,7 @@ from mecharule_ops.mechanism.first_order import predicted_labels, prediction
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.run import planning
-from mecharule_ops.run.driver import SearchDriver, count, found_event
+from mecharule_ops.run.driver import SearchDriver, estimate_of, found_event
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import CompactSlices
@@ -66,16 +66,10 @@ class Localised:
     def measured(self) -> dict[types.Neuron, types.FlipEstimate]:
         """The units that were tested alone on all examples of both slices."""
         found, n = self.outcome, len(self.slices.positions)
-        alone = [
-            *_alone(self.trees, self.candidates.basis),
-            *(found.exhaustive.units if found.exhaustive else ()),
-        ]
-        exact = {
-            each.neuron: each.estimate
-            for each in alone
-            if each.estimate.associated.n + each.estimate.unrelated.n == n
-        }
-        return exact | {agonist.neuron: agonist.estimate for agonist in found.agonists}
+        singly = found.exhaustive.units if found.exhaustive else ()
+        told = {one.neuron: one.estimate for one in (*_alone(self.trees, self.candidates.basis), *singly)}
+        told |= {agonist.neuron: agonist.estimate for agonist in found.agonists}
+        return {unit: seen for unit, seen in told.items() if seen.associated.n + seen.unrelated.n == n}
 
 
 def rank_candidates(
@@ -85,34 +79,33 @@ def rank_candidates(
 
     Every unit without a score, in the order of channels, where there is no pair or nothing reads the scores.
     """
-    name = keys.attribution(basis, slices.regime)
-    none = np.full((run.subject.n_layers, run.subject.width(basis)), np.nan)
+    subject, name = run.subject, keys.attribution(basis, slices.regime)
+    none = np.full((subject.n_layers, subject.width(basis)), np.nan)
     # Attribution leaves units out or forms groups; where first order orders all units, it does neither.
     leaves_out = run.config.attribution == "always" or none.size > run.config.cap
     if not leaves_out and first_order_price(run, slices, none.size).competitors:
-        if not run.store.has(name):
-            run.store.put(name, none)
+        run.store.kept(name, lambda: none)
         return run.candidates(basis, slices.regime)
+
+    def scores() -> np.ndarray:
+        places = slices.pairs.reshape(-1).tolist()
+        prompts = subject.encode([run.records[place].example.prompt for place in places])
+        pairs = [
+            AttributionPair(clean=clean, corrupt=corrupt, completion=run.records[place].tokens)
+            for clean, corrupt, place in zip(prompts[::2], prompts[1::2], places[::2], strict=True)
+        ]
+        phase, steps = run.intervention(basis).phase, run.config.ig_steps
+        return (
+            eap_ig(subject, pairs, basis, phase, steps=steps, on_progress=stage.progress) if pairs else none
+        )
+
     with journal.stage(f"EAP-IG {basis.value} {slices.regime.arrow}", len(slices.pairs), "pairs") as stage:
         stage.reused = run.store.has(name) and run.attribution(basis, slices.regime) is not None
         if not stage.reused:
-            run.store.put(name, _scores(run, basis, slices, stage) if len(slices.pairs) else none)
+            run.store.put(name, scores())
         candidates = run.candidates(basis, slices.regime)
         stage.summary = f"{candidates.total:,} units ranked on {len(slices.pairs)} pairs"
     return candidates
-
-
-def _scores(
-    run: Run, basis: types.Basis, slices: CompactSlices, stage: Stage
-) -> Float[np.ndarray, "layer channel"]:
-    subject, places = run.subject, slices.pairs.reshape(-1).tolist()
-    prompts = subject.encode([run.records[place].example.prompt for place in places])
-    pairs = [
-        AttributionPair(clean=clean, corrupt=corrupt, completion=run.records[place].tokens)
-        for clean, corrupt, place in zip(prompts[::2], prompts[1::2], places[::2], strict=True)
-    ]
-    phase, steps = run.intervention(basis).phase, run.config.ig_steps
-    return eap_ig(subject, pairs, basis, phase, steps=steps, on_progress=stage.progress)
 
 
 def whole_layers(
@@ -126,34 +119,22 @@ def whole_layers(
 
     It is what a report can say when no unit alone reaches τ, and its pace prices the search. Raises `AblationStopped`.
     """
+    basis, regime = candidates.basis, slices.regime
     groups = [
-        tuple(types.Neuron(candidates.basis, layer.layer, channel) for channel in layer.channels.tolist())
+        tuple(types.Neuron(basis, layer.layer, channel) for channel in layer.channels.tolist())
         for layer in some
     ]
-    where = f"{candidates.basis.value} {slices.regime.arrow}"
-    with journal.stage(f"whole layers {where}", len(groups), "ablations") as stage:
-        intervention = run.intervention(candidates.basis)
-        estimates = slice_estimates(run, slices, intervention, groups, stage.progress)
+    with journal.stage(f"whole layers {basis.value} {regime.arrow}", len(groups), "ablations") as stage:
+        parts, intervention = slices.named.values(), run.intervention(basis)
+        estimates = flips_on(run, regime, intervention, groups, parts, stage.progress)
         layers = zip(some, estimates, strict=True)
         whole = tuple(counts.WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
         for each in whole:
-            layer, strength = f"{candidates.basis.letter}{each.layer}", each.estimate.strength
-            journal.emit(LayerAblated(regime=slices.regime.value, layer=layer, strength=strength))
+            layer, strength = f"{basis.letter}{each.layer}", each.estimate.strength
+            journal.emit(LayerAblated(regime=regime.value, layer=layer, strength=strength))
         strongest = max(whole, key=lambda layer: layer.least)
         stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
     return whole
-
-
-def slice_estimates(
-    run: Run,
-    slices: CompactSlices,
-    intervention: types.Intervention,
-    groups: Sequence[Group],
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[types.FlipEstimate]:
-    """Flip counts of each group on the compact slices."""
-    parts = slices.associated.tolist(), slices.unrelated.tolist()
-    return flips_on(run, slices.regime, intervention, groups, parts, progress)
 
 
 def flips_on(
@@ -161,16 +142,15 @@ def flips_on(
     regime: types.Regime,
     intervention: types.Intervention,
     groups: Sequence[Group],
-    examples: tuple[Sequence[int], Sequence[int]],
-    progress: Callable[[int, int], None],
+    examples: Iterable[Sequence[int]],
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[types.FlipEstimate]:
     """Flip counts of each group on examples of D̃⁺ and of D̃⁻, given by their positions among the records."""
-    split, positions, estimates = len(examples[0]), [*examples[0], *examples[1]], list[types.FlipEstimate]()
+    associated, unrelated = examples
+    estimates: list[types.FlipEstimate] = []
     for begin in range(0, len(groups), BATCH):
-        for flips in run.flips(groups[begin : begin + BATCH], positions, regime, intervention):
-            estimates.append(
-                types.FlipEstimate(associated=count(flips[:split]), unrelated=count(flips[split:]))
-            )
+        flips = run.flips(groups[begin : begin + BATCH], [*associated, *unrelated], regime, intervention)
+        estimates += (estimate_of(row, len(associated)) for row in flips)
         progress(len(estimates), len(groups))
     return estimates
 
@@ -179,32 +159,41 @@ def localise(
     run: Run, journal: Journal, candidates: types.Candidates, slices: CompactSlices, plan: planning.SearchPlan
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
-    hidden, regime = run.task.concealed, slices.regime
+    basis, regime = candidates.basis, slices.regime
     driver = SearchDriver(
-        engine=run.engine(run.intervention(candidates.basis)),
-        basis=candidates.basis,
+        engine=run.engine(run.intervention(basis)),
+        basis=basis,
         regime=regime,
         associated=slices.associated.tolist(),
         unrelated=slices.unrelated.tolist(),
         budget=run.config.budget,
         should_stop=run.should_stop,
-        example=None if hidden else partial(_became, run, regime),
+        example=None if run.task.concealed else partial(_became, run, regime),
     )
-    where = f"{candidates.basis.value} {regime.arrow}"
-    name = "CHA" if plan.kind is planning.SearchKind.CHA else f"{plan.kind.value} search"
-    with journal.stage(f"{name} {where}", unit="ablations") as stage:
-        trees, stage.summary = _driven(journal, driver, candidates, plan)
+
+    def driven(name: str, plan: planning.SearchPlan, total: int | None = None) -> tuple[ChaTree, ...]:
+        with journal.stage(f"{name} {basis.value} {regime.arrow}", total, "ablations") as stage:
+            searches = plan.searches(candidates, regime)
+            for event in driver.run(searches):
+                journal.emit(event)
+            trees = tuple(search.tree for search in searches.values())
+            localized = [agonist for tree in trees for agonist in tree.agonists(basis)]
+            strong = plural(sum(agonist.is_tau_agonist for agonist in localized), "τ-agonist")
+            ended = sorted(
+                {tree.status.value for tree in trees if tree.status} - {types.SearchStatus.COMPLETE.value}
+            )
+            queries = sum(tree.queries for tree in trees)
+            said = f"{queries:,} group ablations, {len(localized)} localized, {strong}"
+            stage.summary = "; ".join([said, *ended])
+        return trees
+
+    kind = plan.kind
+    trees = driven("CHA" if kind is planning.SearchKind.CHA else f"{kind.value} search", plan)
     singly: tuple[ChaTree, ...] = ()
-    if _exhausted(run, candidates) and not run.should_stop():
+    if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
         brute = planning.SearchPlan(kind=planning.SearchKind.EXHAUSTIVE, settings=plan.settings)
-        with journal.stage(f"exhaustive {where}", candidates.total, "ablations") as stage:
-            singly, stage.summary = _driven(journal, driver, candidates, brute)
+        singly = driven("exhaustive", brute, candidates.total)
     return localised(run, slices, candidates, plan, trees, singly)
-
-
-def _exhausted(run: Run, candidates: types.Candidates) -> bool:
-    """Whether every unit is tested alone after the search."""
-    return candidates.total <= run.config.exhaustive_up_to
 
 
 def localised(
@@ -216,7 +205,7 @@ def localised(
     singly: tuple[ChaTree, ...] = (),
 ) -> Localised:
     """What a search of these trees found, and `singly` brute force after it; without trees nothing was searched."""
-    basis, config, examples = candidates.basis, run.config, len(slices.positions)
+    basis, config = candidates.basis, run.config
 
     def cost(trees: Sequence[ChaTree], predictions: int = 0) -> counts.SearchCost:
         return counts.SearchCost(
@@ -224,14 +213,13 @@ def localised(
             example_forwards=sum(tree.example_forwards for tree in trees),
             prediction_forwards=predictions,
             candidates=candidates.total,
-            slice_examples=examples,
+            slice_examples=len(slices.positions),
         )
 
     ended = {tree.status for tree in trees}
     tested, truth = _alone(trees, basis), _alone(singly, basis)
     found = _in_order(agonist for tree in trees for agonist in tree.agonists(basis))
     units = [agonist.neuron for agonist in found]
-    recall = measures.recall_by_bound(truth, units, config.tau, config.slice_alpha) if truth else None
     outcome = SearchOutcome(
         intervention=run.intervention(basis),
         regime=slices.regime,
@@ -250,7 +238,7 @@ def localised(
         tree=tuple(counts.TreeNode.of(node) for tree in trees for node in tree.nodes),
         dominance=measures.dominance(trees),
         exhaustive=counts.ExhaustiveRun(units=truth, cost=cost(singly)) if truth else None,
-        recall=recall,
+        recall=measures.recall_by_bound(truth, units, config.tau, config.slice_alpha) if truth else None,
         associated_of=slices.associated_size,
         unrelated_of=slices.unrelated_size,
         at_random=slices.at_random,
@@ -289,76 +277,45 @@ def _became(run: Run, regime: types.Regime, unit: types.Neuron, positions: Seque
     return FlipsSeen(regime=regime.value, neuron=str(unit), answers=told)
 
 
-def _driven(
-    journal: Journal, driver: SearchDriver, candidates: types.Candidates, plan: planning.SearchPlan
-) -> tuple[tuple[ChaTree, ...], str]:
-    """The trees of a plan's searches, driven to their end and told as they go; and how they ended, in a line."""
-    searches = plan.searches(candidates, driver.regime)
-    for named, layer in zip(searches, candidates.layers, strict=True):
-        units, regime = len(layer.channels), driver.regime.value
-        journal.emit(SearchStarted(search=named.id, regime=regime, layer=named.layer, units=units))
-    for event in driver.run(searches):
-        journal.emit(event)
-    trees = tuple(named.search.tree for named in searches)
-    localized = [agonist for tree in trees for agonist in tree.agonists(driver.basis)]
-    strong = sum(agonist.is_tau_agonist for agonist in localized)
-    statuses = {tree.status for tree in trees} - {types.SearchStatus.COMPLETE}
-    tail = "".join(f"; {status.value}" for status in sorted(statuses, key=str) if status is not None)
-    queries = sum(tree.queries for tree in trees)
-    said = f"{queries:,} group ablations, {len(localized)} localized, {plural(strong, 'τ-agonist')}{tail}"
-    return trees, said
-
-
 def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     """Add what an audit says of the search; nothing when brute force ran, it was cut short, or nothing was pruned.
 
     Cost: at most one singleton test for each unit that is drawn or was pruned with a τ-agonist that is met, less what
     is stored. Raises `AblationStopped`.
     """
-    outcome, config = found.outcome, run.config
-    strata = planning.audit_strata(found.plan, found.trees, found.candidates)
-    population = sum(map(len, strata.values()))
-    tests = planning.audit_tests(config, population)
+    outcome, config, basis, regime = found.outcome, run.config, found.candidates.basis, found.slices.regime
     complete = {tree.status for tree in found.trees} <= {types.SearchStatus.COMPLETE, types.SearchStatus.LEFT}
-    if _exhausted(run, found.candidates) or not complete or not tests:
+    strata = planning.audit_strata(found.plan, found.trees, found.candidates)
+    settings = planning.audit_settings(config, found.plan, sum(map(len, strata.values())))
+    if found.candidates.total <= config.exhaustive_up_to or not complete or not settings.budget:
         return
-    settings = planning.audit_settings(config, found.plan, tests, population)
-    with journal.stage(f"audit {found.where}", settings.budget, "ablations") as stage:
-        result = _drawn(run, found, strata, settings, stage)
-        trees = {tree.layer: tree for tree in found.trees}
-        agonists = tuple(
-            trees[neuron.layer].agonist(neuron, estimate, estimate.ucb(config.slice_alpha))
-            for neuron, estimate in result.found.items()
-        )
-        for agonist in agonists:
-            search = search_id(found.plan.kind, outcome.regime, agonist.neuron.basis, agonist.neuron.layer)
-            journal.emit(found_event(search, agonist))
-        audit = counts.SearchAudit.of(result, agonists, exact=not settings.slip)
-        stage.summary = audit.summary
-    found.outcome = replace(outcome, audit=audit, agonists=_in_order((*outcome.agonists, *agonists)))
-
-
-def _drawn(
-    run: Run, found: Localised, strata: dict[str, list[types.Neuron]], settings: AuditSettings, stage: Stage
-) -> AuditResult:
-    """Ask the audit's questions until it has none left, those about the same examples together."""
-    basis, regime = found.candidates.basis, found.slices.regime
-    seed = [run.config.seed, regime.value, len(found.trees)]
+    seed = [config.seed, regime.value, len(found.trees)]
     together = pruned_together(found.trees, basis)
     audit = Audit(strata, settings=settings, rng=np.random.default_rng(seed), together=together)
     associated, unrelated = found.slices.associated, found.slices.unrelated
     if settings.slip:
         order = np.random.default_rng([*seed, 1])
         associated, unrelated = order.permutation(associated), order.permutation(unrelated)
-    while questions := audit.ask():
-        some, others = questions[0].associated, questions[0].unrelated
-        same = [each for each in questions if (each.associated, each.unrelated) == (some, others)]
-        groups = [(types.Neuron(basis, question.layer, question.channels[0]),) for question in same]
-        parts = associated[some].tolist(), unrelated[others].tolist()
-        estimates = flips_on(run, regime, run.intervention(basis), groups, parts, stage.progress)
-        for question, estimate in zip(same, estimates, strict=True):
-            audit.tell(types.GroupAnswer(node=question.node, estimate=estimate))
-    return audit.result
+    with journal.stage(f"audit {found.where}", settings.budget, "ablations") as stage:
+        while questions := audit.ask():
+            some, others = questions[0].associated, questions[0].unrelated
+            same = [each for each in questions if (each.associated, each.unrelated) == (some, others)]
+            groups = [(types.Neuron(basis, question.layer, question.channels[0]),) for question in same]
+            parts = associated[some].tolist(), unrelated[others].tolist()
+            estimates = flips_on(run, regime, run.intervention(basis), groups, parts, stage.progress)
+            for question, estimate in zip(same, estimates, strict=True):
+                audit.tell(types.GroupAnswer(node=question.node, estimate=estimate))
+        trees = {tree.layer: tree for tree in found.trees}
+        agonists = tuple(
+            trees[unit.layer].agonist(unit, estimate, estimate.ucb(config.slice_alpha))
+            for unit, estimate in audit.result.found.items()
+        )
+        for agonist in agonists:
+            name = search_id(found.plan.kind, regime, basis, agonist.neuron.layer)
+            journal.emit(found_event(name, agonist))
+        told = counts.SearchAudit.of(audit.result, agonists, exact=not settings.slip)
+        stage.summary = told.summary
+    found.outcome = replace(outcome, audit=told, agonists=_in_order((*outcome.agonists, *agonists)))
 
 
 def search_plan(
@@ -395,12 +352,14 @@ def search_plan(
 
 
 def first_order_price(run: Run, slices: CompactSlices, units: int) -> planning.PredictionPrice:
-    """What asking first order about so many units takes; nothing where the run's search does not ask it."""
-    records = [run.records[position] for position in slices.positions]
-    price = planning.PredictionPrice.of(len(records), tokens_in_reach(records), units)
-    return (
-        price if planning.asks_first_order(run.config) else replace(price, competitors=0, example_forwards=0)
-    )
+    """What asking first order about so many units takes; nothing where the run's search does not ask it.
+
+    In reach of the decode phase are all but the first of each completion's tokens.
+    """
+    tokens = sum(max(0, len(run.records[position].tokens) - 1) for position in slices.positions)
+    price = planning.PredictionPrice.of(len(slices.positions), tokens, units)
+    asks = planning.asks_first_order(run.config)
+    return price if asks else replace(price, competitors=0, example_forwards=0)
 
 
 def _first_order(
@@ -408,11 +367,10 @@ def _first_order(
 ) -> tuple[Bool[np.ndarray, "example unit"], Float32[np.ndarray, "three layer channel"]]:
     """Where each unit of the basis is predicted to flip; its rates on D⁺ and D⁻ and the mean excess of the drop."""
     records = until_settled(run.subject, run.task, [run.records[position] for position in slices.positions])
-    replacement = run.replacement(run.intervention(candidates.basis))
     found = prediction(
         run.subject,
         records,
-        replacement,
+        run.replacement(run.intervention(candidates.basis)),
         competitors=competitors,
         on_progress=stage.progress,
         should_stop=run.should_stop,
@@ -427,12 +385,6 @@ def _first_order(
             labels = predicted_labels(run.subject, run.task, [record] * len(codes), positions, tokens)
             flips[row] = np.isin(changed[row], codes[slices.regime.flipped(labels)])
     excess = np.nan_to_num(found.excess.astype(np.float32), neginf=-1e4)
-    sides = np.split(flips, [len(slices.associated)])
-    parts = [part.mean(0) if len(part) else np.zeros(flips.shape[1]) for part in sides]
-    rates = np.stack([*parts, excess.mean(0)])
+    parts = np.split(flips, [len(slices.associated)])
+    rates = np.stack([*(part.sum(0) / max(1, len(part)) for part in parts), excess.mean(0)])
     return flips, rates.reshape(3, run.subject.n_layers, -1).astype(np.float32)
-
-
-def tokens_in_reach(records: Sequence[types.BehaviourRecord]) -> int:
-    """Generated tokens that the decode phase can change: all but the first of each completion."""
-    return sum(max(0, len(record.tokens) - 1) for record in records)

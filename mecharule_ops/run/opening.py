@@ -7,6 +7,7 @@ taken over, splitter, slices and search follow anew. So another τ asks the mode
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,18 +27,9 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Baseline, Neuron, Regime
 
-OBSERVED = (
-    "model",
-    "task",
-    "task_settings",
-    "records",
-    "test_share",
-    "seed",
-    "dtype",
-)
+OBSERVED = ("model", "task", "task_settings", "records", "test_share", "seed", "dtype")
 """Settings of what is taken over: a run that has others takes nothing over."""
 PROPOSED = ("proposer", "proposals")
 """Settings of the vocabulary, which is made anew where they differ."""
@@ -126,9 +118,8 @@ def begun(config: RunConfig, earlier: RunStore | None = None) -> RunStore:
 
     folder = runs_directory()
     run = new_run_id(folder, secrets.token_hex)
-    settings: dict[str, object] = {"run": run, "settings": config.model_dump(mode="json")}
-    if earlier is not None:
-        settings["forked_from"] = earlier.path.stem
+    source = {} if earlier is None else {"forked_from": earlier.path.stem}
+    settings = {"run": run, "settings": config.model_dump(mode="json"), **source}
     return RunStore.create(run_path(run, folder), settings, fill=fill)
 
 
@@ -205,18 +196,14 @@ def outcome_for(findings: Findings, neuron: Neuron, regime: Regime | None) -> Se
 
     Raises `UsageError` when the run never searched the unit's basis in that regime.
     """
-    of_basis = [search for search in findings.searches if search.intervention.basis is neuron.basis]
+    of_basis = (search for search in findings.searches if search.intervention.basis is neuron.basis)
     fitting = [search for search in of_basis if regime in (None, search.regime)]
     if not fitting:
         searched = ", ".join(map(short_name, findings.searches))
-        if of_basis and regime is not None:
-            raise UsageError(
-                f"expected a direction that run {findings.run} searched ({searched}), got {regime.arrow} of {neuron}; "
-                f"a new run with --regime {regime.value} searches it"
-            )
         raise UsageError(
-            f"expected a unit of a search of run {findings.run} ({searched}), got {neuron}; "
-            f"`mecharule show {findings.run} --table units` lists what they found, a new run searches others"
+            f"expected a unit and a direction that run {findings.run} searched ({searched}), got {neuron}"
+            f"{f' {regime.arrow}' if regime else ''}; `mecharule run --from {findings.run} --basis {neuron.basis} "
+            f"--regime both` searches it"
         )
     found = next((unit.search.regime for unit in findings.by_evidence(regime) if unit.neuron == neuron), None)
     return next((search for search in fitting if search.regime is found), fitting[0])
@@ -229,10 +216,7 @@ def short_name(outcome: SearchOutcome) -> str:
 
 def check_unit(run: Run, neuron: Neuron) -> None:
     """Raises `UsageError` when the model has no such unit; reads the stored attribution or the model's sizes alone."""
-    sizes = sizes_of(run, neuron)
-    if sizes is None:
-        return
-    layers, width = sizes
+    layers, width = sizes_of(run, neuron) or (math.inf, math.inf)
     if neuron.layer >= layers or neuron.channel >= width:
         raise UsageError(
             f"expected a unit of {layers} layers of {width} {neuron.basis} units, got {neuron}; both count from 0"
@@ -276,15 +260,13 @@ def find_certificate(
 
     By the run's own baseline unless one is named.
     """
-    wanted = group_key(units)
     alone = map(str, units) if len(units) == 1 else ()
-    fitting = [
+    fitting = (
         certificate
-        for certificate in run.store.certificates(*alone)
+        for certificate in reversed(run.store.certificates(*alone))
         if certificate.kind in ("ablate", "why", "flip")
-        and certificate.regime == regime.value
-        and ",".join(sorted(certificate.units)) == wanted
+        and (certificate.regime, {*certificate.units}) == (regime.value, {*map(str, units)})
         and certificate.intervention.baseline == (baseline or run.config.baseline).value
         and all(total.slice in (slices or COMPACT) for total in certificate.totals)
-    ]
-    return fitting[-1] if fitting else None
+    )
+    return next(fitting, None)

@@ -17,7 +17,6 @@ from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading.model_names import on_this_machine
 from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
-from mecharule_ops.predicates.type_check import clip
 from mecharule_ops.run import planning
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
@@ -25,7 +24,7 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import PromptTable, Write
 from mecharule_ops.tasks.task_names import settings_for, task_of
-from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime, Share, Value
+from mecharule_ops.types import Basis, Candidates, Neuron, Regime, Share, Value
 
 PROMPTS = 256
 """Prompts of the task that are measured in tokens."""
@@ -61,10 +60,6 @@ class Outlook:
     """Tokens."""
     searches: tuple[SearchOutlook, ...]
 
-    def weight_bytes(self, itemsize: int) -> int:
-        """What the weights take in memory."""
-        return itemsize * self.shape.parameters
-
 
 def outlook(config: RunConfig) -> Outlook:
     """The run that a config describes. Cost: reads small files, makes some prompts.
@@ -98,7 +93,9 @@ def _search(
         planning.PredictionPrice.of(examples, examples * tokens, units) for tokens in (new_tokens - 1, 0)
     )
     asked = {planning.asks_first_order(config) and each.competitors > 0 for each in (cheapest, dearest)}
-    candidates = _every_unit(shape, basis, units, config.layer)
+    # Which units attribution would keep is not known: so many of each layer alike.
+    alike = np.tile(np.arange(shape.width(basis), 0.0, -1.0), (shape.n_layers, 1))
+    candidates = Candidates.strongest(basis, alike, cap=config.cap, layer=config.layer)
     none = [np.zeros(len(layer.channels)) for layer in candidates.layers]
     silent = [LayerPrediction(associated=rates, unrelated=rates, scores=rates) for rates in none]
     bounds = [
@@ -110,14 +107,8 @@ def _search(
         basis=basis,
         regime=regime,
         units=shape.units(basis) if config.layer is None else shape.width(basis),
-        least=planning.Rehearsed(
-            groups=min(least.groups for least, _ in bounds),
-            example_forwards=min(least.example_forwards for least, _ in bounds),
-        ),
-        most=planning.Rehearsed(
-            groups=max(most.groups for _, most in bounds),
-            example_forwards=max(most.example_forwards for _, most in bounds),
-        ),
+        least=bounds[0][0].picked(min, bounds[-1][0]),
+        most=bounds[0][1].picked(max, bounds[-1][1]),
         prediction_forwards=forwards if any(asked) else 0,
     )
 
@@ -130,20 +121,6 @@ def check_layer(config: RunConfig, shape: ModelShape) -> None:
         )
 
 
-def _every_unit(shape: ModelShape, basis: Basis, units: int, layer: int | None) -> Candidates:
-    """So many units of the basis, over all layers alike, or of one; which attribution would keep is not known."""
-    if layer is not None:
-        return Candidates.unranked(basis, (shape.n_layers, shape.width(basis)), cap=units, layer=layer)
-    channels = np.array_split(np.arange(units), shape.n_layers)
-    return Candidates(
-        basis=basis,
-        layers=tuple(
-            LayerCandidates(layer=layer, channels=np.arange(len(part)), scores=None)
-            for layer, part in enumerate(channels)
-        ),
-    )
-
-
 def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int:
     """Tokens of the longest of the task's first prompts. Raises `UsageError` where one does not fit."""
     tokenizer = read_tokenizer(shape.directory).backend_tokenizer
@@ -151,14 +128,9 @@ def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int:
     longest = max((len(tokenizer.encode(example.prompt).ids) for example in examples), default=0)
     room = shape.positions
     if room is not None and longest + task.max_new_tokens > room:
-        named = ""
-        if isinstance(task, PromptTable):
-            answers = {answer for row in task.rows() for answer in task.right(row)}
-            most = max(sorted(answers), key=lambda answer: len(tokenizer.encode(answer).ids))
-            named = f", such as that of the answer {clip(most)}: {task.max_new_tokens} tokens are generated"
         raise UsageError(
             f"expected prompts of at most {max(0, room - task.max_new_tokens)} tokens for {config.model}, got "
-            f"{longest}; shorten the few-shot lines or the completion{named}"
+            f"{longest}; shorten the few-shot lines or the completion: {task.max_new_tokens} tokens are generated"
         )
     return longest
 
@@ -182,21 +154,17 @@ def measured_pace(config: RunConfig, clock: Callable[[], float]) -> tuple[Mappin
         store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
         store.put(keys.TRAIN, np.ones(len(behaviour.records), bool))
         right = Share(count=int(run.labels.sum()), n=len(run.records))
-        return {basis: _pace(run, basis, clock) for basis in config.bases}, right
-
-
-def _pace(run: Run, basis: Basis, clock: Callable[[], float]) -> float:
-    layers = np.unique(np.linspace(0, run.subject.n_layers - 1, LAYERS).astype(int)).tolist()
-    units = [
-        (Neuron(basis, layer, unit),)
-        for unit in range(min(UNITS, run.subject.width(basis)))
-        for layer in layers
-    ]
-    engine, everything = run.completer(run.intervention(basis)), range(len(run.records))
-    engine.evaluate(units[:1], everything)
-    began = clock()
-    forwards = engine.evaluate(units, everything).example_forwards
-    return (clock() - began) / max(1, forwards)
+        paces = dict[Basis, float]()
+        for basis in config.bases:
+            layers = np.unique(np.linspace(0, run.subject.n_layers - 1, LAYERS).astype(int)).tolist()
+            some = product(range(min(UNITS, run.subject.width(basis))), layers)
+            units = [(Neuron(basis, layer, unit),) for unit, layer in some]
+            engine, everything = run.completer(run.intervention(basis)), range(len(run.records))
+            engine.evaluate(units[:1], everything)
+            began = clock()
+            forwards = engine.evaluate(units, everything).example_forwards
+            paces[basis] = (clock() - began) / max(1, forwards)
+        return paces, right
 
 
 def settled(config: RunConfig) -> RunConfig:

@@ -25,7 +25,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price
-from mecharule_ops.run.driver import NamedSearch
+from mecharule_ops.run.driver import estimate_of
 from mecharule_ops.state import search_id
 from mecharule_ops.thresholds import COMPETITORS
 
@@ -53,13 +53,10 @@ def search_settings(
     config: RunConfig, regime: types.Regime, n_associated: int, n_unrelated: int
 ) -> ChaSettings:
     """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
-    if config.parity:
-        settings = ALGORITHM_1
-    else:
-        largest = config.largest or LARGEST[regime]
-        settings = ChaSettings(testing=config.testing, largest=largest, order=ORDER[regime])
+    largest = config.largest or LARGEST[regime]
+    own = ChaSettings(testing=config.testing, largest=largest, order=ORDER[regime])
     return replace(
-        settings,
+        ALGORITHM_1 if config.parity else own,
         tau=config.tau,
         epsilon=config.epsilon,
         alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending, halved=config.parity),
@@ -96,26 +93,20 @@ class SearchPlan:
     prediction_forwards: int = 0
     """Example-forwards that the predictions took."""
 
-    def searches(self, candidates: types.Candidates, regime: types.Regime) -> list[NamedSearch]:
-        """New searches of all layers; nothing is asked yet.
+    def searches(self, candidates: types.Candidates, regime: types.Regime) -> dict[str, Search]:
+        """New searches of all layers by their names; nothing is asked yet.
 
         Raises `PredictionError` when a guided plan has no predictions of these candidates.
         """
-        layers, searches = candidates.layers, list[Search]()
+        layers, made = candidates.layers, list[Search]()
         if self.kind is SearchKind.GUIDED:
             guided = GuidedSettings(cha=self.settings, sweep=self.sweep, sweeps=self.sweeps)
-            searches += guided_searches(layers, self.predictions, settings=guided, regime=regime)
+            made += guided_searches(layers, self.predictions, settings=guided, regime=regime)
         else:
             new = exhaustive_search if self.kind is SearchKind.EXHAUSTIVE else ChaSearch
-            searches += [new(layer, settings=self.settings, regime=regime) for layer in layers]
-        return [
-            NamedSearch(
-                id=search_id.search_id(self.kind, regime, candidates.basis, layer.layer),
-                search=search,
-                layer=layer.layer,
-            )
-            for layer, search in zip(layers, searches, strict=True)
-        ]
+            made += [new(layer, settings=self.settings, regime=regime) for layer in layers]
+        names = (search_id.search_id(self.kind, regime, candidates.basis, layer.layer) for layer in layers)
+        return dict(zip(names, made, strict=True))
 
 
 def asks_first_order(config: RunConfig) -> bool:
@@ -125,16 +116,16 @@ def asks_first_order(config: RunConfig) -> bool:
 
 def plan_of(config: RunConfig, settings: ChaSettings, predictions: Sequence[LayerPrediction]) -> SearchPlan:
     """How a run searches: guided where first order was asked, else each unit alone, unless its groups have a size."""
-    kind = SearchKind(config.search)
     if config.parity:
         return SearchPlan(settings=settings)
-    if kind is not SearchKind.GUIDED:
-        return SearchPlan(kind=kind, settings=settings)
-    if not predictions:
+    if asks_first_order(config) and not predictions:
         return SearchPlan(settings=replace(settings, largest=config.largest or 1))
-    sweeps = config.rest == "grouped"
     return SearchPlan(
-        kind=kind, settings=settings, sweep=config.largest, sweeps=sweeps, predictions=predictions
+        kind=SearchKind(config.search),
+        settings=settings,
+        sweep=config.largest,
+        sweeps=config.rest == "grouped",
+        predictions=predictions,
     )
 
 
@@ -149,19 +140,15 @@ def audit_tests(config: RunConfig, pruned: int) -> int:
     return max(least, min(AUDITED_AT_MOST, pruned // _EIGHTH))
 
 
-def audit_settings(config: RunConfig, plan: SearchPlan, tests: int, population: int) -> AuditSettings:
-    """What the money of so many exact tests buys an audit; all exact where it buys them for everyone."""
-    exact = AuditSettings(
-        at_most=0,
-        n_associated=plan.settings.n_associated,
-        n_unrelated=plan.settings.n_unrelated,
-        tau=config.tau,
-        budget=tests,
+def audit_settings(config: RunConfig, plan: SearchPlan, pruned: int) -> AuditSettings:
+    """What the money of its exact tests buys an audit of so many units; all exact where it buys them for everyone."""
+    tests = audit_tests(config, pruned)
+    slip = OVERLOOKED if plan.predictions and tests < pruned else 0.0
+    sizes = plan.settings.n_associated, plan.settings.n_unrelated
+    settings = AuditSettings(
+        at_most=0, n_associated=sizes[0], n_unrelated=sizes[1], tau=config.tau, slip=slip
     )
-    if not plan.predictions or tests >= population:
-        return exact
-    early = replace(exact, slip=OVERLOOKED)
-    return replace(early, budget=min(population, early.draws_for(tests)))
+    return replace(settings, budget=min(pruned, settings.draws_for(tests)))
 
 
 def audit_strata(
@@ -170,20 +157,17 @@ def audit_strata(
     """The units whose strength on the full slices is not known, by what was predicted, else by how the search ended."""
     some = plan.settings.tau / 4
     predicted = f"predicted to flip {some:.0%} or more", "predicted to flip less", "predicted to flip nothing"
-    strata: dict[str, list[types.Neuron]] = {
-        name: [] for name in (predicted if plan.predictions else (IN_A_GROUP, ALONE))
-    }
+    strata: dict[str, list[types.Neuron]] = {name: [] for name in (*predicted, IN_A_GROUP, ALONE)}
     for place, (tree, layer) in enumerate(zip(trees, candidates.layers, strict=True)):
         channels = layer.channels.tolist()
         if plan.predictions:
-            rates = plan.predictions[place].strength.tolist()
-            name = {
-                unit: predicted[(rate < some) + (rate <= 0)]
-                for unit, rate in zip(channels, rates, strict=True)
-            }
+            names = (
+                predicted[(rate < some) + (rate <= 0)] for rate in plan.predictions[place].strength.tolist()
+            )
         else:
             dropped = {node.channels[0] for node in tree.nodes if node.verdict is types.Verdict.DROPPED}
-            name = {unit: ALONE if unit in dropped else IN_A_GROUP for unit in channels}
+            names = (ALONE if unit in dropped else IN_A_GROUP for unit in channels)
+        name = dict(zip(channels, names, strict=True))
         for neuron in unsettled(tree, layer, candidates.basis, plan.settings.full_test):
             strata[name[neuron.channel]].append(neuron)
     return {name: units for name, units in strata.items() if units}
@@ -193,7 +177,7 @@ Flips = Callable[[types.GroupQuery], types.FlipEstimate]
 """What a group flips, without a model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rehearsed:
     """What a search asks for, its audit, brute force and whole layers included."""
 
@@ -201,11 +185,10 @@ class Rehearsed:
     """Groups that are asked, each once."""
     example_forwards: int = 0
 
-    def capped(self, groups: int, full_test: int) -> Rehearsed:
-        """At most so many groups, each on all examples."""
-        return Rehearsed(
-            groups=min(self.groups, groups), example_forwards=min(self.example_forwards, groups * full_test)
-        )
+    def picked(self, pick: Callable[[int, int], int], other: Rehearsed) -> Rehearsed:
+        """The smaller or larger of each number."""
+        forwards = pick(self.example_forwards, other.example_forwards)
+        return Rehearsed(pick(self.groups, other.groups), forwards)
 
 
 def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan, flips: Flips) -> Rehearsed:
@@ -216,7 +199,7 @@ def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan,
         asked.add((question.layer, tuple(map(int, question.channels))))
         return types.GroupAnswer(node=question.node, estimate=flips(question))
 
-    searches = [named.search for named in plan.searches(candidates, types.Regime.BASELINE_POSITIVE)]
+    searches = [*plan.searches(candidates, types.Regime.BASELINE_POSITIVE).values()]
     while pending := [(search, question) for search in searches for question in search.ask()]:
         for search, question in pending:
             search.tell(answered(question))
@@ -227,8 +210,7 @@ def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan,
     if candidates.total <= config.exhaustive_up_to:
         asked |= {(unit.layer, (unit.channel,)) for units in strata.values() for unit in units}
         forwards += population * full
-    elif tests := audit_tests(config, population):
-        settings = audit_settings(config, plan, tests, population)
+    elif (settings := audit_settings(config, plan, population)).budget:
         audit = Audit(strata, settings=settings, rng=np.random.default_rng(config.seed))
         while questions := audit.ask():
             for question in questions:
@@ -236,15 +218,12 @@ def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan,
                 audit.tell(answered(question))
     asked |= {(layer.layer, tuple(layer.channels.tolist())) for layer in candidates.layers}
     forwards += len(candidates.layers) * full
-    return Rehearsed(groups=len(asked), example_forwards=forwards)
+    return Rehearsed(len(asked), forwards)
 
 
 def nothing(question: types.GroupQuery) -> types.FlipEstimate:
     """No group flips anything."""
-    return types.FlipEstimate(
-        associated=types.FlipCount(flips=0, n=len(question.associated)),
-        unrelated=types.FlipCount(flips=0, n=len(question.unrelated)),
-    )
+    return estimate_of(np.zeros(question.examples, bool), len(question.associated))
 
 
 def as_predicted(candidates: types.Candidates, plan: SearchPlan) -> Flips | None:
@@ -260,12 +239,9 @@ def as_predicted(candidates: types.Candidates, plan: SearchPlan) -> Flips | None
         channels, sides = known[question.layer]
         assert sides is not None
         places = np.searchsorted(channels, question.channels)
-        parts = (
-            types.FlipCount(flips=int(side[list(part)][:, places].any(axis=1).sum()), n=len(part))
-            for side, part in zip(sides, (question.associated, question.unrelated), strict=True)
-        )
-        associated, unrelated = parts
-        return types.FlipEstimate(associated=associated, unrelated=unrelated)
+        parts = zip(sides, (question.associated, question.unrelated), strict=True)
+        flipped = [side[part.start : part.stop][:, places].any(axis=1) for side, part in parts]
+        return estimate_of(np.concatenate(flipped), len(question.associated))
 
     return flips
 
@@ -314,18 +290,18 @@ def least_and_most(
     groups = tests = units
     if grouped or (plan.kind is SearchKind.GUIDED and plan.sweeps):
         groups = 2 * units - 1
-        overhead = settings.overhead
-        tests = groups if overhead is None else math.ceil((1 + overhead) * units)
+        tests = groups if settings.overhead is None else math.ceil((1 + settings.overhead) * units)
         # When a search has ended, these are tested singly.
         tests += units if units <= config.exhaustive_up_to else audit_tests(config, units)
     least = rehearsed(config, candidates, plan, nothing)
     if units <= config.exhaustive_up_to:
         alone = units + sum(len(layer.channels) > 1 for layer in candidates.layers)
         least = replace(least, groups=min(alone, least.groups))
-    most = Rehearsed(groups=groups + whole, example_forwards=(tests + whole) * settings.full_test)
+    most = Rehearsed(groups + whole, (tests + whole) * settings.full_test)
     if config.budget is None:
         return least, most
-    return least.capped(config.budget, settings.full_test), most.capped(config.budget, settings.full_test)
+    cap = Rehearsed(config.budget, config.budget * settings.full_test)
+    return least.picked(min, cap), most.picked(min, cap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.engine.soundness import check_soundness
-from mecharule_ops.predicates.cuts import PredicateColumns
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
@@ -109,9 +109,8 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
             break
         texts += proposed
     kept = [predicate.text for predicate in table.predicates]
-    run.store.put(
-        keys.VOCABULARY.summary, f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
-    )
+    said = f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
+    run.store.put(keys.VOCABULARY.summary, said)
     refusals = [encode(refusal) for refusal in refused]
     run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
@@ -127,19 +126,11 @@ def chosen_for_train(
 
     Without a share of its own the rest is as large as the run's held-out part.
     """
-    schema = schema_of(columns)
-    seeds = [evaluate(parse_predicate(text, schema), columns) for text in run.task.seed_predicates()]
+    seeds = evaluated(run.task.seed_predicates(), columns).matrix
     identifiers = [record.example.id for record in records]
-    split = stratified_split(
-        np.column_stack(seeds) if seeds else np.zeros((len(records), 0), bool),
-        labels,
-        identifiers,
-        seed=run.config.seed,
-        test_share=run.config.test_share if test_share is None else test_share,
-    )
-    train = np.zeros(len(records), bool)
-    train[split.train] = True
-    return train
+    share = run.config.test_share if test_share is None else test_share
+    split = stratified_split(seeds, labels, identifiers, seed=run.config.seed, test_share=share)
+    return np.isin(np.arange(len(records)), split.train)
 
 
 def _splitter(run: Run, stage: Stage) -> None:

@@ -246,17 +246,6 @@ def test_what_a_run_makes_of_a_table_is_made_before_it(
     assert said in capsys.readouterr().err
 
 
-@CHECK_OR_PLAN
-def test_an_answer_that_the_model_has_no_room_for_is_named(
-    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "sums.jsonl"
-    rows = [{"prompt": f"{n} + 1 =", "answer": "1" * 70 if n == 30 else f"{n + 1}"} for n in range(60)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert app.main(about(words, path)) == 2
-    assert f"such as that of the answer '{'1' * 70}': 64 tokens are generated" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

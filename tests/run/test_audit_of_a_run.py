@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,17 +17,16 @@ from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import make_config
-from mecharule_ops.events import Event
 from mecharule_ops.facts.found import suggestions
 from mecharule_ops.facts.searches import audit_sentence, guaranteed_words, recall_words
 from mecharule_ops.findings.counts import SearchAudit, UnitStrength
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.pages.content import report_text
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, audit_search, localise
 from mecharule_ops.run.planning import LARGEST, SearchKind, SearchPlan, audit_tests, search_settings
-from mecharule_ops.types import Basis, Candidates, Regime, SearchStatus, Share
+from mecharule_ops.types import Agonist, Basis, Candidates, Neuron, Regime, SearchStatus, Share
 
 AUDIT = SearchAudit.of(
     AuditResult(
@@ -44,58 +44,51 @@ AUDIT = SearchAudit.of(
 )
 
 
-def repeated(finished_run: Path, folder: Path, **settings: object) -> Findings:
-    """The findings of a copy of the finished run, analysed again under other settings; its outcomes are stored."""
+def repeated(finished_run: Path, folder: Path, **settings: object) -> SearchOutcome:
+    """The search of a copy of the finished run, made again under other settings; its outcomes are stored."""
+    later = dict.fromkeys(("controls_for", "anchor_for", "accounts_for", "chains_for"), 0)
     with opened(Path(shutil.copy(finished_run, folder))) as run:
-        run.config = run.config.model_copy(
-            update={"controls_for": 0, "anchor_for": 0, "accounts_for": 0, "chains_for": 0, **settings}
-        )
-        return finish(run)[0]
+        run.config = run.config.model_copy(update={**later, **settings})
+        return finish(run)[0].searches[0]
 
 
+@pytest.fixture(scope="module")
+def truth(finished_run: Path) -> tuple[UnitStrength, ...]:
+    """Every unit of the finished run, tested alone."""
+    with opened(finished_run, read_only=True) as run:
+        found = run.findings.searches[0].exhaustive
+    assert found is not None
+    return found.units
+
+
+def strong(units: Iterable[UnitStrength | Agonist]) -> set[Neuron]:
+    return {unit.neuron for unit in units if unit.estimate.reaches(0.2)}
+
+
+@pytest.mark.parametrize("settings", [{"largest": 64}, {"audit": 1000, "largest": 256}], ids=str)
 def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
-    finished_run: Path, tmp_path: Path
+    finished_run: Path, truth: tuple[UnitStrength, ...], tmp_path: Path, settings: dict[str, int]
 ) -> None:
-    """The τ-agonists that brute force knows and the search has not are no more than the bound says."""
-    with opened(finished_run, read_only=True) as run:
-        truth = run.findings.searches[0]
-    searched = repeated(finished_run, tmp_path, exhaustive_up_to=0, largest=64).searches[0]
-    assert searched.audit is not None
+    """What brute force alone knows is no more than the bound says; an audit of every pruned unit finds all that a
+    search hid in one group, and leaves nothing unknown."""
+    searched = repeated(finished_run, tmp_path, exhaustive_up_to=0, **settings)
+    audit = searched.audit
+    assert audit is not None
     assert searched.exhaustive is None
-    assert truth.exhaustive is not None
-    strong = {unit.neuron for unit in truth.exhaustive.units if unit.estimate.strength >= 0.2}
-    found = {each.neuron for each in searched.tau_agonists}
-    assert len(strong - found) <= searched.audit.missed_at_most
-    assert 0 < searched.audit.tested < searched.audit.untested
+    assert len(strong(truth) - strong(searched.agonists)) <= audit.missed_at_most
     assert "drawn at random" in report_text(replace(FINDINGS, searches=(searched,)))
-
-
-def test_an_audit_of_every_pruned_unit_leaves_nothing_unknown(finished_run: Path, tmp_path: Path) -> None:
-    """A search that hides its agonists in one group finds them through the audit, and says how."""
-    settings = {"exhaustive_up_to": 0, "audit": 1000, "largest": 256, "tau": 0.2}
-    with opened(finished_run, read_only=True) as run:
-        truth = run.findings.searches[0].exhaustive
-    assert truth is not None
-    searched = repeated(finished_run, tmp_path, **settings).searches[0]
-    assert searched.audit is not None
-    assert (searched.audit.untested, searched.audit.missed_at_most) == (0, 0)
-    strong = {unit.neuron for unit in truth.units if unit.estimate.strength >= 0.2}
-    assert {each.neuron for each in searched.tau_agonists} == strong
+    if "audit" in settings:
+        assert (audit.untested, audit.missed_at_most) == (0, 0)
+        assert strong(searched.agonists) == strong(truth)
+    else:
+        assert 0 < audit.tested < audit.untested
 
 
 def test_a_unit_that_the_audit_meets_reopens_its_group(tmp_path: Path) -> None:
     """Of two units that cancel, Algorithm 1 prunes both with others; five draws of eighteen meet one of them."""
     settings = {
-        "model": "known/cancelling",
-        "task": "program",
-        "bases": ("mlp_hidden",),
-        "regimes": (1,),
-        "parity": True,
-        "audit": 5,
-        "controls": 1,
-        "chains_for": 0,
-        "accounts_for": 0,
-        "anchor_for": 0,
+        **{"model": "known/cancelling", "task": "program", "bases": ("mlp_hidden",), "regimes": (1,)},
+        **{"parity": True, "audit": 5, "controls": 1, "chains_for": 0, "accounts_for": 0, "anchor_for": 0},
     }
     with new_run(tmp_path / "a.mecharule", settings) as run:
         (searched,) = finish(run)[0].searches
@@ -116,7 +109,7 @@ def test_no_audit_where_none_is_wanted_or_everything_is_known(
     finished_run: Path, tmp_path: Path, settings: dict[str, object]
 ) -> None:
     """0 switches it off; brute force leaves it nothing to ask."""
-    assert repeated(finished_run, tmp_path, **settings).searches[0].audit is None
+    assert repeated(finished_run, tmp_path, **settings).audit is None
 
 
 @pytest.mark.parametrize(
@@ -146,27 +139,12 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
     assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence)")
 
 
-@pytest.mark.parametrize(
-    ("found", "n", "said"),
-    [
-        (13, 13, "13/13 (at least 79 %)"),
-        (3, 4, "3/4 (75 %, at least 24 %)"),
-        (0, 3, "0/3 (0 %, at least 0 %)"),
-        (0, 0, "0/0"),
-    ],
-)
-def test_a_recall_stands_with_its_exact_lower_bound(found: int, n: int, said: str) -> None:
-    """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794."""
-    assert recall_words(Share(count=found, n=n)) == said
-
-
-def test_a_guarantee_is_rounded_down() -> None:
-    """17 found and at most 216 missed guarantee 7.296 %; 199 of 200 are not 100 %."""
-    audit = replace(AUDIT, missed_at_most=216)
-    assert (
-        guaranteed_words(audit, 17)
-        == "17 at τ, at most 216 missed: at least 7 % of all such units found (95 % confidence)"
-    )
+def test_a_recall_stands_with_its_exact_lower_bound_and_a_guarantee_is_rounded_down() -> None:
+    """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794; 17 found and at most 216 missed guarantee 7.296 %."""
+    said = {(13, 13): "13/13 (at least 79 %)", (3, 4): "3/4 (75 %, at least 24 %)", (0, 0): "0/0"}
+    assert {key: recall_words(Share(count=key[0], n=key[1])) for key in said} == said
+    found = "17 at τ, at most 216 missed: at least 7 % of all such units found (95 % confidence)"
+    assert guaranteed_words(replace(AUDIT, missed_at_most=216), 17) == found
     assert "at least 99 %" in guaranteed_words(replace(AUDIT, missed_at_most=1), 199)
     assert "at least 0.4 %" in guaranteed_words(replace(AUDIT, missed_at_most=996), 4)
 
@@ -197,62 +175,48 @@ REGIME = Regime.BASELINE_POSITIVE
 
 def predictions_from(candidates: Candidates, truth: tuple[UnitStrength, ...]) -> list[LayerPrediction]:
     """Brute force's own rates as predictions."""
-    known = {unit.neuron: unit.estimate for unit in truth}
-    rates = {
-        (neuron.layer, neuron.channel): (estimate.associated.flip_rate, estimate.unrelated.flip_rate)
-        for neuron, estimate in known.items()
-    }
-    tables = [
-        np.array([rates[layer.layer, channel] for channel in layer.channels.tolist()])
-        for layer in candidates.layers
-    ]
-    return [
-        LayerPrediction(associated=table[:, 0], unrelated=table[:, 1], scores=table.sum(axis=1))
-        for table in tables
-    ]
+    known = {(unit.neuron.layer, unit.neuron.channel): unit.estimate for unit in truth}
+    tables = []
+    for layer in candidates.layers:
+        found = [known[layer.layer, channel] for channel in layer.channels.tolist()]
+        tables.append(np.array([(one.associated.flip_rate, one.unrelated.flip_rate) for one in found]))
+    return [LayerPrediction(associated=one[:, 0], unrelated=one[:, 1], scores=one.sum(1)) for one in tables]
 
 
-def searched(run: Run, plan: SearchPlan) -> tuple[Localised, list[Event]]:
-    told: list[Event] = []
+def searched(run: Run, plan: SearchPlan) -> Localised:
     run.config = run.config.model_copy(update={"exhaustive_up_to": 0})
     candidates, slices = run.candidates(Basis.MLP_OUT, REGIME), run.slices(REGIME)
-    journal = Journal(run.store, told.append, lambda: 0.0)
+    journal = Journal(run.store, lambda event: None, lambda: 0.0)
     found = localise(run, journal, candidates, slices, plan)
     audit_search(run, journal, found)
-    return found, told
+    return found
 
 
 @pytest.mark.parametrize("rest", ["grouped", "audited"])
 @pytest.mark.parametrize("believes", ["the truth", "its reverse"])
 def test_a_guided_run_finds_what_brute_force_knows(
-    finished_run: Path, tmp_path: Path, believes: str, rest: str
+    finished_run: Path, truth: tuple[UnitStrength, ...], tmp_path: Path, believes: str, rest: str
 ) -> None:
     """By true predictions all τ-agonists, from fewer example-forwards than `cha` takes; by their reverse no more
     are missed than the bound says, also where the audit alone has the rest: then it is never asked in groups. The
     audit's strata are those of the predicted rate."""
     with opened(Path(shutil.copy(finished_run, tmp_path))) as run:
-        exhaustive = run.findings.searches[0].exhaustive
-        assert exhaustive is not None
         cha = SearchPlan(settings=run.search_settings(REGIME))
-        told = predictions_from(run.candidates(Basis.MLP_OUT, REGIME), exhaustive.units)
+        told = predictions_from(run.candidates(Basis.MLP_OUT, REGIME), truth)
         if believes == "its reverse":
             told = [
                 replace(each, associated=0.1 - each.associated.clip(0, 0.1), unrelated=each.unrelated * 0)
                 for each in told
             ]
         guided = replace(cha, kind=SearchKind.GUIDED, predictions=told, sweeps=rest == "grouped")
-        dear, _ = searched(run, cha)
-        found, _ = searched(run, guided)
-    strong = {unit.neuron for unit in exhaustive.units if unit.estimate.strength >= 0.2}
-    met = {agonist.neuron for agonist in found.outcome.agonists if agonist.is_tau_agonist}
-    assert met <= strong
+        dear, found = searched(run, cha), searched(run, guided)
+    met = strong(found.outcome.agonists)
+    assert met <= strong(truth)
     audit = found.outcome.audit
     assert audit is not None
-    assert len(strong - met) <= audit.missed_at_most
+    assert len(strong(truth) - met) <= audit.missed_at_most
     assert {part.name for part in audit.strata} <= {
-        "predicted to flip nothing",
-        "predicted to flip less",
-        "predicted to flip 5% or more",
+        f"predicted to flip {rate}" for rate in ("nothing", "less", "5% or more")
     }
     if rest == "audited":
         assert all(len(node.channels) == 1 for tree in found.trees for node in tree.nodes)
@@ -260,7 +224,7 @@ def test_a_guided_run_finds_what_brute_force_knows(
         assert len(asked) < 256
         assert {tree.status for tree in found.trees} == {SearchStatus.LEFT}
     if believes == "the truth":
-        assert met == strong
+        assert met == strong(truth)
         cost = [sum(tree.example_forwards for tree in each.trees) for each in (found, dear)]
         assert cost[0] < cost[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from search_oracles import UnionOfFlips, drive, drive_together, planted_union
 from table_engine import TableEngine, new_store, stored
 
+from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
@@ -22,9 +24,8 @@ from mecharule_ops.events import (
     Notice,
     PredictionsDropped,
     SearchFinished,
-    SearchStarted,
 )
-from mecharule_ops.run.driver import NamedSearch, SearchDriver
+from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_log import event_from_json, event_to_json
@@ -44,15 +45,9 @@ def layer(number: int, seed: int = 0) -> LayerCandidates:
     return LayerCandidates(layer=number, channels=np.arange(UNITS), scores=scores)
 
 
-def searches(layers: int, settings: ChaSettings = SETTINGS) -> list[NamedSearch]:
-    return [
-        NamedSearch(
-            id=f"cha:1:m{n}",
-            search=ChaSearch(layer(n), settings=settings, regime=Regime.BASELINE_POSITIVE),
-            layer=n,
-        )
-        for n in range(layers)
-    ]
+def searches(layers: int, settings: ChaSettings = SETTINGS) -> dict[str, Search]:
+    regime = Regime.BASELINE_POSITIVE
+    return {f"cha:1:m{n}": ChaSearch(layer(n), settings=settings, regime=regime) for n in range(layers)}
 
 
 def table_of(oracle: UnionOfFlips) -> TableEngine:
@@ -71,15 +66,12 @@ def driver_of(engine: StoredEngine, **changes: object) -> SearchDriver:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def tell(named: list[NamedSearch], events: list[Event], driver: SearchDriver) -> RunState:
-    """The state that the events of a drive lead to."""
-    state = RunState()
-    for one in named:
-        state = state.apply(SearchStarted(search=one.id, regime=1, layer=one.layer, units=UNITS))
-    for event in driver.run(named):
-        events.append(event)
-        state = state.apply(event)
-    return state
+def told(searches: dict[str, Search], driver: SearchDriver) -> tuple[RunState, list[Event]]:
+    """The state that the events of a drive lead to, through their stored form; and the events."""
+    events, state = list(driver.run(searches)), RunState()
+    for event in events:
+        state = state.apply(event_from_json(event_to_json(event)))
+    return state, events
 
 
 @pytest.mark.parametrize("testing", [Looks.SEQUENTIAL, Looks.FIXED])
@@ -87,33 +79,33 @@ def tell(named: list[NamedSearch], events: list[Event], driver: SearchDriver) ->
 def test_trees_equal_those_of_searches_fed_directly(tmp_path: Path, testing: Looks, batch: int) -> None:
     """Three layers driven together through a store give what each gives alone from the same flips."""
     settings, oracle = replace(SETTINGS, testing=testing), planted(3)
-    direct = [drive(one.search, oracle) for one in searches(3, settings)]
+    direct = [drive(search, oracle) for search in searches(3, settings).values()]
     named = searches(3, settings)
     with new_store(tmp_path / "a") as store:
         list(driver_of(stored(store, table_of(oracle)), batch=batch).run(named))
-    assert [one.search.tree for one in named] == direct
+    assert [search.tree for search in named.values()] == direct
     assert len(direct[0].kept) > 0
 
 
 def test_the_comparison_of_trees_can_fail(tmp_path: Path) -> None:
     """With the two slices swapped the driver's trees are others."""
     oracle = planted(3)
-    direct, named = drive(searches(1)[0].search, oracle), searches(1)
+    (direct,), named = [drive(search, oracle) for search in searches(1).values()], searches(1)
     with new_store(tmp_path / "a") as store:
         swapped = driver_of(
             stored(store, table_of(oracle)), associated=list(range(N, 2 * N)), unrelated=list(range(N))
         )
         list(swapped.run(named))
-    assert named[0].search.tree != direct
+    assert [search.tree for search in named.values()] != [direct]
 
 
 def test_events_reproduce_the_trees(tmp_path: Path) -> None:
     """The state folded from the events has each tree's nodes, parents, counts and verdicts, and its agonists."""
-    named, events = searches(2), []
+    named = searches(2)
     with new_store(tmp_path / "a") as store:
-        state = tell(named, events, driver_of(stored(store, table_of(planted(5)))))
-    for one in named:
-        tree, view = one.search.tree, state.searches[one.id]
+        state, events = told(named, driver_of(stored(store, table_of(planted(5)))))
+    for name, search in named.items():
+        tree, view = search.tree, state.searches[name]
         shown = {number: view.nodes[number] for number in (node.node for node in tree.nodes)}
         for node in tree.nodes:
             seen = shown[node.node]
@@ -125,25 +117,23 @@ def test_events_reproduce_the_trees(tmp_path: Path) -> None:
             assert (seen.ucb, seen.verdict) == (node.ucb, node.verdict.value)
         assert view.tested == len(tree.nodes)
         assert view.result == SearchFinished(
-            search=one.id,
+            search=name,
             status=SearchStatus.COMPLETE.value,
             queries=tree.queries,
             example_forwards=tree.example_forwards,
             localized=len(tree.kept),
         )
-        found = {
-            event.neuron for event in events if isinstance(event, AgonistFound) and event.search == one.id
-        }
+        found = {one.neuron for one in events if isinstance(one, AgonistFound) and one.search == name}
         assert found == {str(agonist.neuron) for agonist in tree.agonists(Basis.MLP_OUT)}
 
 
 def test_the_told_cost_is_what_the_engine_was_asked(tmp_path: Path) -> None:
     """The last cost told equals the searches' example-forwards and the engine's own count of cells."""
-    named, events, engine = searches(2), [], table_of(planted(5))
+    named, engine = searches(2), table_of(planted(5))
     with new_store(tmp_path / "a") as store:
-        tell(named, events, driver_of(stored(store, engine)))
+        _, events = told(named, driver_of(stored(store, engine)))
     costs = [event for event in events if isinstance(event, CostChanged)]
-    forwards = sum(one.search.tree.example_forwards for one in named)
+    forwards = sum(search.tree.example_forwards for search in named.values())
     assert costs[-1].example_forwards == forwards == len(engine.asked)
     assert [cost.example_forwards for cost in costs] == sorted(cost.example_forwards for cost in costs)
 
@@ -153,35 +143,34 @@ def test_questions_of_one_range_reach_the_engine_together(tmp_path: Path) -> Non
     engine = table_of(planted(1, agonists=0))
     with new_store(tmp_path / "a") as store:
         list(driver_of(stored(store, engine), batch=64).run(searches(4)))
-    roots = [len(one.search.ask()) for one in searches(4)]
+    roots = [len(search.ask()) for search in searches(4).values()]
     assert engine.calls[0][0] == sum(roots) > max(roots)
 
 
 @pytest.mark.parametrize("budget", [1, 5, 23, 70])
 def test_the_budget_is_never_passed_and_is_said(tmp_path: Path, budget: int) -> None:
     """Every search ends with the budget's sentence, at exactly the budget, keeping what was decided."""
-    named, events, engine = searches(2), [], table_of(planted(7, agonists=8))
+    named, engine = searches(2), table_of(planted(7, agonists=8))
     with new_store(tmp_path / "a") as store:
         wrapped = stored(store, engine)
-        tell(named, events, driver_of(wrapped, budget=budget))
+        _, events = told(named, driver_of(wrapped, budget=budget))
         assert wrapped.cost.group_evaluations == budget
     ended = [event.status for event in events if isinstance(event, SearchFinished)]
     assert ended == ["the budget was spent before the search ended; what was found is kept"] * 2
     tested = [event for event in events if isinstance(event, NodeTested)]
-    assert len(tested) == sum(len(one.search.tree.nodes) for one in named) <= budget
+    assert len(tested) == sum(len(search.tree.nodes) for search in named.values()) <= budget
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_a_stop_is_obeyed_before_the_next_batch(tmp_path: Path, after: int) -> None:
     """After the n-th batch nothing more is asked; the searches say that they were stopped."""
-    engine, asked, events, named = table_of(planted(7, agonists=8)), [0], [], searches(2)
+    engine, asked = table_of(planted(7, agonists=8)), count(1)
 
     def should_stop() -> bool:
-        asked[0] += 1
-        return asked[0] > after
+        return next(asked) > after
 
     with new_store(tmp_path / "a") as store:
-        tell(named, events, driver_of(stored(store, engine), batch=4, should_stop=should_stop))
+        _, events = told(searches(2), driver_of(stored(store, engine), batch=4, should_stop=should_stop))
     assert sum(isinstance(event, CostChanged) for event in events) == after
     ended = [event.status for event in events if isinstance(event, SearchFinished)]
     assert ended == ["the search was stopped; what was found is kept"] * 2
@@ -189,11 +178,10 @@ def test_a_stop_is_obeyed_before_the_next_batch(tmp_path: Path, after: int) -> N
 
 def test_a_stopped_search_goes_on_from_the_store(tmp_path: Path) -> None:
     """Driven again, the same searches reach the uninterrupted trees and no cell is evaluated twice."""
-    engine, whole, turns = table_of(planted(7)), searches(2), [0]
+    engine, whole, turns = table_of(planted(7)), searches(2), count(1)
 
     def should_stop() -> bool:
-        turns[0] += 1
-        return turns[0] > 3
+        return next(turns) > 3
 
     with new_store(tmp_path / "a") as store, new_store(tmp_path / "b") as other:
         list(driver_of(stored(other, table_of(planted(7)))).run(whole))
@@ -203,7 +191,7 @@ def test_a_stopped_search_goes_on_from_the_store(tmp_path: Path) -> None:
         list(driver_of(stored(store, engine), batch=4).run(again))
     assert 0 < seen < len(engine.asked)
     assert max(engine.asked.values()) == 1
-    assert [one.search.tree for one in again] == [one.search.tree for one in whole]
+    assert [one.tree for one in again.values()] == [one.tree for one in whole.values()]
 
 
 GUIDED = 300
@@ -231,34 +219,22 @@ def plan_of(*strengths: np.ndarray) -> SearchPlan:
     return SearchPlan(kind=SearchKind.GUIDED, settings=SETTINGS, predictions=predictions)
 
 
-def told(named: list[NamedSearch], driver: SearchDriver) -> tuple[RunState, list[Event]]:
-    """The state that the events of a drive lead to, through their stored form; and the events."""
-    events: list[Event] = [
-        SearchStarted(search=one.id, regime=1, layer=one.layer, units=GUIDED) for one in named
-    ]
-    events += driver.run(named)
-    state = RunState()
-    for event in events:
-        state = state.apply(event_from_json(event_to_json(event)))
-    return state, events
-
-
 @pytest.mark.parametrize("batch", [1, 64])
 def test_trees_are_those_of_searches_fed_directly_and_events_tell_them(tmp_path: Path, batch: int) -> None:
     """Two layers with the same flips, one well predicted and one at random: any batch size gives the same trees."""
     oracle = planted_guided(3)
     plan = plan_of(oracle.strengths(), np.random.default_rng(0).random(GUIDED) * 0.1)
     direct = drive_together(
-        [one.search for one in plan.searches(candidates(2), Regime.BASELINE_POSITIVE)], [oracle, oracle]
+        [*plan.searches(candidates(2), Regime.BASELINE_POSITIVE).values()], [oracle, oracle]
     )
     named = plan.searches(candidates(2), Regime.BASELINE_POSITIVE)
     with new_store(tmp_path / "a") as store:
         state, _ = told(named, driver_of(stored(store, table_of(oracle)), batch=batch))
-    assert [one.search.tree for one in named] == direct
-    assert [one.id for one in named] == ["guided:1:m0", "guided:1:m1"]
+    assert [search.tree for search in named.values()] == direct
+    assert [*named] == ["guided:1:m0", "guided:1:m1"]
     strong = set(np.flatnonzero(oracle.strengths() >= SETTINGS.tau).tolist())
-    for one, tree in zip(named, direct, strict=True):
-        view = state.searches[one.id]
+    for name, tree in zip(named, direct, strict=True):
+        view = state.searches[name]
         assert strong <= {node.channels[0] for node in tree.kept}
         assert {node: view.nodes[node].verdict for node in view.nodes} == {
             node.node: node.verdict.value for node in tree.nodes
@@ -276,7 +252,7 @@ def test_dropped_predictions_are_told_once_with_their_reason(tmp_path: Path) -> 
     with new_store(tmp_path / "a") as store:
         state, events = told(named, driver_of(stored(store, table_of(oracle))))
     (dropped,) = [event for event in events if isinstance(event, PredictionsDropped)]
-    fallback = named[0].search.fallback
+    fallback = named["guided:1:m0"].fallback
     assert fallback is not None
     assert (dropped.search, dropped.node, dropped.units) == ("guided:1:m0", fallback.node, fallback.units)
     assert state.searches["guided:1:m0"].dropped == dropped

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from mecharule_ops.cha.under_test import GroupQuery
 from mecharule_ops.events import Event, Price, StageFinished
 from mecharule_ops.run.analyse import analyse_run
 from mecharule_ops.run.outlook import SearchOutlook, outlook
-from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Regime
+from mecharule_ops.types import Basis, Candidates, FlipCount, FlipEstimate, Regime
 
 SMALL: dict[str, Any] = {
     **{"model": "arith-tiny", "regimes": (1,), "records": 300, "slice_size": 32, "proposals": 0},
@@ -80,13 +79,11 @@ def test_each_kind_of_search_has_its_own_price() -> None:
 def test_no_search_asks_less_than_the_least_or_more_than_the_most(kind: str) -> None:
     """Of a basis that is tested alone in the end, whatever units flip which answers: 30 plants, without a model."""
     from mecharule_ops.config import make_config
-    from mecharule_ops.run.outlook import _every_unit
     from mecharule_ops.run.planning import Rehearsed, least_and_most, plan_of, rehearsed, search_settings
 
     config = make_config(**SMALL | KINDS[kind] | {"exhaustive_up_to": 100})
     settings = search_settings(config, Regime.BASELINE_POSITIVE, 32, 32)
-    shape = SimpleNamespace(n_layers=2)
-    candidates = _every_unit(shape, Basis.MLP_OUT, 80, None)  # type: ignore[arg-type]
+    candidates = Candidates.unranked(Basis.MLP_OUT, (2, 40))
     generator = np.random.default_rng(0)
     for _ in range(30):
         strength = np.where(generator.random(80) < generator.choice([0, 0.05, 0.3]), generator.random(80), 0)

@@ -78,13 +78,14 @@ def test_what_settled_each_unit_is_what_a_look_at_every_group_says(kind: SearchK
         unrelated=range(64, 128),
     )
     views = {
-        named.id: SearchView(search=named.id, regime=1, layer=named.layer, units=40) for named in searches
+        name: SearchView(search=name, regime=1, layer=one.tree.layer, units=40)
+        for name, one in searches.items()
     }
     for event in driver.run(searches):
         if isinstance(event, NodeAsked | NodeTested):
             views[event.search] = views[event.search].apply(event)
-    for named in searches:
-        view = views[named.id]
+    for name, search in searches.items():
+        view = views[name]
         for channel in range(81):
-            settled, known = view.settled(channel), fate(named.search.tree, channel)
+            settled, known = view.settled(channel), fate(search.tree, channel)
             assert (settled and settled.node) == (known and known.node), channel
