@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,32 +48,20 @@ def events(run: Run) -> list[Event]:
     return [event for _, _, event in run.store.events()]
 
 
-def timeless(findings: Findings) -> Findings:
-    """Findings without what names or times a run."""
-    return replace(findings, run="", stages=())
-
-
-def test_every_agonist_of_brute_force_is_found_or_reported_missed(run: Run, search: SearchOutcome) -> None:
-    """`missed` names exactly the difference."""
+def test_brute_force_tests_every_unit_once_and_what_it_finds_is_found_or_reported_missed(
+    run: Run, search: SearchOutcome
+) -> None:
+    """N units, each on every example of both slices; the search asked for less. `missed` names the difference."""
     assert search.exhaustive is not None
-    strong = {u.neuron for u in search.exhaustive.units if u.estimate.strength >= run.config.tau}
-    found = {agonist.neuron for agonist in search.agonists}
+    strong = {unit.neuron for unit in search.exhaustive.units if unit.estimate.strength >= run.config.tau}
     missed = {unit.neuron for unit in search.missed(run.config.tau)}
-    assert strong - found == missed
+    assert strong - {agonist.neuron for agonist in search.agonists} == missed == set()
     assert strong
-    assert not missed
-
-
-def test_brute_force_costs_every_unit_once(run: Run, search: SearchOutcome) -> None:
-    """N units, each on every example of both slices; the search asked for less."""
-    assert search.exhaustive is not None
-    units = run.subject.n_layers * run.subject.width(Basis.MLP_OUT)
-    slices = search.associated_n + search.unrelated_n
-    assert len(search.exhaustive.units) == units == search.cost.candidates == search.basis_units
-    assert (search.exhaustive.cost.queries, search.exhaustive.cost.example_forwards) == (
-        units,
-        units * slices,
-    )
+    units, slices = search.basis_units, search.associated_n + search.unrelated_n
+    assert units == run.subject.n_layers * run.subject.width(Basis.MLP_OUT)
+    assert len(search.exhaustive.units) == units == search.cost.candidates
+    cost = search.exhaustive.cost
+    assert (cost.queries, cost.example_forwards) == (units, units * slices)
     assert search.cost.queries < units
     assert search.cost.example_forwards < units * slices
 
@@ -115,7 +103,7 @@ def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, even
 def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> None:
     """Each exhaustive count is found again in the stored outcomes, which need no engine."""
     assert search.exhaustive is not None
-    slices = _slices(run)
+    slices = run.slices(Regime.BASELINE_POSITIVE).positions
     engine = run.engine(run.intervention(Basis.MLP_OUT))
     before = run.cost.example_forwards
     labels = engine.labels([(unit.neuron,) for unit in search.exhaustive.units], slices)
@@ -124,10 +112,6 @@ def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> No
     assert flips == [
         unit.estimate.associated.flips + unit.estimate.unrelated.flips for unit in search.exhaustive.units
     ]
-
-
-def _slices(run: Run) -> list[int]:
-    return run.slices(Regime.BASELINE_POSITIVE).positions
 
 
 def test_no_outcome_is_stored_twice(finished_run: Path) -> None:
@@ -154,18 +138,10 @@ def test_stages_come_in_order_and_each_ends(events: list[Event]) -> None:
     assert isinstance(events[-1], RunFinished)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What a small run came to, whatever its name and speed."""
-
-    findings: Findings
-    outcomes: Counter
-    """Stored cells."""
-
-
-def result_of(path: Path) -> Result:
+def result_of(path: Path) -> tuple[Findings, Counter]:
+    """What a small run came to, whatever its name and speed, and its stored cells."""
     with opened(path, read_only=True) as run:
-        return Result(findings=timeless(run.findings), outcomes=cells(path))
+        return replace(run.findings, run="", stages=()), cells(path)
 
 
 def priced(run: Run, clock: Callable[[], float] = lambda: 0.0) -> Price:

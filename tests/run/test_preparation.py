@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,65 +18,36 @@ from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import localise, rank_candidates, search_plan
 from mecharule_ops.run.preparation import prepare
-from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
-from mecharule_ops.types import Agonist, Basis, Regime
+from mecharule_ops.types import Basis, Regime
 
 REDONE = ("vocabulary", "splitter")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Selected:
-    """Everything that a run chooses before it scores rules."""
-
-    vocabulary: object
-    splitter: object
-    slices: CompactSlices
-    agonists: tuple[Agonist, ...] = ()
-
-    def same(self, other: Selected) -> bool:
-        return (
-            self.vocabulary == other.vocabulary
-            and self.splitter == other.splitter
-            and self.slices.associated.tolist() == other.slices.associated.tolist()
-            and self.slices.unrelated.tolist() == other.slices.unrelated.tolist()
-            and self.slices.pairs.tolist() == other.slices.pairs.tolist()
-            and self.agonists == other.agonists
-        )
 
 
 def journal_of(run: Run) -> Journal:
     return Journal(run.store, lambda event: None, lambda: 0.0)
 
 
-def forget(run: Run, names: tuple[str, ...]) -> None:
-    """Take artefacts out of a run file, so that their stages run again."""
-    for name in names:
-        run.store._connection.execute("DELETE FROM artefact WHERE name = ?", (name,))
+def selected(run: Run) -> dict[str, object]:
+    """Everything that the run file says was chosen before rules are scored."""
+    slices = run.slices(Regime.BASELINE_POSITIVE)
+    named = {name: getattr(slices, name).tolist() for name in ("associated", "unrelated", "pairs")}
+    return {**{name: run.store.get(Artefact(name)) for name in REDONE}, **named}
 
 
-def selected(run: Run) -> Selected:
-    """What the run file says was chosen."""
-    return Selected(
-        vocabulary=run.store.get(Artefact("vocabulary")),
-        splitter=run.store.get(Artefact("splitter")),
-        slices=run.slices(Regime.BASELINE_POSITIVE),
-    )
-
-
-def select(run: Run, *, search: bool) -> Selected:
+def select(run: Run, *, search: bool) -> dict[str, object]:
     """Do the stages after the behaviour again; with `search` up to the agonists."""
     journal = journal_of(run)
-    forget(run, (*REDONE, "attribution-mlp_out-1", "prediction-mlp_out-1"))
+    for name in (*REDONE, "attribution-mlp_out-1", "prediction-mlp_out-1"):
+        run.store._connection.execute("DELETE FROM artefact WHERE name = ?", (name,))
     prepare(run, journal)
     made, slices = selected(run), run.slices(Regime.BASELINE_POSITIVE)
     if not search:
         return made
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
     plan = search_plan(run, journal, candidates, slices)
-    found = localise(run, journal, candidates, slices, plan)
-    return replace(made, agonists=found.outcome.agonists)
+    return {**made, "agonists": localise(run, journal, candidates, slices, plan).outcome.agonists}
 
 
 def permute_labels(run: Run, where: np.ndarray) -> int:
@@ -105,11 +76,11 @@ def test_held_out_labels_select_nothing(copied_run: Path, same_split: Callable[[
     """With the held-out labels shuffled, every predicate, the splitter, slices and agonists stay."""
     with opened(copied_run) as run:
         same_split(run.train)
-        before = replace(selected(run), agonists=run.findings.searches[0].agonists)
+        before = {**selected(run), "agonists": run.findings.searches[0].agonists}
         assert permute_labels(run, ~run.train) > 5
     with opened(copied_run) as run:
-        assert select(run, search=True).same(before)
-    assert before.agonists
+        assert select(run, search=True) == before
+    assert before["agonists"]
 
 
 def test_train_labels_do_select(copied_run: Path, same_split: Callable[[np.ndarray], None]) -> None:
@@ -119,7 +90,7 @@ def test_train_labels_do_select(copied_run: Path, same_split: Callable[[np.ndarr
         before = selected(run)
         permute_labels(run, run.train)
     with opened(copied_run) as run:
-        assert not select(run, search=False).same(before)
+        assert select(run, search=False) != before
 
 
 def test_a_leak_is_caught(copied_run: Path, same_split: Callable[[np.ndarray], None]) -> None:
@@ -130,7 +101,7 @@ def test_a_leak_is_caught(copied_run: Path, same_split: Callable[[np.ndarray], N
         before = select(run, search=False)
         permute_labels(run, held_out)
     with opened(copied_run) as run:
-        assert not select(run, search=False).same(before)
+        assert select(run, search=False) != before
 
 
 def test_held_out_completions_set_no_replacement(finished_run: Path) -> None:
