@@ -34,7 +34,7 @@ def doctor(given: DoctorOptions, tell: Tell) -> ToolResult:
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "packages": {name: version(name) for name in PACKAGES.split()},
         "devices": _devices(),
-        "models": {row.name: row.present for row in model_names.models()},
+        "models": {row.name: bool(row.where) for row in model_names.models()},
         "keys": {name: bool(os.environ.get(name)) for name in KEYS},
         "runs": str(runs_directory()),
         "model": model,

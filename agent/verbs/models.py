@@ -24,6 +24,6 @@ def models(given: ModelsOptions, tell: Tell) -> ToolResult:
         return replace(of_facts([told]), text=place)
     if given.name is not None:
         raise UsageError(f"expected `models list` or `models fetch NAME`, got list {given.name}")
-    rows = tuple((row.name, "yes" if row.present else "no", row.size, row.note, row.where) for row in known())
+    rows = tuple((row.name, "yes" if row.where else "no", row.size, row.note, row.where) for row in known())
     table = Table(header=("model", "here", "size", "what", "where"), rows=rows, align="lllll")
     return shown("models", table, TableArguments(limit=len(rows)), key="models")

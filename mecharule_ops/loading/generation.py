@@ -82,8 +82,11 @@ class SharedPrefix:
 
 def contents(cache: DynamicCache) -> KeysAndValues:
     """What a filled cache holds."""
-    layers: list[Any] = cache.layers
-    return [(layer.keys, layer.values) for layer in layers]
+    return [(layer.keys, layer.values) for layer in _layers(cache)]
+
+
+def _layers(cache: DynamicCache) -> list[Any]:
+    return cache.layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,11 +126,11 @@ def generate_greedily(
     with torch.no_grad(), through_onednn(model):
         shared = SharedPrefix.of_prompts(model, prompts)
         for rows in _batches(model, prompts, max_new_tokens, batch):
-            decoding = _Decoding(model, final_norm, shared, [prompts[row] for row in rows])
-            representation[rows] = decoding.representation.cpu().numpy()
-            for row, completion in zip(rows, decoding.run(max_new_tokens, stop_ids), strict=True):
-                tokens[row] = completion
-            margins[rows] = decoding.margins
+            some = [prompts[row] for row in rows]
+            found = _decoded(model, final_norm, shared, some, max_new_tokens, stop_ids)
+            for row, completion in zip(rows, found[0], strict=True):
+                tokens[row] = tuple(completion)
+            margins[rows], representation[rows] = found[1:]
             done += len(rows)
             on_progress(done, len(prompts))
     return Generation(tokens=tuple(tokens), margins=margins, representation=representation)
@@ -143,69 +146,49 @@ def first_without_numbers(model: PreTrainedModel, tokens: Tokens) -> str:
     return "the unembedding" if lost is None else "the embedding" if lost == 0 else f"layer {lost - 1}"
 
 
-class _Decoding:
-    """One batch: prefilled on construction, then decoded token by token by `run`."""
-
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        final_norm: nn.Module,
-        shared: SharedPrefix,
-        prompts: list[Tokens],
-    ) -> None:
-        self._model = model
-        self._cache = shared.cache(len(prompts))
-        ids, self._mask, positions = _aligned(prompts, len(shared.tokens), model.device)
-        residuals: list[Tensor] = []
-        hook = final_norm.register_forward_pre_hook(lambda module, inputs: residuals.append(inputs[0][:, -1]))
-        try:
-            self._last, self._lead = self._forward(ids, positions)
-        finally:
-            hook.remove()
-        self.representation = normalised(final_norm, residuals[0])
-        self._position = positions[:, -1:]
-        self.margins = np.full(len(prompts), np.inf, np.float32)
-
-    def _forward(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """The next token of every row and its lead over the best other one, both `[row]`."""
-        output = self._model(
-            ids,
-            attention_mask=self._mask,
-            position_ids=positions,
-            past_key_values=self._cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        logits = output.logits[:, -1]
-        best = logits.topk(2, dim=-1).values
-        lead = torch.where(best[:, 0].isfinite(), best[:, 0] - best[:, 1], torch.nan)
-        return logits.argmax(-1), lead
-
-    def run(self, max_new_tokens: int, stop_ids: frozenset[int]) -> list[Tokens]:
-        """Every row's completion, in the order of the prompts."""
-        completions: list[list[int]] = [[] for _ in self._last]
-        alive = list(range(len(completions)))
-        while True:
-            self.margins[alive] = np.minimum(self.margins[alive], self._lead.cpu().numpy())
-            kept = []
-            for slot, (row, token) in enumerate(zip(alive, self._last.tolist(), strict=True)):
+def _decoded(
+    model: PreTrainedModel,
+    final_norm: nn.Module,
+    shared: SharedPrefix,
+    prompts: list[Tokens],
+    max_new_tokens: int,
+    stop_ids: frozenset[int],
+) -> tuple[list[list[int]], np.ndarray, np.ndarray]:
+    """(completions, margins, representation) of one batch, in the order of the prompts."""
+    cache, residuals = shared.cache(len(prompts)), list[Tensor]()
+    ids, mask, positions = _aligned(prompts, len(shared.tokens), model.device)
+    completions: list[list[int]] = [[] for _ in prompts]
+    margins = np.full(len(prompts), np.inf, np.float32)
+    alive = list(range(len(prompts)))
+    hook = final_norm.register_forward_pre_hook(lambda module, inputs: residuals.append(inputs[0][:, -1]))
+    try:
+        while alive:
+            logits = model(
+                ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits[:, -1]
+            best = logits.topk(2, dim=-1).values
+            lead = torch.where(best[:, 0].isfinite(), best[:, 0] - best[:, 1], torch.nan)
+            margins[alive] = np.minimum(margins[alive], lead.cpu().numpy())
+            chosen, kept = logits.argmax(-1), []
+            for slot, (row, token) in enumerate(zip(alive, chosen.tolist(), strict=True)):
                 completions[row].append(token)
                 if token not in stop_ids and len(completions[row]) < max_new_tokens:
                     kept.append(slot)
-            if not kept:
-                return [tuple(completion) for completion in completions]
+            index = torch.tensor(kept, dtype=torch.long, device=model.device)
             if len(kept) < len(alive):
-                index = torch.tensor(kept, device=self._mask.device)
-                layers: list[Any] = self._cache.layers
-                for layer in layers:
+                for layer in _layers(cache):
                     layer.batch_select_indices(index.to(layer.keys.device))
-                self._mask, self._position, self._last = (
-                    each[index] for each in (self._mask, self._position, self._last)
-                )
-                alive = [alive[slot] for slot in kept]
-            self._position = self._position + 1
-            self._mask = functional.pad(self._mask, (0, 1), value=1)
-            self._last, self._lead = self._forward(self._last[:, None], self._position)
+            alive = [alive[slot] for slot in kept]
+            ids, positions = chosen[index, None], positions[index, -1:] + 1
+            mask = functional.pad(mask[index], (0, 1), value=1)
+    finally:
+        hook.remove()
+    return completions, margins, normalised(final_norm, residuals[0]).cpu().numpy()
 
 
 def _aligned(prompts: list[Tokens], shared: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,13 @@ from mecharule_ops.loading.shape import first_line
 
 if TYPE_CHECKING:
     from gguf import GGUFReader
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 UNKNOWN_SPLITTER = "unknown_splitter"
 """The setting of a converted tokenizer that holds the name of a splitter which is not known."""
 _PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})")
-_PLAIN = "gpt-2 phi-2 mpt olmo jais trillion granite-docling gigachat a.x-4.0 mellum exaone4"
-_BY_DIGIT = "smollm starcoder refact command-r codeshell exaone minerva-7b"
-_AS = {"stablelm2": "qwen2", "hunyuan": "qwen2", "chatglm-bpe": "llama-bpe", "glm4": "llama-bpe"}
+_PLAIN = "gpt-2 phi-2 mpt trillion gigachat mellum"
+_BY_DIGIT = "smollm starcoder refact minerva-7b"
 _BEGINS = "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 tekken"
 """Splitters of tokenizers that put the beginning token in front and take a word of the vocabulary whole."""
 _SCALES = "rope_freqs.weight"
@@ -54,22 +53,13 @@ def parts_of(file: Path) -> list[Path]:
 
 
 def read_headers(parts: Sequence[Path]) -> list[GGUFReader]:
-    """The parts' headers; no weight is read. Raises `ModelUnavailable` for a file that is none or not that part."""
+    """The parts' headers; no weight is read. Raises `ModelUnavailable` for a file that is none or no first part."""
     from gguf import GGUFReader
 
-    readers = []
-    for number, part in enumerate(parts, 1):
-        try:
-            readers.append(reader := GGUFReader(part))
-        except _ERRORS as error:
-            raise ModelUnavailable(f"expected a GGUF file, got {part} ({error}); copy it again") from error
-        inside, count = int(_field(reader, "split.no", 0)) + 1, int(_field(reader, "split.count", 0))
-        if count > 1 and (inside, count) != (number, len(parts)):
-            whole = "a whole model" if len(parts) == 1 else f"part {number} of {len(parts)}"
-            raise ModelUnavailable(
-                f"expected {whole} in {part}, got part {inside} of {count}; put all parts "
-                f"into one folder, named …-00001-of-{count:05}.gguf and so on"
-            )
+    try:
+        readers = [GGUFReader(part) for part in parts]
+    except _ERRORS as error:
+        raise ModelUnavailable(f"expected a GGUF file, got {parts[0]} ({error}); copy it again") from error
     if _field(readers[0], "general.architecture", None) is None:
         raise ModelUnavailable(
             f"expected a GGUF file that names its architecture, {parts[0]} does not, like every part of a split model "
@@ -120,6 +110,11 @@ def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Pat
     """`file` holds what the parts that `readers` read hold; `source` is its name in messages."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.modeling_gguf_pytorch_utils import (
+        TENSOR_PROCESSORS,
+        TensorProcessor,
+        get_gguf_hf_weights_map,
+    )
     from transformers.utils import logging
 
     from mecharule_ops.loading.weights import check_complete
@@ -130,33 +125,24 @@ def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Pat
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             file.parent, gguf_file=file.name, dtype=torch.float32, output_loading_info=True
         )
-    packed, report = loaded
+    model, report = loaded
     tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
-    check_complete(source, report["missing_keys"], _not_taken(packed, tensors.keys() - {_SCALES}))
+    # What transformers has no weight for it leaves out without a word.
+    processor = TENSOR_PROCESSORS.get(model.config.model_type, TensorProcessor)()
+    taken = {*get_gguf_hf_weights_map(model, processor), "output.weight", _SCALES}
+    check_complete(source, report["missing_keys"], tensors.keys() - taken)
+    if scaled := _positions(readers[0], model.config, tensors.get(_SCALES)):
+        model.config.rope_parameters |= scaled
     # A model that remembers its quantisation refuses to be saved.
-    settings = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
-    settings |= _positions(readers[0], settings, tensors.get(_SCALES))
-    plain = type(packed)(type(packed.config)(**settings)).eval()
-    plain.load_state_dict(packed.state_dict())
-    plain.save_pretrained(built)
+    model.hf_quantizer = None
+    del model.config.quantization_config
+    model.save_pretrained(built)
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     fit_tokenizer(tokenizer, lambda name: _field(readers[0], f"tokenizer.ggml.{name}", None))
     tokenizer.save_pretrained(built)
 
 
-def _not_taken(model: PreTrainedModel, names: Set[str]) -> Set[str]:
-    """Of the file's tensors those that transformers has no weight for, and leaves out without a word."""
-    from transformers.modeling_gguf_pytorch_utils import (
-        TENSOR_PROCESSORS,
-        TensorProcessor,
-        get_gguf_hf_weights_map,
-    )
-
-    processor = TENSOR_PROCESSORS.get(model.config.model_type, TensorProcessor)()
-    return names - get_gguf_hf_weights_map(model, processor).keys() - {"output.weight"}
-
-
-def _positions(reader: GGUFReader, settings: Mapping[str, Any], scales: Any) -> dict[str, Any]:
+def _positions(reader: GGUFReader, config: PreTrainedConfig, scales: Any) -> dict[str, Any]:
     """The settings of scaled rotary positions, which transformers does not read from a GGUF file.
 
     Llama 3.1 and later keep a divisor for each frequency, which is what `longrope` takes; its further factor is 1.
@@ -172,20 +158,16 @@ def _positions(reader: GGUFReader, settings: Mapping[str, Any], scales: Any) -> 
     if scales is None:
         return {}
     divisors = [float(divisor) for divisor in scales.data]
-    scaled = {
+    return {
         **{"rope_type": "longrope", "short_factor": divisors, "long_factor": divisors},
-        **{"attention_factor": 1.0, "original_max_position_embeddings": settings["max_position_embeddings"]},
+        **{"attention_factor": 1.0, "original_max_position_embeddings": config.max_position_embeddings},
     }
-    return {"rope_parameters": settings["rope_parameters"] | scaled}
 
 
 def fit_tokenizer(tokenizer: PreTrainedTokenizerBase, told: Callable[[str], Any]) -> None:
     """Has a byte-level tokenizer split text, and begin it, as `told` ("pre", …) says of the model that it is for."""
     from tokenizers import pre_tokenizers
-    from transformers.integrations.gguf.gguf_tokenizer_mapping import (
-        GGUF_PRE_TOKENIZER_SPLITS,
-        set_split_regex,
-    )
+    from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 
     for flag in ("add_bos_token", "add_eos_token"):  # transformers before 5.23 pass over them
         if (said := told(flag)) is not None:
@@ -196,8 +178,6 @@ def fit_tokenizer(tokenizer: PreTrainedTokenizerBase, told: Callable[[str], Any]
     if name in _BY_DIGIT.split():
         digits = pre_tokenizers.Digits(individual_digits=True)
         backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
-    elif name in _AS:
-        set_split_regex(tokenizer, {"pre_tokenizer_type": _AS[name]})
     elif name not in {*_PLAIN.split(), *GGUF_PRE_TOKENIZER_SPLITS}:
         tokenizer.init_kwargs[UNKNOWN_SPLITTER] = name
     if name in _BEGINS.split():
