@@ -1,6 +1,6 @@
 """Frozen events: the one stream that displays, stores, replays and tests consume.
 
-Fields are JSON values or tuples of them; `store.run_log` writes an event under its class name in snake case.
+Fields are JSON values, tuples of them, or a node; `store.run_log` writes an event under its class name in snake case.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mecharule_ops.nodes import Node
 from mecharule_ops.thresholds import Thresholds
 
 
@@ -118,55 +119,23 @@ class SearchStarted(Event):
 
     search: str
     """Search id: `cha:1:m4` is CHA, regime 1, layer 4 of basis m; `guided:…` and `exhaustive:…` likewise."""
-    regime: int
-    layer: int
     units: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAsked(Event):
-    """A group is about to be ablated on so many examples of each slice."""
+    """A group is about to be ablated, on more examples where it was before; it has no verdict yet."""
 
     search: str
-    node: int
-    size: int
-    associated: int
-    """Examples of D̃⁺ asked for."""
-    unrelated: int
-    """Examples of D̃⁻."""
-    parent: int | None = None
-    step: str = ""
-    """Of a guided search: `confirm`, `sweep`, `part` or `fallback`."""
-    units: str = ""
-    """As `NodeTested` has them, like the next three."""
-    begin: int = 0
-    end: int = 0
-    channels: tuple[int, ...] = ()
+    node: Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTested(Event):
-    """A node of the CHA tree was decided: its counts on both slices, its bound and its verdict."""
+    """A node of a search's tree was decided: it has its counts, its bound and its verdict."""
 
     search: str
-    node: int
-    parent: int | None
-    depth: int
-    size: int
-    units: str
-    """A unit alone, or the first and last of a group, as `ends_printed` writes them: `m4.12 … m4.99`."""
-    associated_flips: int
-    associated_n: int
-    unrelated_flips: int
-    unrelated_n: int
-    ucb: float
-    verdict: str
-    begin: int = 0
-    """Its units are those of its parent from here on, in the search's order, …"""
-    end: int = 0
-    """… up to here; 0 of a root, and in events of before groups kept their members."""
-    channels: tuple[int, ...] = ()
-    """The units of a root, in the search's order."""
+    node: Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ Axis names used in every shape: record, predicate, clause, layer, channel, posit
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
@@ -13,10 +12,9 @@ from enum import Enum, StrEnum
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.bases import ROWS, Basis
-from mecharule_ops.codec import Printed
-from mecharule_ops.confidence import lower_bound, upper_bound
+from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
+from mecharule_ops.nodes import FlipCount, FlipEstimate, Neuron
 from mecharule_ops.thresholds import reaches
 
 Value = int | float | str | bool
@@ -60,53 +58,6 @@ class Phase(StrEnum):
     """The last prompt position and every generated token."""
     WHOLE = "whole"
     """Every position of prompt and generation."""
-
-
-_HEAD = re.compile(r"L?(\d{1,4})[.]?H(\d{1,4})", re.IGNORECASE)
-"""Another name of a head in the field."""
-_UNDOTTED = re.compile(r"([a-z])(\d)(\d{1,7})")
-"""A unit whose dot was left out."""
-_NEURON = re.compile(r"([a-z])(\d{1,4})\.(h)?(\d{1,7})")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Neuron(Printed):
-    """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`.
-
-    >>> Neuron.parse("a20.h8").layer, str(Neuron(Basis.MLP_OUT, 4, 1234))
-    (20, 'm4.1234')
-    """
-
-    basis: Basis
-    """The basis the unit belongs to."""
-    layer: int
-    """Zero-based layer."""
-    channel: int
-    """Zero-based coordinate in the layer; the head index for `attn_head`."""
-
-    def __str__(self) -> str:
-        return f"{self.basis.letter}{self.layer}{self.basis.row.mark}{self.channel}"
-
-    @classmethod
-    def parse(cls, text: str) -> Neuron:
-        """Read a printed name. Raises `UsageError` on anything else."""
-        match = _NEURON.fullmatch(text.strip())
-        letter, layer, kind, number = match.groups("") if match else ("",) * 4
-        basis = next(
-            (each for each, row in ROWS.items() if (row.letter, row.mark) == (letter, f".{kind}")), None
-        )
-        if basis is None:
-            head = _HEAD.fullmatch(text.strip())
-            near = f"; did you mean a{head[1]}.h{head[2]}?" if head else ""
-            if undotted := _UNDOTTED.fullmatch(text.strip()):
-                near = f"; a dot stands behind the layer, as in {undotted[1]}{undotted[2]}.{undotted[3]}"
-            raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}{near}")
-        return cls(basis, int(layer), int(number))
-
-
-def ends_printed(first: Neuron, last: Neuron) -> str:
-    """The first and the last unit of a group, or the one that it is."""
-    return str(first) if first == last else f"{first} … {last}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,26 +120,6 @@ class Intervention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlipCount:
-    """Flips seen among n examples of one slice."""
-
-    flips: int
-    n: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.flips <= self.n:
-            raise UsageError(f"expected 0 to {self.n} flips, got {self.flips}")
-
-    @property
-    def flip_rate(self) -> float:
-        """δ̂ = flips / n; NaN for an empty slice."""
-        return self.flips / self.n if self.n else float("nan")
-
-    def __add__(self, other: FlipCount) -> FlipCount:
-        return FlipCount(flips=self.flips + other.flips, n=self.n + other.n)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FlipsWhere:
     """Flips among the records on which a rule holds, and among those on which it does not."""
 
@@ -219,66 +150,6 @@ class Share:
     def rate(self) -> float:
         """The share itself, count / n; NaN when n is 0."""
         return self.count / self.n if self.n else float("nan")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlipEstimate:
-    """Flip counts of one unit or group on the two compact slices (paper, definition 3.1)."""
-
-    associated: FlipCount
-    """D⁺: the rule fires."""
-    unrelated: FlipCount
-    """D⁻: the rule does not fire."""
-
-    @property
-    def strength(self) -> float:
-        """Ê = max(δ̂₊, δ̂₋)."""
-        return float(np.nanmax([self.associated.flip_rate, self.unrelated.flip_rate, 0.0]))
-
-    def reaches(self, tau: float) -> bool:
-        """Whether the point estimate is that of a τ-agonist: Ê ≥ τ."""
-        return reaches(self.strength, tau)
-
-    @property
-    def stronger(self) -> tuple[str, FlipCount]:
-        """`D+` or `D-`, whichever flips more often (D+ on a tie, never an empty slice beside another)."""
-        plus, minus = self.associated, self.unrelated
-        on_plus = minus.n == 0 or (plus.n > 0 and plus.flip_rate >= minus.flip_rate)
-        return ("D+", plus) if on_plus else ("D-", minus)
-
-    @property
-    def signed_selectivity(self) -> float:
-        """δ̂₊ − δ̂₋; positive when the associated slice flips more."""
-        return self.associated.flip_rate - self.unrelated.flip_rate
-
-    def ucb(self, slice_alpha: float) -> float:
-        """Û_E: the larger of the two one-sided Clopper–Pearson upper bounds, each at `slice_alpha`.
-
-        It falls below the strength with probability `slice_alpha` at most: only the stronger slice's bound can.
-        """
-        return max(upper_bound(part.flips, part.n, slice_alpha) for part in (self.associated, self.unrelated))
-
-    def lcb(self, alpha: float) -> float:
-        """The larger of the two one-sided lower bounds, each at α/2, since either can exceed the strength."""
-        return max(lower_bound(part.flips, part.n, alpha / 2) for part in (self.associated, self.unrelated))
-
-    def __add__(self, other: FlipEstimate) -> FlipEstimate:
-        return FlipEstimate(
-            associated=self.associated + other.associated, unrelated=self.unrelated + other.unrelated
-        )
-
-
-class Verdict(StrEnum):
-    """What became of a queried node."""
-
-    PRUNED = "pruned"
-    """A group whose UCB is below τ."""
-    SPLIT = "split"
-    """A group that could contain an agonist and was opened."""
-    KEPT = "kept"
-    """A single unit whose UCB reaches τ: localized."""
-    DROPPED = "dropped"
-    """A single unit whose UCB is below τ."""
 
 
 class SearchStatus(StrEnum):
@@ -387,21 +258,6 @@ class GroupAnswer:
 
     node: int
     estimate: FlipEstimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChaNode:
-    """One queried node of a CHA tree, after its test."""
-
-    node: int
-    parent: int | None
-    layer: int
-    depth: int
-    channels: tuple[int, ...]
-    estimate: FlipEstimate
-    ucb: float
-    """Û_E at the node's α, in [0, 1]."""
-    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

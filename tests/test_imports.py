@@ -18,7 +18,8 @@ FLOORS = (
     *("app", "tui", "agent", "tools", "mecharule_ops"),
     *("notebook known_answers", "pages", "facts", "gates", "run", "findings engine mechanism store"),
     *("certificates", "replacement", "passes", "rules slices tasks predicates cha config loading"),
-    "types mcnemar bases errors events confidence thresholds subsets spectral state plain_text numbers codec prompts",
+    "types nodes mcnemar bases errors events confidence thresholds subsets spectral state plain_text numbers "
+    "codec prompts",
 )
 """Packages and the rooms of `mecharule_ops`, top floor first."""
 HEAVY = ("torch", "transformer_lens", "transformers", "langgraph", "textual")

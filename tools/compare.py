@@ -143,8 +143,8 @@ def _of_runs(first: Run, second: Run) -> Iterator[Fact]:
     regimes = sorted({regime for units in found for _, regime in units}, key=lambda regime: -regime.value)
     for regime in regimes:
         ours, theirs = ({unit for unit, at in units if at is regime} for units in found)
-        by_first = {unit for unit in theirs - ours if not first.told.searched(unit, regime.value)}
-        by_second = {unit for unit in ours - theirs if not second.told.searched(unit, regime.value)}
+        by_first = {unit for unit in theirs - ours if not first.told.settled(unit, regime.value)}
+        by_second = {unit for unit in ours - theirs if not second.told.settled(unit, regime.value)}
         share = jaccard(ours - by_second, theirs - by_first)
         parts = [
             f"of the {name} run's {plural(len(units), 'shown unit')} the other run did not search {len(lacks)}"

@@ -26,6 +26,7 @@ from mecharule_ops.facts.searches import search_name
 from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Unit
+from mecharule_ops.nodes import Node
 from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, told_apart
 from mecharule_ops.rules.families import Family
 from mecharule_ops.rules.matthews import mcc
@@ -33,9 +34,8 @@ from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, keep
 from mecharule_ops.run.tabulating import claims_of, rule_fires
-from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.store.ledger import HypothesisState
-from mecharule_ops.types import FlipCount, Neuron, Regime, SearchStatus, Share
+from mecharule_ops.types import FlipCount, Neuron, SearchStatus, Share
 from tools import _counts
 from tools._asked import Asked
 from tools.arguments import WhyArguments, WhyNotArguments
@@ -254,7 +254,7 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
     made = find_certificate(run, (neuron,), regime) if given.test else None
     yield len(run.slices(regime).positions) if given.test and made is None else 0
     of = About.of_unit(run, neuron, "why_not")
-    scores, path = run.attribution(neuron.basis, regime), settled_by(run, neuron, regime)
+    scores, path = run.attribution(neuron.basis, regime), run.told.settled(neuron, regime.value)
     rank = None if scores is None else attribution_rank(neuron, scores)
     word, parts = _reason(asked, path[-1] if path else None, rank)
     facts = [of.told("reason", f"why_not.{word.replace(' ', '_')}", word, regime=regime, **parts)]
@@ -264,7 +264,8 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
         facts.append(of.told("attribution", "why_not.attribution", value))
     if path:
         said = ". ".join(_node_words(each, run.config.tau) for each in path)
-        facts.append(of("tests", said, list(map(_node_data, path)), part="Tests"))
+        data = [_node_data(each, neuron) for each in path]
+        facts.append(of("tests", said, data, part="Tests"))
     if given.test:
         made = made or keep(run, certify(run, (neuron,), regime))
         facts.append(_counts.flips_fact(made, About.of_unit(run, neuron)))
@@ -273,7 +274,7 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
     return of_facts(facts)
 
 
-def _reason(asked: Asked, node: NodeView | None, rank: int | None) -> tuple[str, dict[str, Any]]:
+def _reason(asked: Asked, node: Node | None, rank: int | None) -> tuple[str, dict[str, Any]]:
     """The first hurdle that the unit did not pass, in the order of the method, and what its sentence names."""
     findings, search, known, rule = asked.findings, asked.search, asked.unit, asked.told
     parts: dict[str, Any] = {"rank": rank, "s": search, "node": node, "f": findings, "rule": asked.told_words}
@@ -282,7 +283,9 @@ def _reason(asked: Asked, node: NodeView | None, rank: int | None) -> tuple[str,
             left = SearchStatus.LEFT.value in search.status
             beyond = rank is not None and rank > search.cost.candidates
             return "not a candidate" if beyond else "not promised" if left else "not settled", parts
-        parts["bound"] = told_apart(node.ucb or 0.0, findings.tau)
+        plus, minus = node.estimate.associated, node.estimate.unrelated
+        parts |= {"plus": plus, "minus": minus, "group": node.printed(asked.neuron.basis)}
+        parts["bound"] = told_apart(node.ucb, findings.tau)
         return "tested below τ" if node.size == 1 else "pruned in a group", parts
     parts |= {"flips": unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau)}
     if not known.is_tau_agonist:
@@ -297,29 +300,22 @@ def _reason(asked: Asked, node: NodeView | None, rank: int | None) -> tuple[str,
     return "weak rule" if weak else "it is one", parts
 
 
-def _node_data(node: NodeView) -> dict[str, FactValue]:
+def _node_data(node: Node, unit: Neuron) -> dict[str, FactValue]:
+    plus, minus = node.estimate.associated, node.estimate.unrelated
     return {
-        **{"node": node.node, "units": node.units, "size": node.size},
-        "associated": {"flips": node.associated_flips, "n": node.associated_n},
-        "unrelated": {"flips": node.unrelated_flips, "n": node.unrelated_n},
+        **{"node": node.id, "units": node.printed(unit.basis), "size": node.size},
+        "associated": {"flips": plus.flips, "n": plus.n},
+        "unrelated": {"flips": minus.flips, "n": minus.n},
         **{"upper_bound": node.ucb, "verdict": node.verdict},
     }
 
 
-def _node_words(node: NodeView, tau: float) -> str:
+def _node_words(node: Node, tau: float) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
-    return said("why_not.node", node=node, what=what, bound=told_apart(node.ucb or 0, tau))
+    plus, minus, bound = node.estimate.associated, node.estimate.unrelated, told_apart(node.ucb, tau)
+    return said("why_not.node", node=node, what=what, plus=plus, minus=minus, bound=bound)
 
 
 def attribution_rank(neuron: Neuron, scores: Float[np.ndarray, "layer channel"]) -> int:
     """The rank of a unit by |score| among all of its basis; units with equal |score| share the best of their ranks."""
     return 1 + int((np.abs(scores) > abs(scores[neuron.layer, neuron.channel])).sum())
-
-
-def settled_by(run: Run, neuron: Neuron, regime: Regime) -> tuple[NodeView, ...]:
-    """The nodes of the recorded search from a root to the one that settled the unit; empty when none did."""
-    view = run.search_view(neuron.basis, regime, neuron.layer)
-    path = [settled] if view and (settled := view.settled(neuron.channel)) else []
-    while view and path and (above := path[0].parent) is not None and above in view.nodes:
-        path.insert(0, view.nodes[above])
-    return tuple(path)

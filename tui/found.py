@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from mecharule_ops.events import UnitJudged
+from mecharule_ops.nodes import Node
 from mecharule_ops.numbers import percent, percent_at_least, plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import OPEN, REACHES, Board, Place
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_view import NodeView, SearchView
+from mecharule_ops.state.search_view import SearchView
 from tui.words import JUDGED, arrow, bar, look_of, noun_of
 
 FOUND_HELP = (
@@ -101,39 +102,38 @@ def flip_text(state: RunState, width: int) -> Text:
     return text
 
 
-def card(state: RunState, view: SearchView, node: NodeView, width: int, told: Answer = ()) -> Text:
+def card(state: RunState, view: SearchView, node: Node, width: int, told: Answer = ()) -> Text:
     """The card of one node; `told` is the answer to why a unit flips, if there is one."""
-    judged = state.judged.get((view.regime, node.units))
-    look, letter = look_of(node, view.thresholds, judged), node.units[:1]
+    name, at = node.printed(view.at.basis), view.at
+    judged = state.judged.get((at.regime, name))
+    look = look_of(node, view.thresholds, judged)
     text = Text().append(f"{look.glyph} {look.word}", look.style)
-    text.append(f"  {plain(node.units) or f'node {node.node}'}  {arrow(view.regime)}", "bold")
-    units = plural(node.size, noun_of(letter) if letter else "unit")
-    text.append(f"  {units} of layer {view.layer}\n", "dim")
+    text.append(f"  {name}  {arrow(at.regime)}", "bold")
+    text.append(f"  {plural(node.size, at.basis.row.noun)} of layer {at.layer}\n", "dim")
     if node.verdict is None:
-        return text.append(f"under test: asked on {plural(node.tried, 'answer')} so far")
+        return text.append("under test")
     room = max(6, min(BAR, width - 40))
     if judged is not None:
         text.append(bar(judged.flips / judged.n, room, "·"), look.style)
         least = percent_at_least(judged.lower)
         text.append(f" {judged.flips} of {judged.n} answers kept aside, at least {least}\n")
-    halves = (node.associated_flips, node.associated_n), (node.unrelated_flips, node.unrelated_n)
-    for half, (flips, n) in zip("AB", halves, strict=True):
-        if n:
-            text.append(bar(flips / n, room, "·"))
-            text.append(f" {flips} of {n} of half {half} of the answers\n", "dim")
+    for half, seen in zip("AB", (node.estimate.associated, node.estimate.unrelated), strict=True):
+        if seen.n:
+            text.append(bar(seen.flip_rate, room, "·"))
+            text.append(f" {seen.flips} of {seen.n} of half {half} of the answers\n", "dim")
     if told:
         return text.append("\n").append_text(_answer(told))
     if node.size > 1 or judged is None:
         text.append(f"{_decided(view, node)}\n", "dim")
-    if state.seen and (state.seen.regime, state.seen.neuron) == (view.regime, node.units):
+    if state.seen and (state.seen.regime, state.seen.neuron) == (at.regime, name):
         text.append_text(flip_text(state, width))
     return text
 
 
-def _decided(view: SearchView, node: NodeView) -> str:
+def _decided(view: SearchView, node: Node) -> str:
     """Which numbers decided a node's verdict."""
     tau = view.thresholds.tau
-    bound, least = f"at most {percent(node.ucb or 0.0, tau)} of a half", percent(tau)
+    bound, least = f"at most {percent(node.ucb, tau)} of a half", percent(tau)
     if node.verdict == "split":
         return f"{bound}, which reaches {least}: it may hold a unit that does, and was opened"
     if node.verdict == "kept":

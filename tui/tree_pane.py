@@ -20,7 +20,6 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mecharule_ops.numbers import percent, plural
-from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tui.text_panes import drawn, hold
@@ -109,8 +108,8 @@ def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, 
         return _node_text(state, board, key, text, width, tick)
     if key.search:
         view = board.view(key.search)
-        text.append(f" layer {view.layer} ")
-        whole = state.whole.get((place.regime, f"{place.letter}{view.layer}"))
+        text.append(f" layer {view.at.layer} ")
+        whole = state.whole.get((place.regime, f"{place.letter}{view.at.layer}"))
         if whole is not None and width >= 70:
             text.append(f"{bar(whole, 10).rstrip()} {percent(whole)} as a whole ", "dim")
     else:
@@ -128,7 +127,7 @@ def _folded(board: Board, keys: tuple[Key, ...]) -> str:
     if keys[0].node < 0:
         return f"{plural(len(keys), 'layer')} ruled out"
     # Groups of different parts share units.
-    units = len(set().union(*map(board.units_of, keys))) or sum(board.node(key).size for key in keys)
+    units = len(set().union(*(board.node(key).channels for key in keys)))
     groups = sum(board.node(key).size > 1 for key in keys)
     what = f"{plural(units, 'unit')} ruled out"
     return f"{what}, {plural(groups, 'group')} among them" if groups else what
@@ -136,21 +135,22 @@ def _folded(board: Board, keys: tuple[Key, ...]) -> str:
 
 def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, tick: int) -> Text:
     node, view = board.node(key), board.view(key.search)
-    judged, tau = state.judged.get((view.regime, node.units)), view.thresholds.tau
+    name, strength, tau = node.printed(view.at.basis), node.estimate.strength, view.thresholds.tau
+    judged = state.judged.get((view.at.regime, name))
     look = look_of(node, view.thresholds, judged)
-    text.append(f" {look.glyph} ", look.style).append(plain(node.units) or f"node {node.node}")
+    text.append(f" {look.glyph} ", look.style).append(name)
     if node.size > 1:
         text.append(f" ({node.size:,})", "dim")
     if node.verdict is None:
         spin = SPINNER[tick % len(SPINNER)] if (key.search, key.node) == state.latest else ""
-        return text.append(f" {spin} on {plural(node.tried, 'answer')}", "bold")
+        return text.append(f" {spin}", "bold")
     if width >= 60:
-        text.append(f" {bar(node.strength or 0.0, 10)}".rstrip())
-    text.append(f" {percent(node.strength or 0.0, tau)}")
+        text.append(f" {bar(strength, 10)}".rstrip())
+    text.append(f" {percent(strength, tau)}")
     text.append(f" {look.word}", look.style)
     if judged is not None and width >= 70:
         text.append(f", {judged.flips} of {judged.n} kept aside", "dim")
-    elif node.ucb is not None and node.ucb < 1 and width >= 70:
+    elif node.ucb < 1 and width >= 70:
         text.append(f", at most {percent(node.ucb, tau)} of a half", "dim")
     return text
 
@@ -158,11 +158,12 @@ def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, 
 def find_row(board: Board, place: Place, text: str, after: Key | None) -> Key | None:
     """The next node whose units contain a text, behind one and around the end."""
     wanted = text.casefold()
+    views = [(board.view(name), board.view(name).at.basis) for name in board.searches_of(place)]
     ids = [
-        board.key_of(name, number)
-        for name in board.searches_of(place)
-        for number, node in board.view(name).nodes.items()
-        if wanted in node.units.casefold()
+        board.key_of(view.search, node.id)
+        for view, basis in views
+        for node in view.nodes.values()
+        if wanted in node.printed(basis)
     ]
     place_after = ids.index(after) + 1 if after in ids else 0
     return next(iter(ids[place_after:] + ids[:place_after]), None)

@@ -121,7 +121,7 @@ class MapPane(Widget, can_focus=True):
         if state.latest and not state.finished and place == board.place_of(state.latest[0]):
             key = board.key_of(*state.latest)
             if board.node(key).verdict is None:
-                self._now = board.view(key.search).layer, frozenset(board.units_of(key))
+                self._now = board.view(key.search).at.layer, frozenset(board.node(key).channels)
         self.on_resize()
 
     def on_resize(self, event: Resize | None = None) -> None:

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from mecharule_ops.bases import Basis
 from mecharule_ops.events import UnitJudged
+from mecharule_ops.nodes import Node
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_view import NodeView
 from mecharule_ops.thresholds import Thresholds
 
 SPINNER = "⠋⠙⠴⠦"
@@ -47,12 +47,12 @@ def said(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style, no_wrap=False)
 
 
-def look_of(node: NodeView, thresholds: Thresholds, judged: UnitJudged | None) -> Look:
+def look_of(node: Node, thresholds: Thresholds, judged: UnitJudged | None) -> Look:
     """How a node's verdict is said; a kept unit below τ is only localized, one above it as it was `judged`."""
     if node.verdict == "kept":
         if judged is not None:
             return JUDGED[judged.certainty]
-        return REACHES if thresholds.reached_by(node.strength) else NOT_RULED_OUT
+        return REACHES if thresholds.reached_by(node.estimate.strength) else NOT_RULED_OUT
     return {"split": OPENED, "pruned": RULED_OUT, "dropped": RULED_OUT}.get(node.verdict or "", ASKED)
 
 

@@ -30,22 +30,19 @@ from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_wi
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
+from mecharule_ops.nodes import NOTHING, Verdict
 from mecharule_ops.thresholds import TAU
 from mecharule_ops.types import (
     Basis,
-    FlipCount,
     FlipEstimate,
     GroupAnswer,
     GroupQuery,
     LayerCandidates,
     Neuron,
-    Verdict,
 )
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
 """For each stage: τ-agonists found with which it can still end the audit, and its share of α."""
-
-_NOTHING = FlipEstimate(associated=FlipCount(flips=0, n=0), unrelated=FlipCount(flips=0, n=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +113,7 @@ class _Drawn:
     """A drawn unit and what was counted of it."""
 
     unit: Neuron
-    seen: FlipEstimate = _NOTHING
+    seen: FlipEstimate = NOTHING
 
     def following(self, plans: tuple[ExclusionPlan, ExclusionPlan]) -> tuple[range, range] | None:
         """The examples to ask next; None when nothing is left to ask.

@@ -39,15 +39,8 @@ from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.cha.under_test import Budget, GroupUnderTest
 from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.types import (
-    ChaNode,
-    GroupAnswer,
-    GroupQuery,
-    LayerCandidates,
-    Regime,
-    SearchStatus,
-    Verdict,
-)
+from mecharule_ops.nodes import Node, Verdict
+from mecharule_ops.types import GroupAnswer, GroupQuery, LayerCandidates, Regime, SearchStatus
 
 
 class AnswerError(MechaRuleError):
@@ -89,7 +82,7 @@ class Search(Protocol):
     def ask(self) -> tuple[GroupQuery, ...]:
         """The next questions; empty while it waits for other layers."""
 
-    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
+    def tell(self, answer: GroupAnswer) -> tuple[Node, ...]:
         """Takes one answer and returns the nodes that it decided. Raises `AnswerError`, unchanged, on a wrong one."""
 
     def stop(self, status: SearchStatus) -> None:
@@ -113,7 +106,7 @@ class GroupSearch(ABC):
     def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
         self._candidates, self._settings, self._regime = candidates, settings, regime
         self._units = len(candidates.channels)
-        self._nodes: list[ChaNode] = []
+        self._nodes: list[Node] = []
         self._round: list[GroupUnderTest] = []
         self._waiting: dict[int, GroupUnderTest] = {}
         self._opened = self._queries = 0
@@ -148,7 +141,7 @@ class GroupSearch(ABC):
             tau=self._settings.tau,
             epsilon=self._settings.epsilon,
             units=self._units,
-            nodes=tuple(sorted(self._nodes, key=lambda node: node.node)),
+            nodes=tuple(sorted(self._nodes, key=lambda node: node.id)),
             queries=self._queries,
             example_forwards=self._budget.spent,
             status=self._status,
@@ -158,7 +151,7 @@ class GroupSearch(ABC):
         """All questions now open, to be answered in any order; the same ones until some are answered."""
         return tuple(group.query for group in self._waiting.values())
 
-    def tell(self, answer: GroupAnswer) -> tuple[ChaNode, ...]:
+    def tell(self, answer: GroupAnswer) -> tuple[Node, ...]:
         """The nodes that an answer decides. Raises `AnswerError`, and then nothing has changed."""
         group = self._accept(answer)
         verdict = group.decision()
@@ -204,18 +197,18 @@ class GroupSearch(ABC):
             under_test.count(part)
         return group
 
-    def _decide(self, group: GroupUnderTest, verdict: Verdict) -> ChaNode:
+    def _decide(self, group: GroupUnderTest, verdict: Verdict) -> Node:
         group.verdict = verdict
         self._budget.release(group)
         if verdict is not Verdict.SPLIT:
             tested = group.estimate.associated.n + group.estimate.unrelated.n if group.size == 1 else 0
             self._budget.reserve -= self._settings.full_test * group.size - tested
-        node = ChaNode(
-            node=group.query.node,
+        node = Node(
+            id=group.query.node,
             parent=group.query.parent,
             layer=self._candidates.layer,
-            depth=group.depth,
             channels=group.query.channels,
+            step=group.query.step,
             estimate=group.estimate,
             ucb=group.ucb,
             verdict=verdict,
@@ -223,7 +216,7 @@ class GroupSearch(ABC):
         self._nodes.append(node)
         return node
 
-    def _next_round(self) -> tuple[ChaNode, ...]:
+    def _next_round(self) -> tuple[Node, ...]:
         """Make the next questions; returns the groups that split for want of budget."""
         ended = sorted(self._round, key=lambda group: group.query.node)
         self._round = []
@@ -234,7 +227,7 @@ class GroupSearch(ABC):
                 self._proceed(group)
         return self._settle()
 
-    def _settle(self) -> tuple[ChaNode, ...]:
+    def _settle(self) -> tuple[Node, ...]:
         """If only groups beyond the limit are left, open them into units; if nothing is, the search is complete."""
         if self._waiting:
             return ()
@@ -259,17 +252,15 @@ class GroupSearch(ABC):
             self._open_units(group)
             return
         for part in self._parts(group):
-            self._open(part, parent=group.query.node, depth=group.depth + 1, first=group.louder)
+            self._open(part, parent=group.query.node, first=group.louder)
 
     def _open_units(self, group: GroupUnderTest) -> None:
         """Ask about each unit, below the group, or in its place if it was never asked itself."""
-        below = (group.query.node, group.depth + 1) if group.asked else (group.query.parent, group.depth)
+        parent = group.query.node if group.asked else group.query.parent
         for channel in group.query.channels:
-            self._open((channel,), parent=below[0], depth=below[1], first=group.louder)
+            self._open((channel,), parent=parent, first=group.louder)
 
-    def _open(
-        self, channels: Channels, *, parent: int | None, depth: int, cut: int = 0, first: int = 0
-    ) -> None:
+    def _open(self, channels: Channels, *, parent: int | None = None, cut: int = 0, first: int = 0) -> None:
         query = GroupQuery(
             node=self._opened,
             layer=self._candidates.layer,
@@ -281,4 +272,4 @@ class GroupSearch(ABC):
         )
         self._opened += 1
         slices = self._settings.slices(len(channels), self._units)
-        self._proceed(GroupUnderTest(query=query, depth=depth, cut=cut, slices=slices, first=first))
+        self._proceed(GroupUnderTest(query=query, cut=cut, slices=slices, first=first))

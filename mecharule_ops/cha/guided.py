@@ -54,14 +54,9 @@ from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, ord
 from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import (
-    ChaNode,
-    LayerCandidates,
-    Regime,
-    SearchStatus,
-    Verdict,
-)
+from mecharule_ops.types import LayerCandidates, Regime, SearchStatus
 
 SWEEP = 512
 """Units of the largest group of a sweep, in layers of up to 32 times as many."""
@@ -175,7 +170,7 @@ class GuidedSearch(GroupSearch):
             sentence=f"first order fails here: {reason}; the other {units:,} units are searched without predictions",
         )
         for root in starting_groups(left, self._settings):
-            self._open(root.channels, parent=None, depth=0, cut=root.cut)
+            self._open(root.channels, cut=root.cut)
         self._settle()
         return True
 
@@ -198,7 +193,7 @@ class GuidedSearch(GroupSearch):
 
     def _open_stretch(self, begin: int, end: int) -> None:
         """Ask about neighbours of the order; first of the slice that they are predicted to flip more."""
-        self._open(self._order[begin:end], parent=None, depth=0, first=self._louder(self._places[begin:end]))
+        self._open(self._order[begin:end], first=self._louder(self._places[begin:end]))
 
     def _louder(self, places: Int[np.ndarray, " unit"]) -> int:
         associated, unrelated = self._prediction.together(places)[:, -1]
@@ -214,7 +209,7 @@ class GuidedSearch(GroupSearch):
             yield begin, end
             begin = end
 
-    def _enter(self, node: ChaNode) -> bool:
+    def _enter(self, node: Node) -> bool:
         """Enter a unit's test into the record of predictions; whether it is a τ-agonist."""
         kept, rank = node.verdict is Verdict.KEPT, self._rank_of(node.channels[0])
         if reaches(self._rates[:, rank].max(), self._settings.tau):
@@ -233,7 +228,7 @@ class GuidedSearch(GroupSearch):
                 {
                     node.channels: node.estimate.strength
                     for node in self._nodes
-                    if node.verdict is Verdict.PRUNED and node.node >= since
+                    if node.verdict is Verdict.PRUNED and node.id >= since
                 },
                 of=lambda unit: bool(self._fallback) or not self._rates[:, self._rank_of(unit)].any(),
                 quiet=self._guided.quiet,
@@ -256,10 +251,10 @@ class GuidedSearch(GroupSearch):
         self._budget.reserve += again
         self._step = "part"
         for group in groups:
-            self._open(group, parent=None, depth=0, first=self._louder(self._places[self._ranks_of(group)]))
+            self._open(group, first=self._louder(self._places[self._ranks_of(group)]))
         return bool(groups)
 
-    def _is_hit(self, node: ChaNode) -> bool:
+    def _is_hit(self, node: Node) -> bool:
         """Whether a node is a unit alone that is a τ-agonist."""
         return node.verdict is Verdict.KEPT and node.estimate.reaches(self._settings.tau)
 

@@ -41,7 +41,7 @@ class ChaSearch(GroupSearch):
         self._status = self._obstacle(max((len(root.channels) for root in start), default=0))
         if not self.done:
             for root in start:
-                self._open(root.channels, parent=None, depth=0, cut=root.cut)
+                self._open(root.channels, cut=root.cut)
             self._settle()
 
     def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:

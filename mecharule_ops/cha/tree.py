@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mecharule_ops.types import Agonist, Basis, ChaNode, FlipEstimate, Neuron, Regime, SearchStatus, Verdict
+from mecharule_ops.nodes import Node, Verdict
+from mecharule_ops.types import Agonist, Basis, FlipEstimate, Neuron, Regime, SearchStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class ChaTree:
     epsilon: float
     units: int
     """N: candidates of the layer."""
-    nodes: tuple[ChaNode, ...]
+    nodes: tuple[Node, ...]
     """Decided nodes by id; a parent comes before its children. Roots have no parent."""
     queries: int
     """Groups evaluated, decided or not; each counts once, whatever its number of looks."""
@@ -27,7 +28,7 @@ class ChaTree:
     """None while the search goes on."""
 
     @property
-    def kept(self) -> tuple[ChaNode, ...]:
+    def kept(self) -> tuple[Node, ...]:
         """The localized singletons, by id."""
         return tuple(node for node in self.nodes if node.verdict is Verdict.KEPT)
 
@@ -38,10 +39,6 @@ class ChaTree:
             for node in self.kept
         ]
         return tuple(sorted(found, key=lambda agonist: agonist.neuron))
-
-    def children(self, node: int) -> tuple[ChaNode, ...]:
-        """The decided nodes that were opened out of one node."""
-        return tuple(child for child in self.nodes if child.parent == node)
 
     def agonist(self, neuron: Neuron, estimate: FlipEstimate, ucb: float) -> Agonist:
         """A unit of the layer that is localized, by the thresholds of this search."""

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mecharule_ops.cha.sequential import Decision, SlicePlan
+from mecharule_ops.nodes import NOTHING, Verdict
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import FlipCount, FlipEstimate, GroupQuery, Verdict
-
-_NOTHING = FlipCount(flips=0, n=0)
+from mecharule_ops.types import FlipCount, FlipEstimate, GroupQuery
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -17,7 +16,7 @@ class SliceUnderTest:
     """What was counted of one slice under one group."""
 
     plan: SlicePlan
-    seen: FlipCount = _NOTHING
+    seen: FlipCount = NOTHING.associated
     upper: float = 1.0
     """The lowest upper bound so far: the bounds of all looks hold together."""
 
@@ -64,7 +63,6 @@ class GroupUnderTest:
 
     query: GroupQuery
     """The question now open, or the last one answered; empty ranges when none was asked."""
-    depth: int
     cut: int
     """Units on the first side when it splits; 0 for the middle."""
     slices: Sequence[SliceUnderTest]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mecharule_ops.cha.audit import AuditResult, StratumResult
 from mecharule_ops.numbers import plural
 from mecharule_ops.thresholds import ALPHA
-from mecharule_ops.types import Agonist, ChaNode, FlipEstimate, Neuron, Share, Verdict
+from mecharule_ops.types import Agonist, FlipEstimate, Neuron, Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,34 +190,6 @@ class Dominance:
 
     def _over(self, best: float) -> float:
         return best / self.group_strength if self.group_strength else float("inf")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeNode:
-    """A tested CHA node without its channel list, enough to draw the tree."""
-
-    node: int
-    parent: int | None
-    layer: int
-    depth: int
-    size: int
-    estimate: FlipEstimate
-    ucb: float
-    verdict: Verdict
-
-    @classmethod
-    def of(cls, node: ChaNode) -> TreeNode:
-        """The node with its channels counted instead of listed."""
-        return cls(
-            node=node.node,
-            parent=node.parent,
-            layer=node.layer,
-            depth=node.depth,
-            size=len(node.channels),
-            estimate=node.estimate,
-            ucb=node.ucb,
-            verdict=node.verdict,
-        )
 
 
 def floored(share: float) -> float:

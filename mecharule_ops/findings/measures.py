@@ -13,8 +13,9 @@ from jaxtyping import Bool
 
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.findings.counts import Dominance, UnitStrength
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import ChaNode, Neuron, Share, Verdict
+from mecharule_ops.types import Neuron, Share
 
 
 def recall_by_bound(
@@ -65,7 +66,7 @@ def dominance(trees: Sequence[ChaTree]) -> tuple[Dominance, ...]:
     return tuple(rows)
 
 
-def _inside(group: ChaNode, nodes: Sequence[ChaNode]) -> list[ChaNode]:
+def _inside(group: Node, nodes: Sequence[Node]) -> list[Node]:
     """The tested groups within a group, itself left out."""
     channels = set(group.channels)
-    return [node for node in nodes if node.node != group.node and channels.issuperset(node.channels)]
+    return [node for node in nodes if node.id != group.id and channels.issuperset(node.channels)]

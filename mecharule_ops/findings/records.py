@@ -20,6 +20,7 @@ from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.evidence import Certainty, Evidence, HeldOut, evidence_of
+from mecharule_ops.nodes import Node
 from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, UnitRule, is_hq_full, is_hq_test
 from mecharule_ops.thresholds import reaches
 
@@ -67,7 +68,7 @@ class SearchOutcome:
     """The same for as many units drawn from all of the same layers, found ones too."""
     layer_union: tuple[counts.LayerCoverage, ...] = ()
     """Of each layer, on all of D_b."""
-    tree: tuple[counts.TreeNode, ...] = ()
+    tree: tuple[Node, ...] = ()
     dominance: tuple[counts.Dominance, ...] = ()
     exhaustive: counts.ExhaustiveRun | None = None
     recall: types.Share | None = None

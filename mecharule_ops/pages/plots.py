@@ -15,12 +15,11 @@ from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.found import found_line, opening, when_line
 from mecharule_ops.facts.searches import search_titles
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops
-from mecharule_ops.findings.counts import TreeNode
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.document import Figures
 from mecharule_ops.pages.drawing import BLUE, GREY, INK, draw, figure_stem, glyphs, tidy
-from mecharule_ops.types import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,21 +186,21 @@ def _tree(boxes: Sequence[Box], figure: Figure) -> None:
 
     axes = figure.subplots()
     for verdict, (color, hatch) in _SHADE.items():
-        some = [box for box in boxes if box.tree_node.verdict is verdict]
+        some = [box for box in boxes if box.node.verdict is verdict]
         if not some:
             continue
-        patches = [Rectangle((box.left, box.tree_node.depth), box.width, 0.92) for box in some]
+        patches = [Rectangle((box.left, box.depth), box.width, 0.92) for box in some]
         faintest = 0.55 if verdict is Verdict.KEPT else 0.25
         # To the nearest fifth, so that boxes of one fullness share one pattern.
-        full = [round(5 * box.tree_node.estimate.strength) / 5 for box in some]
+        full = [round(5 * box.node.estimate.strength) / 5 for box in some]
         style: Any = {"facecolor": color, "hatch": hatch, "edgecolor": INK, "linewidth": 0.2}
         alpha = [faintest + (0.95 - faintest) * share for share in full]
         axes.add_collection(PatchCollection(patches, alpha=alpha, **style))
     roots: dict[int, int] = {}
     for box in boxes:
-        roots.setdefault(box.tree_node.layer, box.left)
+        roots.setdefault(box.node.layer, box.left)
     axes.set_xticks(list(roots.values()), [str(layer) for layer in roots])
-    depths = range(max(box.tree_node.depth for box in boxes) + 1)
+    depths = range(max(box.depth for box in boxes) + 1)
     axes.set(xlim=(0, max(box.left + box.width for box in boxes)), ylim=(len(depths), 0))
     axes.set_yticks([depth + 0.46 for depth in depths], [str(depth) for depth in depths])
     axes.set(xlabel="layer (its first unit)", ylabel="depth")
@@ -212,24 +211,27 @@ def _tree(boxes: Sequence[Box], figure: Figure) -> None:
 class Box:
     """One group: `left` and `width` in units of channels."""
 
-    tree_node: TreeNode
+    node: Node
+    depth: int
     left: int
     width: int
 
 
-def icicle(nodes: Sequence[TreeNode], most: int = 2000) -> tuple[Box, ...]:
+def icicle(nodes: Sequence[Node], most: int = 2000) -> tuple[Box, ...]:
     """A box a node, parents before children, at most `most`: the shallowest nodes are kept.
 
     Layers lie side by side in order, a node's children side by side inside it. A node whose parent is not
     among `nodes` counts as a root of its layer. O(n log n).
     """
-    ordered = sorted(nodes, key=lambda node: (node.depth, node.layer, node.node))[:most]
-    present = {(node.layer, node.node) for node in ordered}
+    depths: dict[tuple[int, int | None], int] = {}
+    for node in sorted(nodes, key=lambda node: node.id):
+        depths[node.layer, node.id] = depths.get((node.layer, node.parent), -1) + 1
+    ordered = sorted(nodes, key=lambda node: (depths[node.layer, node.id], node.layer, node.id))[:most]
     free: dict[tuple[int, int | None] | None, int] = {}  # Where the next child begins; of None the next root.
     boxes = []
-    for node in sorted(ordered, key=lambda node: (node.layer, node.depth, node.node)):
-        parent = (node.layer, node.parent) if (node.layer, node.parent) in present else None
+    for node in sorted(ordered, key=lambda node: node.layer):
+        parent = (node.layer, node.parent) if (node.layer, node.parent) in free else None
         left = free.get(parent, 0)
-        boxes.append(Box(tree_node=node, left=left, width=node.size))
-        free[parent], free[node.layer, node.node] = left + node.size, left
+        boxes.append(Box(node=node, depth=depths[node.layer, node.id], left=left, width=node.size))
+        free[parent], free[node.layer, node.id] = left + node.size, left
     return tuple(boxes)

@@ -5,6 +5,7 @@ Printed tables show the fields that have a `column` beside them. Every number is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -18,12 +19,13 @@ from mecharule_ops.facts.shown_units import NOT_MEASURED, unit_status
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
 from mecharule_ops.findings.records import Findings, Unit
+from mecharule_ops.nodes import Node
 from mecharule_ops.numbers import k_of_n, percent, percent_at_least, plural, signed
 from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of
-from mecharule_ops.state.search_id import OF_A_RUN, SearchId
+from mecharule_ops.state.search_view import OF_A_RUN
 from mecharule_ops.types import FlipCount, Neuron, Regime, Share
 
 RULE = "rule (learned on train)"
@@ -210,7 +212,7 @@ class TreeRow:
     search: str = column("search")
     """Its id, such as `guided:1:m4`."""
     layer: int
-    node: int = column("node", lambda row: f"{'· ' * row.depth}{row.node}", side="l")
+    node: int = column("node", lambda row: f"{'· ' * row.depth}{row.node}", side="l", of="id")
     """Unique within its layer."""
     parent: int | None
     depth: int
@@ -218,13 +220,17 @@ class TreeRow:
     """As it prints them."""
     size: int = column("size")
     """Units in the group."""
-    associated_flips: int = column("flips D+", lambda row: f"{row.associated_flips}/{row.associated_n}")
-    associated_n: int
-    unrelated_flips: int = column("flips D-", lambda row: f"{row.unrelated_flips}/{row.unrelated_n}")
-    unrelated_n: int
-    strength: float | None
-    upper: float | None = column("upper bound", of="ucb")
-    verdict: str | None = column("verdict")
+    associated_flips: int = column(
+        "flips D+", lambda row: f"{row.associated_flips}/{row.associated_n}", of="estimate.associated.flips"
+    )
+    associated_n: int = column(of="estimate.associated.n")
+    unrelated_flips: int = column(
+        "flips D-", lambda row: f"{row.unrelated_flips}/{row.unrelated_n}", of="estimate.unrelated.flips"
+    )
+    unrelated_n: int = column(of="estimate.unrelated.n")
+    strength: float = column(of="estimate.strength")
+    upper: float = column("upper bound", of="ucb")
+    verdict: str = column("verdict")
     """`pruned`, `split`, `kept` or `dropped`."""
 
 
@@ -309,13 +315,17 @@ def tree_rows(run: Run) -> Iterator[TreeRow]:
     Depth first with a stack, since a tree may be deeper than Python's own.
     """
     for view in run.told.searches.values():
-        if SearchId.parse(view.search).kind in OF_A_RUN:
-            waiting = [(node, 0) for node in reversed(view.children())]
+        if view.at.kind in OF_A_RUN:
+            children = defaultdict[int | None, list[Node]](list)
+            for node in view.nodes.values():
+                if node.verdict:
+                    children[node.parent].insert(0, node)
+            waiting = [(node, 0) for node in children[None]]
             while waiting:
-                number, depth = waiting.pop()
-                named = {"search": view.search, "layer": view.layer, "depth": depth}
-                yield row_of(TreeRow, view.nodes[number], **named)
-                waiting += [(child, depth + 1) for child in reversed(view.children(number))]
+                node, depth = waiting.pop()
+                units = node.printed(view.at.basis)
+                yield row_of(TreeRow, node, search=view.search, depth=depth, units=units)
+                waiting += [(child, depth + 1) for child in children[node.id]]
 
 
 def certificate_rows(run: Run) -> Iterator[CertificateRow]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import starmap
-from typing import Any
 
 import numpy as np
 
 from mecharule_ops import events, types
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.errors import AblationStopped
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.store.stored_engine import StoredEngine
 
 SEEN = 2
@@ -44,14 +44,11 @@ class SearchDriver:
     should_stop: Callable[[], bool] = lambda: False
     example: Callable[[types.Neuron, Sequence[int]], events.Event] | None = None
     """Says what the answers at some positions became without a τ-agonist; None where they may not be shown."""
-    _opened: dict[tuple[str, int | None], tuple[int, ...]] = field(default_factory=dict, init=False)
-    """The units of each group that was split, by search and node."""
 
     def run(self, searches: Searches) -> Iterator[events.Event]:
         """Drive all searches to their end, a stop or the budget; yields events in order."""
         for name, search in searches.items():
-            layer, units = search.tree.layer, search.tree.units
-            yield events.SearchStarted(search=name, regime=self.regime.value, layer=layer, units=units)
+            yield events.SearchStarted(search=name, units=search.tree.units)
         guided = set(searches)
         while pending := [(name, query) for name, search in searches.items() for query in search.ask()]:
             reason = types.SearchStatus.STOPPED if self.should_stop() else None
@@ -100,8 +97,14 @@ class SearchDriver:
     def _answered(self, searches: Searches, items: Sequence[Asked]) -> Iterator[events.Event]:
         """Ablate what some questions ask for and tell the searches what was answered, then show answers that flip."""
         for name, query in items:
-            sizes, told = (len(query.associated), len(query.unrelated)), self._told(name, query)
-            yield events.NodeAsked(associated=sizes[0], unrelated=sizes[1], step=query.step, **told)
+            node = Node(
+                id=query.node,
+                parent=query.parent,
+                layer=query.layer,
+                channels=query.channels,
+                step=query.step,
+            )
+            yield events.NodeAsked(search=name, node=node)
         first, groups = items[0][1], [self._group(query) for _, query in items]
         associated = [self.associated[place] for place in first.associated]
         positions = [*associated, *(self.unrelated[place] for place in first.unrelated)]
@@ -110,8 +113,8 @@ class SearchDriver:
         for (name, query), flips in zip(items, self.regime.flipped(labels), strict=True):
             answer = types.GroupAnswer(node=query.node, estimate=estimate_of(flips, len(associated)))
             for node in searches[name].tell(answer):
-                yield self._tested(name, node)
-                if node.verdict is not types.Verdict.KEPT:
+                yield events.NodeTested(search=name, node=node)
+                if node.verdict is not Verdict.KEPT:
                     continue
                 (unit,) = self._group(node)
                 agonist = searches[name].tree.agonist(unit, node.estimate, node.ucb)
@@ -122,32 +125,7 @@ class SearchDriver:
         if self.example:
             yield from starmap(self.example, reversed(strong))
 
-    def _tested(self, name: str, node: types.ChaNode) -> events.NodeTested:
-        if node.verdict is types.Verdict.SPLIT:
-            self._opened[name, node.node] = node.channels
-        return events.NodeTested(
-            depth=node.depth,
-            associated_flips=node.estimate.associated.flips,
-            associated_n=node.estimate.associated.n,
-            unrelated_flips=node.estimate.unrelated.flips,
-            unrelated_n=node.estimate.unrelated.n,
-            ucb=node.ucb,
-            verdict=node.verdict.value,
-            **self._told(name, node),
-        )
-
-    def _told(self, name: str, of: types.GroupQuery | types.ChaNode) -> dict[str, Any]:
-        """What a question and a verdict tell of a group: its units, as a stretch of those of its parent."""
-        above, channels = self._opened.get((name, of.parent), ()), tuple(map(int, of.channels))
-        begin = above.index(channels[0]) if above else 0
-        ends = (types.Neuron(self.basis, of.layer, channels[end]) for end in (0, -1))
-        return {
-            **{"search": name, "node": of.node, "parent": of.parent, "size": len(channels)},
-            **{"units": types.ends_printed(*ends), "begin": begin},
-            **{"end": begin + len(channels) if above else 0, "channels": () if above else channels},
-        }
-
-    def _group(self, of: types.GroupQuery | types.ChaNode) -> tuple[types.Neuron, ...]:
+    def _group(self, of: types.GroupQuery | Node) -> tuple[types.Neuron, ...]:
         return tuple(types.Neuron(self.basis, of.layer, int(channel)) for channel in of.channels)
 
 

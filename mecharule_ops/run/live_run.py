@@ -31,7 +31,6 @@ from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
-from mecharule_ops.state.search_id import OF_A_RUN, search_id
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine, context_key
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject
     from mecharule_ops.replacement.baselines import ReplacementTable
     from mecharule_ops.state.run_state import RunState
-    from mecharule_ops.state.search_view import SearchView
 
 
 T = TypeVar("T")
@@ -298,11 +296,6 @@ class Run:
         for _, _, event in self.store.events():
             state = state.apply(event)
         return state
-
-    def search_view(self, basis: Basis, regime: Regime, layer: int) -> SearchView | None:
-        """The recorded search of a layer; None when none began."""
-        named, searches = (search_id(kind, regime, basis, layer) for kind in OF_A_RUN), self.told.searches
-        return next((searches[name] for name in named if name in searches), None)
 
     @property
     def finished(self) -> bool:

@@ -40,7 +40,7 @@ from mecharule_ops.run.driver import SearchDriver, estimate_of, found_event
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.slices import CompactSlices
-from mecharule_ops.state.search_id import search_id
+from mecharule_ops.state.search_view import SearchId
 from mecharule_ops.store import keys
 
 BATCH = 8
@@ -235,7 +235,7 @@ def localised(
         cost=cost(trees, plan.prediction_forwards),
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
-        tree=tuple(counts.TreeNode.of(node) for tree in trees for node in tree.nodes),
+        tree=tuple(node for tree in trees for node in tree.nodes),
         dominance=measures.dominance(trees),
         exhaustive=counts.ExhaustiveRun(units=truth, cost=cost(singly)) if truth else None,
         recall=measures.recall_by_bound(truth, units, config.tau, config.slice_alpha) if truth else None,
@@ -311,7 +311,7 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
             for unit, estimate in audit.result.found.items()
         )
         for agonist in agonists:
-            name = search_id(found.plan.kind, regime, basis, agonist.neuron.layer)
+            name = str(SearchId(found.plan.kind, regime.value, basis, agonist.neuron.layer))
             journal.emit(found_event(name, agonist))
         told = counts.SearchAudit.of(audit.result, agonists, exact=not settings.slip)
         stage.summary = told.summary

@@ -25,8 +25,9 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import Price
+from mecharule_ops.nodes import Verdict
 from mecharule_ops.run.driver import estimate_of
-from mecharule_ops.state import search_id
+from mecharule_ops.state import search_view
 from mecharule_ops.thresholds import COMPETITORS
 
 LARGEST = {types.Regime.BASELINE_POSITIVE: 8, types.Regime.BASELINE_NEGATIVE: 4}
@@ -69,11 +70,11 @@ def search_settings(
 class SearchKind(StrEnum):
     """How units are searched; also the head of a search's id."""
 
-    GUIDED = search_id.GUIDED
+    GUIDED = search_view.GUIDED
     """What predictions promise alone, the rest in large groups."""
-    CHA = search_id.CHA
+    CHA = search_view.CHA
     """Groups by attribution, opened by bisection."""
-    EXHAUSTIVE = search_id.EXHAUSTIVE
+    EXHAUSTIVE = search_view.EXHAUSTIVE
     """Every unit alone, on all examples."""
 
 
@@ -105,8 +106,10 @@ class SearchPlan:
         else:
             new = exhaustive_search if self.kind is SearchKind.EXHAUSTIVE else ChaSearch
             made += [new(layer, settings=self.settings, regime=regime) for layer in layers]
-        names = (search_id.search_id(self.kind, regime, candidates.basis, layer.layer) for layer in layers)
-        return dict(zip(names, made, strict=True))
+        ids = (
+            search_view.SearchId(self.kind, regime.value, candidates.basis, layer.layer) for layer in layers
+        )
+        return dict(zip(map(str, ids), made, strict=True))
 
 
 def asks_first_order(config: RunConfig) -> bool:
@@ -165,7 +168,7 @@ def audit_strata(
                 predicted[(rate < some) + (rate <= 0)] for rate in plan.predictions[place].strength.tolist()
             )
         else:
-            dropped = {node.channels[0] for node in tree.nodes if node.verdict is types.Verdict.DROPPED}
+            dropped = {node.channels[0] for node in tree.nodes if node.verdict is Verdict.DROPPED}
             names = (ALONE if unit in dropped else IN_A_GROUP for unit in channels)
         name = dict(zip(channels, names, strict=True))
         for neuron in unsettled(tree, layer, candidates.basis, plan.settings.full_test):

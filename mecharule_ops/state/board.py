@@ -7,12 +7,12 @@ what was told since, and not on the size of the search.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_id import CHA, GUIDED, SearchId
-from mecharule_ops.state.search_view import NodeView, SearchView
+from mecharule_ops.state.search_view import EXHAUSTIVE, SearchId, SearchView
 
 TO_COME, RULED_OUT, OPEN, REACHES = range(4)
 """What became of a unit: nothing yet, its upper bound lies below τ, it may reach τ, it does on one half."""
@@ -54,30 +54,17 @@ class Tally:
 class Layer:
     """The units of one layer."""
 
-    fates: bytearray
-    at_work: bytearray
+    fates: bytearray = field(default_factory=bytearray)
+    at_work: bytearray = field(default_factory=bytearray)
     """1 where a unit is in a group that was asked and is not decided."""
-    strengths: bytearray
+    strengths: bytearray = field(default_factory=bytearray)
     """Of the units that reach τ, in halves of a per cent; 0 of the others."""
 
     def fill(self, units: int) -> None:
         """Make room for so many units."""
-        more = units - len(self.fates)
-        if more > 0:
-            self.fates.extend(bytes(more))
-            self.at_work.extend(bytes(more))
-            self.strengths.extend(bytes(more))
-
-
-@dataclass(slots=True)
-class _Known:
-    """A node as it was read: its units are a stretch of its root's."""
-
-    root: tuple[int, ...]
-    begin: int
-    end: int
-    step: str
-    verdict: str | None = None
+        more = bytes(max(0, units - len(self.fates)))
+        for column in (self.fates, self.at_work, self.strengths):
+            column.extend(more)
 
 
 class Board:
@@ -88,10 +75,8 @@ class Board:
 
     def _begin(self) -> None:
         self._views: dict[str, SearchView] = {}
-        self._known: dict[str, dict[int, _Known]] = {}
-        self._waiting: dict[str, dict[int, None]] = {}
-        """Nodes asked and not decided, in order of the first question."""
         self._branches: defaultdict[tuple[Place, Key | None], dict[Key, None]] = defaultdict(dict)
+        """What hangs under each, in the order first told; under None the steps."""
         self.places: dict[Place, dict[int, Layer]] = {}
         self.tallies: defaultdict[tuple[Place, Key], Tally] = defaultdict(Tally)
         """Of steps and layers."""
@@ -107,18 +92,20 @@ class Board:
                 break
         for name, view in state.searches.items():
             if self._views.get(name) is not view:
-                self._read(SearchId.parse(name), view)
+                self._read(view)
 
     def key_of(self, search: str, node: int) -> Key:
         """The branch of a node."""
-        return Key(self._known[search][node].step, search, node)
+        view = self._views[search]
+        step = view.nodes[node].step or (EXHAUSTIVE if view.at.kind == EXHAUSTIVE else "")
+        return Key(step, search, node)
 
     def place_of(self, search: str) -> Place:
         """Where the units of a search are."""
         at = SearchId.parse(search)
-        return Place(at.regime, at.place.rstrip("0123456789"))
+        return Place(at.regime, at.basis.letter)
 
-    def node(self, key: Key) -> NodeView:
+    def node(self, key: Key) -> Node:
         """What the snapshot says of a node."""
         return self._views[key.search].nodes[key.node]
 
@@ -130,11 +117,6 @@ class Board:
         """The searches of a place."""
         return [name for name in self._views if self.place_of(name) == place]
 
-    def units_of(self, key: Key) -> tuple[int, ...]:
-        """The units of a node by number; none where the run does not say."""
-        known = self._known[key.search][key.node]
-        return known.root[known.begin : known.end]
-
     def path(self, key: Key) -> list[Key]:
         """From its step to a branch."""
         up = [key]
@@ -143,70 +125,52 @@ class Board:
         return up[::-1]
 
     def _parent(self, key: Key) -> Key | None:
-        above = self.node(key).parent if key.node >= 0 else None
-        if above is None or above not in self._known[key.search]:
-            return Key(key.step, key.search) if key.node >= 0 else Key(key.step) if key.search else None
-        return key._replace(node=above)
+        if key.node < 0:
+            return Key(key.step) if key.search else None
+        above = self.node(key).parent
+        return Key(key.step, key.search) if above is None else key._replace(node=above)
 
     def under(self, place: Place, key: Key | None) -> list[Key]:
-        """What hangs under a branch, the decided first; under None the steps."""
-        if key is None or key.node < 0:
-            return list(self._branches.get((place, key), ()))
-        view = self._views[key.search]
-        waiting = [each for each in self._waiting[key.search] if view.nodes[each].parent == key.node]
-        return [key._replace(node=each) for each in (*view.children(key.node), *waiting)]
+        """What hangs under a branch; under None the steps."""
+        return list(self._branches.get((place, key), ()))
 
-    def _read(self, at: SearchId, view: SearchView) -> None:
+    def _read(self, view: SearchView) -> None:
         place, earlier = self.place_of(view.search), self._views.get(view.search)
         self._views[view.search] = view
-        self._known.setdefault(view.search, {})
-        self._waiting.setdefault(view.search, {})
-        layer = self.places.setdefault(place, {}).setdefault(
-            view.layer, Layer(bytearray(), bytearray(), bytearray())
-        )
+        layer = self.places.setdefault(place, {}).setdefault(view.at.layer, Layer())
         layer.fill(view.units)
         for node in view.nodes.changed(earlier.nodes if earlier else None):
-            known = self._known[view.search].get(node.node) or self._hang(at, place, layer, node, view.search)
-            if known.verdict is None and node.verdict:
-                self._decide(place, layer, view, node, known)
+            before = earlier.nodes.get(node.id) if earlier else None
+            key = self.key_of(view.search, node.id)
+            if before is None:
+                self._hang(place, key, layer, view, node)
+            if node.verdict and not (before and before.verdict):
+                self._decide(place, key, layer, view, node)
 
-    def _hang(self, at: SearchId, place: Place, layer: Layer, node: NodeView, search: str) -> _Known:
+    def _hang(self, place: Place, key: Key, layer: Layer, view: SearchView, node: Node) -> None:
         """Enter a node under its branch, as asked."""
-        of_search = self._known[search]
-        above = None if node.parent is None else of_search.get(node.parent)
-        if above is not None and not node.channels:
-            known = _Known(above.root, above.begin + node.begin, above.begin + node.end, above.step)
-        else:
-            step = node.step or ("" if at.kind in (CHA, GUIDED) else at.kind)
-            known = _Known(node.channels, 0, len(node.channels), above.step if above else step)
-            layer.fill(max((0, *node.channels)) + 1)
-        of_search[node.node] = known
-        of_step, of_layer = Key(known.step), Key(known.step, search)
-        self._branches[place, None].setdefault(of_step)
-        self._branches[place, of_step].setdefault(of_layer)
-        if above is None:
-            self._branches[place, of_layer].setdefault(Key(known.step, search, node.node))
-        if node.size == 1:
-            self.alone.setdefault((place.regime, node.units), Key(known.step, search, node.node))
-        self._waiting[search][node.node] = None
-        for key in (of_step, of_layer):
-            self.tallies[place, key].waiting += 1
-        for unit in known.root[known.begin : known.end]:
+        layer.fill(max(node.channels) + 1)
+        for unit in node.channels:
             layer.at_work[unit] = 1
-        return known
+        way = self.path(key)
+        for above, branch in zip((None, *way), way, strict=False):
+            self._branches[place, above].setdefault(branch)
+        if node.size == 1:
+            self.alone.setdefault((place.regime, node.printed(view.at.basis)), key)
+        for branch in way[:2]:
+            self.tallies[place, branch].waiting += 1
 
-    def _decide(self, place: Place, layer: Layer, view: SearchView, node: NodeView, known: _Known) -> None:
-        known.verdict = node.verdict
-        self._waiting[view.search].pop(node.node, None)
-        reaches = node.verdict == "kept" and view.thresholds.reached_by(node.strength)
-        fate = {"kept": REACHES if reaches else OPEN, "split": OPEN}.get(node.verdict or "", RULED_OUT)
-        for key in (Key(known.step), Key(known.step, view.search)):
-            tally = self.tallies[place, key]
+    def _decide(self, place: Place, key: Key, layer: Layer, view: SearchView, node: Node) -> None:
+        strength, kept = node.estimate.strength, node.verdict is Verdict.KEPT
+        reaches = kept and view.thresholds.reached_by(strength)
+        fate = REACHES if reaches else OPEN if kept or node.verdict is Verdict.SPLIT else RULED_OUT
+        for branch in self.path(key)[:2]:
+            tally = self.tallies[place, branch]
             tally.waiting -= 1
             tally.tested += 1
             tally.reach += reaches
-            tally.open += node.verdict == "kept" and not reaches
-        for unit in known.root[known.begin : known.end]:
+            tally.open += kept and not reaches
+        for unit in node.channels:
             layer.at_work[unit] = 0
             # What was decided alone stays, and a group that may hold something says nothing of what was ruled out.
             if (
@@ -216,4 +180,4 @@ class Board:
             ):
                 layer.fates[unit] = fate
             if reaches:
-                layer.strengths[unit] = max(1, round(200 * (node.strength or 0.0)))
+                layer.strengths[unit] = max(1, round(200 * strength))

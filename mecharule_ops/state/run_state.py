@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from mecharule_ops.events import (
     AgonistFound,
@@ -32,12 +31,9 @@ from mecharule_ops.events import (
     StageStarted,
     UnitJudged,
 )
-from mecharule_ops.state.search_id import SearchId
-from mecharule_ops.state.search_view import SearchView
+from mecharule_ops.nodes import Neuron, Node
+from mecharule_ops.state.search_view import CHA, EXHAUSTIVE, GUIDED, SearchId, SearchView
 from mecharule_ops.thresholds import Thresholds
-
-if TYPE_CHECKING:
-    from mecharule_ops.types import Neuron
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +96,9 @@ class RunState:
         """
         match event:
             case NodeAsked() | NodeTested():
-                latest = event.search, event.node
-                return replace(self._with_search(self._started(event.search).apply(event)), latest=latest)
+                latest = event.search, event.node.id
+                view = self._started(event.search).told(event.node)
+                return replace(self._with_search(view), latest=latest)
             case RunStarted():
                 return replace(self, header=event, status="running", finished=False, stage=None)
             case RunFinished():
@@ -109,13 +106,7 @@ class RunState:
             case StageStarted() | StageProgress() | StageFinished():
                 return self._with_stage(event)
             case SearchStarted():
-                view = SearchView(
-                    search=event.search,
-                    regime=event.regime,
-                    layer=event.layer,
-                    units=event.units,
-                    thresholds=self.thresholds,
-                )
+                view = SearchView(search=event.search, units=event.units, thresholds=self.thresholds)
                 kept = {key: found for key, found in self.agonists.items() if key[0] != event.search}
                 return replace(self._with_search(view), agonists=kept)
             case SearchFinished():
@@ -152,14 +143,16 @@ class RunState:
         assert search in self.searches, f"{search} was never started"
         return self.searches[search]
 
-    def searched(self, unit: Neuron, regime: int) -> bool:
-        """Whether a search decided the unit in this direction, alone or in a group."""
-        place = f"{unit.basis.letter}{unit.layer}"
-        return any(
-            view.settled(unit.channel) is not None
-            for view in self.searches.values()
-            if (view.regime, SearchId.parse(view.search).place) == (regime, place)
-        )
+    def settled(self, unit: Neuron, regime: int) -> tuple[Node, ...]:
+        """The nodes of its layer's search from a root to the one that settled a unit; empty when none did."""
+        kinds = (GUIDED, CHA, EXHAUSTIVE)
+        named = (str(SearchId(kind, regime, unit.basis, unit.layer)) for kind in kinds)
+        view = next((self.searches[name] for name in named if name in self.searches), None)
+        node, path = view and view.settled(unit.channel), list[Node]()
+        while view and node:
+            path.insert(0, node)
+            node = None if node.parent is None else view.nodes.get(node.parent)
+        return tuple(path)
 
     def _with_search(self, view: SearchView) -> RunState:
         return replace(self, searches={**self.searches, view.search: view})

@@ -1,4 +1,4 @@
-"""The tree of one search as displays see it: nodes by id, their children, and running counts.
+"""One search as displays see it: its nodes by id, and running counts.
 
 Nodes stand in a map that shares structure: a new version costs the chunk of its key and the list of chunks, old ones
 never change.
@@ -7,14 +7,40 @@ never change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from mecharule_ops.events import NodeAsked, NodeTested, PredictionsDropped, SearchFinished
+from mecharule_ops.bases import Basis
+from mecharule_ops.events import PredictionsDropped, SearchFinished
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.thresholds import Thresholds
 
 T = TypeVar("T")
 CHUNK = 256
+CHA, GUIDED, EXHAUSTIVE = "cha", "guided", "exhaustive"
+"""The search of a run, the same by predictions, every unit singly."""
+OF_A_RUN = (GUIDED, CHA)
+"""What finds a run's agonists, as against what checks them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchId:
+    """One layer's search as events name it: `cha:1:m4` is CHA, regime 1, layer 4 of basis m."""
+
+    kind: str
+    regime: int
+    basis: Basis
+    layer: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.regime}:{self.basis.letter}{self.layer}"
+
+    @classmethod
+    def parse(cls, text: str) -> SearchId:
+        """The id that prints so."""
+        kind, regime, place = text.split(":")
+        basis = next(each for each in Basis if each.letter == place[0])
+        return cls(kind, int(regime), basis, int(place[1:]))
 
 
 class IntMap(Mapping[int, T], Generic[T]):
@@ -58,60 +84,14 @@ class IntMap(Mapping[int, T], Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeView:
-    """One node; its place in the tree is known once it was tested."""
-
-    node: int
-    size: int
-    """Units of the group."""
-    parent: int | None = None
-    depth: int = 0
-    step: str = ""
-    """Of a guided search: `confirm`, `sweep`, `part` or `fallback`."""
-    asked: bool = False
-    """Whether it was sent to the model, and not only told as tested."""
-    tried: int = 0
-    """Answers on which it was asked before its verdict."""
-    units: str = ""
-    associated_flips: int = 0
-    associated_n: int = 0
-    unrelated_flips: int = 0
-    unrelated_n: int = 0
-    ucb: float | None = None
-    verdict: str | None = None
-    begin: int = 0
-    """Its units are those of its parent from here on, …"""
-    end: int = 0
-    """… up to here; a root's are its `channels`."""
-    channels: tuple[int, ...] = ()
-    last_child: int | None = None
-    previous_sibling: int | None = None
-    """With `last_child` a linked list, so that a child costs the same at any number of siblings."""
-
-    @property
-    def strength(self) -> float | None:
-        """Ê, the larger of the two flip rates; None before the test (paper, definition 3.1)."""
-        counts = (self.associated_flips, self.associated_n), (self.unrelated_flips, self.unrelated_n)
-        return max((k / n for k, n in counts if n), default=0.0) if self.verdict else None
-
-    @property
-    def flips(self) -> str:
-        """`28/64 of D+ and 3/64 of D-`."""
-        return f"{self.associated_flips}/{self.associated_n} of D+ and {self.unrelated_flips}/{self.unrelated_n} of D-"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchView:
-    """One search; `apply` gives the next version."""
+    """One search; `told` gives the next version."""
 
     search: str
-    regime: int
-    layer: int
     units: int
     """Candidate units of the search."""
     thresholds: Thresholds = field(default_factory=Thresholds)
-    nodes: IntMap[NodeView] = field(default_factory=IntMap)
-    last_root: int | None = None
+    nodes: IntMap[Node] = field(default_factory=IntMap)
     tested: int = 0
     """Groups and units."""
     result: SearchFinished | None = None
@@ -119,58 +99,26 @@ class SearchView:
     dropped: PredictionsDropped | None = None
     """From which node on it went without predictions; None when it had none or kept them."""
 
-    def apply(self, event: NodeAsked | NodeTested) -> SearchView:
-        """The view after a node was asked or tested, for the first time or again."""
-        known = self.nodes.get(event.node)
-        told = {name: getattr(event, name) for name in _TOLD[type(event)]}
-        if isinstance(event, NodeAsked):
-            if known is None or known.verdict is None:
-                tried = (known.tried if known else 0) + event.associated + event.unrelated
-                known = NodeView(tried=tried, **told)
-            return replace(self, nodes=self.nodes.set(event.node, replace(known, asked=True)))
-        before = known or NodeView(node=event.node, size=event.size)
-        if before.verdict is not None:
-            return replace(self, nodes=self.nodes.set(event.node, replace(before, **told)))
-        linked, previous = self._linked(event)
-        after = replace(before, previous_sibling=previous, **told)
-        return replace(linked, nodes=linked.nodes.set(event.node, after), tested=self.tested + 1)
+    @property
+    def at(self) -> SearchId:
+        """What is searched, and how."""
+        return SearchId.parse(self.search)
 
-    def _linked(self, event: NodeTested) -> tuple[SearchView, int | None]:
-        """The view with the node as its parent's last child, or the last root where none was seen; the one before."""
-        above = None if event.parent is None else self.nodes.get(event.parent)
-        if above is None:
-            return replace(self, last_root=event.node), self.last_root
-        parent = replace(above, last_child=event.node)
-        return replace(self, nodes=self.nodes.set(above.node, parent)), above.last_child
+    def told(self, node: Node) -> SearchView:
+        """The view after a node was asked or decided, for the first time or again; a verdict stays."""
+        known = self.nodes.get(node.id)
+        decided = known is not None and known.verdict is not None
+        if decided and node.verdict is None:
+            return self
+        tested = self.tested + (not decided and node.verdict is not None)
+        return replace(self, nodes=self.nodes.set(node.id, node), tested=tested)
 
-    def settled(self, channel: int) -> NodeView | None:
+    def settled(self, channel: int) -> Node | None:
         """The node that settled a unit: its own test if it had one, else the smallest decided group with it.
 
         None when the unit was no candidate, or the search ended before it was settled.
         """
-        members: dict[int, tuple[int, ...]] = {}
-        best: NodeView | None = None
-        for number, node in self.nodes.items():
-            if node.verdict is None:
-                continue
-            above = () if node.parent is None else members.get(node.parent, ())
-            members[number] = node.channels or above[node.begin : node.end]
-            if channel in members[number] and node.verdict != "split":
-                best = node if best is None or node.size < best.size else best
-        return best
-
-    def children(self, node: int | None = None) -> tuple[int, ...]:
-        """Ids of a node's tested children in order of test; of the roots for None."""
-        found: list[int] = []
-        child = self.last_root if node is None else self.nodes[node].last_child
-        while child is not None:
-            found.append(child)
-            child = self.nodes[child].previous_sibling
-        return tuple(reversed(found))
-
-
-_TOLD: Mapping[type, tuple[str, ...]] = {
-    cls: tuple(each.name for each in fields(cls) if each.name in {own.name for own in fields(NodeView)})
-    for cls in (NodeAsked, NodeTested)
-}
-"""What a question, and a test, says of a node, under the same names."""
+        settling = (node for node in self.nodes.values() if node.verdict not in (None, Verdict.SPLIT))
+        return min(
+            (node for node in settling if channel in node.channels), key=lambda node: node.size, default=None
+        )

@@ -20,7 +20,7 @@ from mecharule_ops.errors import StoreError, system_errors
 
 APPLICATION_ID = 0x4D524C45
 """Written in bytes 68–71 of the file: "MRLE"."""
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE event (

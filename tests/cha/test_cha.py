@@ -23,7 +23,8 @@ from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy, Spending
-from mecharule_ops.types import Basis, GroupAnswer, LayerCandidates, Neuron, Regime, SearchStatus, Verdict
+from mecharule_ops.nodes import Verdict
+from mecharule_ops.types import Basis, GroupAnswer, LayerCandidates, Neuron, Regime, SearchStatus
 
 REGIME = Regime.BASELINE_POSITIVE
 

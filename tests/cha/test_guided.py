@@ -30,7 +30,8 @@ from mecharule_ops.cha.prediction import LayerPrediction, PredictionError
 from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.types import LayerCandidates, Regime, SearchStatus, Verdict
+from mecharule_ops.nodes import Verdict
+from mecharule_ops.types import LayerCandidates, Regime, SearchStatus
 
 DEFAULT = GuidedSettings()
 REGIME = Regime.BASELINE_POSITIVE
@@ -208,7 +209,7 @@ def test_a_layer_on_which_the_prediction_fails_is_searched_again_without_it() ->
     assert dropped is not None
     assert "predicted to reach τ 0 could not be ruled out" in dropped.sentence
     assert searches[1].fallback is None
-    after = [node for node in trees[0].nodes if node.node >= dropped.node]
+    after = [node for node in trees[0].nodes if node.id >= dropped.node]
     assert max(len(node.channels) for node in after) == 8
     assert len({channel for node in after for channel in node.channels}) == dropped.units
     assert [kept(tree) for tree in trees] == [agonists(oracle) for oracle in oracles]
@@ -236,7 +237,7 @@ def test_surprises_are_searched_again_where_groups_were_pruned(monkeypatch: pyte
     before = [
         node.channels
         for node in tree.nodes
-        if node.node < search.fallback.node and node.verdict is Verdict.PRUNED
+        if node.id < search.fallback.node and node.verdict is Verdict.PRUNED
     ]
     assert any(2 * hidden + 1 in group for group in before)
     monkeypatch.setattr(prediction_failure, "AGONISTS", 100)

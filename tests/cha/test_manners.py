@@ -16,7 +16,8 @@ from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
-from mecharule_ops.types import GroupAnswer, LayerCandidates, Regime, SearchStatus, Verdict
+from mecharule_ops.nodes import Verdict
+from mecharule_ops.types import GroupAnswer, LayerCandidates, Regime, SearchStatus
 
 REGIME = Regime.BASELINE_POSITIVE
 Make = Callable[[Sequence[LayerCandidates], ChaSettings], Sequence[Search]]

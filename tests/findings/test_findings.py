@@ -17,6 +17,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.counts import SearchCost, UnitStrength, WholeLayer
 from mecharule_ops.findings.measures import dominance, recall_by_bound
 from mecharule_ops.findings.records import from_json, to_json
+from mecharule_ops.nodes import Node, Verdict
 
 
 def units(*strengths: int) -> list[UnitStrength]:
@@ -147,17 +148,14 @@ def test_the_strongest_is_the_first_of_the_shown() -> None:
     assert FINDINGS.strongest() is not None
 
 
-def node_of(
-    number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: types.Verdict
-) -> types.ChaNode:
+def node_of(number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: Verdict) -> Node:
     counts = types.FlipEstimate(
         associated=types.FlipCount(flips=flips, n=10), unrelated=types.FlipCount(flips=0, n=10)
     )
-    return types.ChaNode(
-        node=number,
+    return Node(
+        id=number,
         parent=parent,
         layer=3,
-        depth=0,
         channels=channels,
         estimate=counts,
         ucb=1.0,
@@ -165,7 +163,7 @@ def node_of(
     )
 
 
-def tree(*nodes: types.ChaNode) -> ChaTree:
+def tree(*nodes: Node) -> ChaTree:
     return ChaTree(
         layer=3,
         regime=types.Regime.BASELINE_POSITIVE,
@@ -181,12 +179,12 @@ def tree(*nodes: types.ChaNode) -> ChaTree:
 
 EIGHT = tuple(range(8))
 SEARCHED = tree(
-    node_of(0, None, EIGHT, 5, types.Verdict.SPLIT),
-    node_of(1, 0, EIGHT[:4], 6, types.Verdict.SPLIT),
-    node_of(2, 0, EIGHT[4:], 1, types.Verdict.PRUNED),
-    node_of(3, 1, (0, 1), 1, types.Verdict.PRUNED),
-    node_of(4, 1, (2,), 4, types.Verdict.KEPT),
-    node_of(5, 1, (3,), 3, types.Verdict.KEPT),
+    node_of(0, None, EIGHT, 5, Verdict.SPLIT),
+    node_of(1, 0, EIGHT[:4], 6, Verdict.SPLIT),
+    node_of(2, 0, EIGHT[4:], 1, Verdict.PRUNED),
+    node_of(3, 1, (0, 1), 1, Verdict.PRUNED),
+    node_of(4, 1, (2,), 4, Verdict.KEPT),
+    node_of(5, 1, (3,), 3, Verdict.KEPT),
 )
 
 

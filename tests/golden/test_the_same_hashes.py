@@ -88,7 +88,7 @@ def nodes_of(path: Path) -> Parts:
     with RunLog.read(path) as log:
         for _, _, event in log.events():
             if isinstance(event, NodeTested):
-                bare = encode(replace(event, ucb=round(event.ucb, 3)))
+                bare = encode(replace(event.node, ucb=round(event.node.ucb, 3)))
                 lines[event.search].append(canonical_json(bare))
     return hashed(lines)
 

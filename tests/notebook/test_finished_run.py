@@ -114,7 +114,7 @@ def test_frames_have_the_documented_columns_and_the_rows_values(
 
 def test_the_tree_has_every_tested_group(run: mr.FinishedRun) -> None:
     (search,) = run.findings.searches
-    nodes = {(node.layer, node.node): node for node in search.tree}
+    nodes = {(node.layer, node.id): node for node in search.tree}
     rows = run.to_dataframe("tree").to_dict("records")
     assert sorted((row["layer"], row["node"]) for row in rows) == sorted(nodes)
     for row in rows:

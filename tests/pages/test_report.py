@@ -28,6 +28,7 @@ from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
 from mecharule_ops.findings.records import Findings, SearchOutcome, from_json, to_json
 from mecharule_ops.findings.shown import shown_over
+from mecharule_ops.nodes import Verdict
 from mecharule_ops.numbers import percent, percent_at_least, percent_at_most
 from mecharule_ops.pages.as_text import block_lines
 from mecharule_ops.pages.content import report_page, report_sections, report_text
@@ -36,7 +37,7 @@ from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import figures, icicle
 from mecharule_ops.pages.rows import RuleRow, rule_rows
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase, Verdict
+from mecharule_ops.types import Agonist, Baseline, Basis, Intervention, Phase
 
 GOLDEN = Path(__file__).parent / "golden" / "report.txt"
 
@@ -295,26 +296,28 @@ def test_no_basis_is_advised_that_was_searched_and_nothing_where_a_tau_agonist_w
 def test_icicle_boxes_of_a_random_forest_nest_and_never_overlap(sizes: list[int], random: object) -> None:
     nodes = []
     for layer, size in enumerate(sizes):
-        queue, number = [(None, 0, size)], 0
+        queue, number = [(None, size)], 0
         while queue:
-            parent, depth, units = queue.pop(0)
-            made = node(number, parent, depth, units, Verdict.SPLIT, 1)
+            parent, units = queue.pop(0)
+            made = node(number, parent, units, Verdict.SPLIT, 1)
             nodes.append(replace(made, layer=layer))
             if units > 1:
                 cut = random.randint(1, units - 1)
-                queue += [(number, depth + 1, cut), (number, depth + 1, units - cut)]
+                queue += [(number, cut), (number, units - cut)]
             number += 1
     boxes = icicle(nodes)
     assert len(boxes) == len(nodes)
-    shallow = sorted(nodes, key=lambda each: (each.depth, each.layer, each.node))[:3]
-    assert {id(box.tree_node) for box in icicle(nodes, most=3)} == set(map(id, shallow))
-    by_key = {(box.tree_node.layer, box.tree_node.node): box for box in boxes}
-    for depth in {box.tree_node.depth for box in boxes}:
-        row = sorted((box.left, box.left + box.width) for box in boxes if box.tree_node.depth == depth)
+    shallow = sorted(boxes, key=lambda box: (box.depth, box.node.layer, box.node.id))[:3]
+    assert {id(box.node) for box in icicle(nodes, most=3)} == {id(box.node) for box in shallow}
+    by_key = {(box.node.layer, box.node.id): box for box in boxes}
+    for depth in {box.depth for box in boxes}:
+        row = sorted((box.left, box.left + box.width) for box in boxes if box.depth == depth)
         assert all(first[1] <= second[0] for first, second in pairwise(row))
     for box in boxes:
-        if box.tree_node.parent is not None:
-            parent = by_key[box.tree_node.layer, box.tree_node.parent]
+        assert (box.depth == 0) == (box.node.parent is None)
+        if box.node.parent is not None:
+            parent = by_key[box.node.layer, box.node.parent]
+            assert box.depth == parent.depth + 1
             assert parent.left <= box.left
             assert box.left + box.width <= parent.left + parent.width
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from table_engine import new_store
 
 from mecharule_ops.events import Event, NodeAsked, Notice, StageFinished, StageProgress, StageStarted
+from mecharule_ops.nodes import Node
 from mecharule_ops.run.journal import BUFFERED, Journal
 from mecharule_ops.store.run_store import RunStore
 
 
 def asked(node: int) -> NodeAsked:
-    return NodeAsked(search="cha:1:m0", node=node, size=1, associated=8, unrelated=8)
+    return NodeAsked(search="cha:1:m0", node=Node(id=node, layer=0, channels=(node,)))
 
 
 def on_file(store: RunStore) -> list[Event]:

@@ -17,6 +17,7 @@ from events_told import run_started
 from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event, Notice, RunFinished, SearchStarted
+from mecharule_ops.nodes import FlipCount, Verdict
 from mecharule_ops.store.artefacts import pack_artefact, unpack
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import StoredAnswers
@@ -31,6 +32,8 @@ _SAMPLES: dict[Any, list[Any]] = {
     float: [0.1, 1e-300, math.inf, -math.inf, 3.0],
     bool: [True, False],
     type(None): [None],
+    FlipCount: [FlipCount(flips=0, n=0), FlipCount(flips=3, n=2**70)],
+    Verdict: list(Verdict),
 }
 
 
@@ -86,7 +89,7 @@ def test_an_event_with_anything_unexpected_is_refused(text: str) -> None:
 
 def test_a_field_of_the_wrong_type_is_named_on_writing() -> None:
     """The message names class and field, so that the caller can find it."""
-    wrong: Any = SearchStarted(search="s", regime=1, layer=2, units=3)
+    wrong: Any = SearchStarted(search="s", units=3)
     object.__setattr__(wrong, "units", "three")
     with pytest.raises(UsageError, match=r"SearchStarted\.units: expected int, got 'three'"):
         event_to_json(wrong)

@@ -12,10 +12,11 @@ from mecharule_ops.findings.controls import AgonistControls, Standing, decided
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
 from mecharule_ops.findings.measures import recall_by_bound
 from mecharule_ops.findings.shown import shown_over
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.run.analyse import choices_for
-from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Intervention, Neuron, Share, Verdict
+from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Intervention, Neuron, Share
 
 TAU, EPSILON, ALPHA = 0.2, 0.2, 0.05
 HOSTILE = "op in ('[/', '*]') and text == '<script>alert(1)</script> x | y'"
@@ -71,12 +72,10 @@ def chance_p(score: types.RuleScore) -> float:
     return sum(comb(score.positives, k) * comb(rest, fired - k) for k in reached) / comb(score.n, fired)
 
 
-def node(
-    number: int, parent: int | None, depth: int, size: int, verdict: Verdict, plus: int
-) -> counts.TreeNode:
-    place = {"node": number, "parent": parent, "layer": 20, "depth": depth, "size": size}
+def node(number: int, parent: int | None, size: int, verdict: Verdict, plus: int) -> Node:
+    place = {"id": number, "parent": parent, "layer": 20, "channels": tuple(range(size))}
     flips = estimate(plus, plus // 2)
-    return counts.TreeNode(**place, estimate=flips, ucb=flips.ucb(ALPHA), verdict=verdict)
+    return Node(**place, estimate=flips, ucb=flips.ucb(ALPHA), verdict=verdict)
 
 
 _UNITS = {"a20.h8": (50, 8), "a21.h2": (41, 39), "a20.h6": (15, 2), "a14.h2": (8, 1), "a23.h3": (14, 3)}
@@ -88,11 +87,11 @@ _EXHAUSTIVE = tuple(
     for name, flips in _UNITS.items()
 )
 _TREE = (
-    node(0, None, 0, 9, Verdict.SPLIT, 53),
-    node(1, 0, 1, 4, Verdict.PRUNED, 2),
-    node(2, 0, 1, 5, Verdict.SPLIT, 52),
-    node(3, 2, 2, 1, Verdict.KEPT, 50),
-    node(4, 2, 2, 4, Verdict.DROPPED, 1),
+    node(0, None, 9, Verdict.SPLIT, 53),
+    node(1, 0, 4, Verdict.PRUNED, 2),
+    node(2, 0, 5, Verdict.SPLIT, 52),
+    node(3, 2, 1, Verdict.KEPT, 50),
+    node(4, 2, 4, Verdict.DROPPED, 1),
 )
 
 

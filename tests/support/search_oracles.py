@@ -13,15 +13,8 @@ import numpy as np
 from mecharule_ops.cha.group_search import Search
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import upper_bound
-from mecharule_ops.types import (
-    ChaNode,
-    FlipCount,
-    FlipEstimate,
-    GroupAnswer,
-    GroupQuery,
-    LayerCandidates,
-    Verdict,
-)
+from mecharule_ops.nodes import Node, Verdict
+from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates
 
 
 def estimate(plus: int, n: int, minus: int = 0, of: int | None = None) -> FlipEstimate:
@@ -121,7 +114,7 @@ def drive_together(
     return [search.tree for search in searches]
 
 
-def fate(tree: ChaTree, channel: int) -> ChaNode | None:
+def fate(tree: ChaTree, channel: int) -> Node | None:
     """The node that settled a unit: its own test if it had one, else the smallest decided group with it, or None."""
     settled = [node for node in tree.nodes if node.verdict is not Verdict.SPLIT and channel in node.channels]
     return min(settled, key=lambda node: len(node.channels), default=None)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -16,8 +15,10 @@ from events_told import run_started
 from mecharule_ops import events
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, NodeAsked, NodeTested, Notice, Price
+from mecharule_ops.nodes import NOTHING, FlipCount, FlipEstimate, Node, Verdict
 from mecharule_ops.pages.document import Table
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.state.search_view import SearchId
 from mecharule_ops.store.run_directory import RunSummary
 from tools.registry import ToolResult
 from tui.backend import Backend, Listener
@@ -28,23 +29,25 @@ HOSTILE = "op in [/,*] and x == '[red]\x1b[31mhi\u202e' | [INST] [b]"
 UNITS = 64
 
 
-def asked(node: NodeTested) -> NodeAsked:
+def asked(told: NodeTested) -> NodeAsked:
     """The question whose answers decided a node."""
-    place = {name: getattr(node, name) for name in ("parent", "units", "begin", "end", "channels")}
-    return NodeAsked(search=node.search, node=node.node, size=node.size, associated=64, unrelated=64, **place)
+    return NodeAsked(search=told.search, node=replace(told.node, estimate=NOTHING, ucb=1.0, verdict=None))
 
 
 def tested(
-    search: str, node: int, parent: int | None, units: str, size: int, flips: tuple[int, int], verdict: str
+    search: str, node: int, parent: int | None, channels: Sequence[int], flips: tuple[int, int], verdict: str
 ) -> NodeTested:
-    first, *_, last = map(int, re.findall(r"(?<=[.h])\d+", f"{units} {units}"))
-    root = parent is None
-    place: dict[str, Any] = {"begin": 0, "end": 0, "channels": tuple(range(first, last + 1))}
-    below: dict[str, Any] = {"begin": first, "end": last + 1, "channels": ()}
-    counts: dict[str, Any] = {"associated_flips": flips[0], "unrelated_flips": flips[1]}
-    counts |= {"associated_n": 64, "unrelated_n": 64, "ucb": min(1.0, max(flips) / 64 + 0.12)}
-    same: dict[str, Any] = {"search": search, "node": node, "parent": parent, "size": size, "units": units}
-    return NodeTested(depth=int(not root), verdict=verdict, **same, **counts, **(place if root else below))
+    associated, unrelated = (FlipCount(flips=some, n=64) for some in flips)
+    decided = Node(
+        id=node,
+        parent=parent,
+        layer=SearchId.parse(search).layer,
+        channels=tuple(channels),
+        estimate=FlipEstimate(associated=associated, unrelated=unrelated),
+        ucb=min(1.0, max(flips) / 64 + 0.12),
+        verdict=Verdict(verdict),
+    )
+    return NodeTested(search=search, node=decided)
 
 
 def found(search: str, unit: str, regime: int, flips: tuple[int, int]) -> events.AgonistFound:
@@ -68,21 +71,21 @@ def judged(unit: str, regime: int, flips: int, rank: int | None) -> events.UnitJ
 
 def layer_events(regime: int, layer: int) -> Iterator[Event]:
     """One layer's search: a root, two halves, one opened to an agonist, a localized unit and a dropped one."""
-    search, m = f"cha:{regime}:m{layer}", f"m{layer}"
-    plan: tuple[tuple[int, int | None, str, int, tuple[int, int], str], ...] = (
-        (0, None, f"{m}.0 … {m}.63", 64, (58, 9), "split"),
-        (1, 0, f"{m}.0 … {m}.31", 32, (50, 6), "split"),
-        (2, 0, f"{m}.32 … {m}.63", 32, (2, 1), "pruned"),
-        (3, 1, f"{m}.0 … {m}.15", 16, (1, 1), "pruned"),
-        (4, 1, f"{m}.17", 1, (28, 3), "kept"),
-        (5, 1, f"{m}.18", 1, (8, 7), "kept"),
-        (6, 1, f"{m}.19", 1, (1, 0), "dropped"),
+    search = f"cha:{regime}:m{layer}"
+    plan: tuple[tuple[int, int | None, range, tuple[int, int], str], ...] = (
+        (0, None, range(64), (58, 9), "split"),
+        (1, 0, range(32), (50, 6), "split"),
+        (2, 0, range(32, 64), (2, 1), "pruned"),
+        (3, 1, range(16), (1, 1), "pruned"),
+        (4, 1, range(17, 18), (28, 3), "kept"),
+        (5, 1, range(18, 19), (8, 7), "kept"),
+        (6, 1, range(19, 20), (1, 0), "dropped"),
     )
-    for node, parent, units, size, flips, verdict in plan:
-        decided = tested(search, node, parent, units, size, flips, verdict)
+    for node, parent, channels, flips, verdict in plan:
+        decided = tested(search, node, parent, channels, flips, verdict)
         yield from (asked(decided), decided)
         if verdict == "kept":
-            yield found(search, units, regime, flips)
+            yield found(search, f"m{layer}.{channels[0]}", regime, flips)
     yield events.SearchFinished(
         search=search, status="every group was tested or pruned", queries=7, example_forwards=896, localized=2
     )
@@ -125,8 +128,7 @@ def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Eve
         stage = f"CHA mlp_out {regime}"
         told.append(events.StageStarted(stage=stage, unit="ablations"))
         told += [
-            events.SearchStarted(search=f"cha:{regime}:m{layer}", regime=regime, layer=layer, units=UNITS)
-            for layer in range(layers)
+            events.SearchStarted(search=f"cha:{regime}:m{layer}", units=UNITS) for layer in range(layers)
         ]
         for layer in range(layers):
             told += layer_events(regime, layer)
@@ -148,23 +150,22 @@ def big_search(nodes: int, seed: int = 0) -> list[Event]:
     """One layer whose tree has so many tested nodes, grown at random."""
     draw = random.Random(seed)
     search = "cha:1:m0"
-    told: list[Event] = [run_started(), events.SearchStarted(search=search, regime=1, layer=0, units=nodes)]
+    told: list[Event] = [run_started(), events.SearchStarted(search=search, units=nodes)]
     groups = [0]
-    root = tested(search, 0, None, f"m0.0 … m0.{nodes}", nodes, (60, 3), "split")
+    root = tested(search, 0, None, range(nodes + 10), (60, 3), "split")
     told += [asked(root), root]
     for node in range(1, nodes):
         parent = draw.choice(groups[-40:])
         verdict = draw.choices(("split", "pruned", "kept", "dropped"), (3, 4, 1, 2))[0]
         single = verdict in ("kept", "dropped")
-        units = f"m0.{node}" if single else f"m0.{node} … m0.{node + 9}"
+        channels = range(node, node + 1 if single else node + 10)
         flips = {"split": 30, "pruned": 1, "kept": 20, "dropped": 2}[verdict]
-        decided = tested(search, node, parent, units, 1 if single else 9, (flips, 1), verdict)
-        decided = replace(decided, channels=(node,) if single else tuple(range(node, node + 10)))
+        decided = tested(search, node, parent, channels, (flips, 1), verdict)
         told += [asked(decided), decided]
         if verdict == "split":
             groups.append(node)
         if verdict == "kept":
-            told.append(found(search, units, 1, (flips, 1)))
+            told.append(found(search, f"m0.{node}", 1, (flips, 1)))
     return told
 
 

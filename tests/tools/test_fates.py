@@ -77,15 +77,11 @@ def test_what_settled_each_unit_is_what_a_look_at_every_group_says(kind: SearchK
         associated=range(64),
         unrelated=range(64, 128),
     )
-    views = {
-        name: SearchView(search=name, regime=1, layer=one.tree.layer, units=40)
-        for name, one in searches.items()
-    }
+    views = {name: SearchView(search=name, units=40) for name in searches}
     for event in driver.run(searches):
         if isinstance(event, NodeAsked | NodeTested):
-            views[event.search] = views[event.search].apply(event)
+            views[event.search] = views[event.search].told(event.node)
     for name, search in searches.items():
         view = views[name]
         for channel in range(81):
-            settled, known = view.settled(channel), fate(search.tree, channel)
-            assert (settled and settled.node) == (known and known.node), channel
+            assert view.settled(channel) == fate(search.tree, channel)

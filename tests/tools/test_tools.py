@@ -16,6 +16,7 @@ from command_process import ROOT, Commands, Result
 from tiny_models import save_tiny
 
 from agent.verbs.options import called
+from mecharule_ops.bases import Basis
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import NodeTested
@@ -58,8 +59,8 @@ def tested(runs: Path) -> list[NodeTested]:
 @pytest.fixture(scope="module")
 def pruned(tested: list[NodeTested]) -> str:
     """A unit that was pruned inside a group: the last one named in its event."""
-    groups = [event for event in tested if event.verdict == "pruned" and event.size > 1]
-    return groups[0].units.split(" … ")[-1]
+    node = next(event.node for event in tested if event.node.verdict == "pruned" and event.node.size > 1)
+    return node.printed(Basis.MLP_OUT).split(" … ")[-1]
 
 
 def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, strongest: str) -> None:
@@ -315,7 +316,7 @@ def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
 
 def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[NodeTested]) -> None:
     """As many rows as the record has tested nodes of the search."""
-    nodes = {(event.search, event.node) for event in tested if event.search.startswith("guided:")}
+    nodes = {(event.search, event.node.id) for event in tested if event.search.startswith("guided:")}
     assert tool("show", table="tree", limit=1000).data["rows_in_all"] == len(nodes)
     layer = tool("show", table="tree", layer=1, limit=1000).data["rows"]
     assert {row["search"] for row in layer} == {"guided:1:m1"}

@@ -57,14 +57,12 @@ def cut(both: Path) -> Path:
 def _settled(run: Run, basis: Basis, regime: Regime) -> dict[str, tuple[str, int]]:
     """Verdict and size of the node that settled a unit, for the units that events name: first and last of a group."""
     found: dict[str, tuple[str, int]] = {}
-    for layer in run.candidates(basis, regime).layers:
-        view = run.search_view(basis, regime, layer.layer)
-        assert view is not None
-        for number in view.nodes:
-            node = view.nodes[number]
-            if node.verdict in ("pruned", "kept", "dropped"):
-                for unit in node.units.split(" … "):
-                    found[unit] = (str(node.verdict), node.size)
+    for view in run.told.searches.values():
+        if (view.at.basis, view.at.regime) == (basis, regime.value):
+            for node in view.nodes.values():
+                if node.verdict in ("pruned", "kept", "dropped"):
+                    for unit in node.printed(basis).split(" … "):
+                        found[unit] = (str(node.verdict), node.size)
     return found
 
 

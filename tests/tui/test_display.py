@@ -18,6 +18,7 @@ from mecharule_ops.events import (
     Notice,
     RuleAnchored,
 )
+from mecharule_ops.nodes import Node
 from mecharule_ops.state.run_state import RunState
 from tui.display import LineDisplay, RichDisplay, make_display
 from tui.session import narrate, narrated
@@ -69,8 +70,8 @@ STORY: tuple[tuple[float, Event], ...] = (
     (5, events.StageProgress(stage="behaviour", done=50, total=100)),
     (1, events.StageFinished(stage="behaviour", summary="80 of 100 answers right", seconds=7.0, reused=True)),
     (0, events.Price(evaluations=1840, example_forwards=235_520, seconds=370.0)),
-    (0, events.SearchStarted(search="cha:1:m4", regime=1, layer=4, units=128)),
-    (0, events.NodeAsked(search="cha:1:m4", node=0, size=16, associated=8, unrelated=8)),
+    (0, events.SearchStarted(search="cha:1:m4", units=128)),
+    (0, events.NodeAsked(search="cha:1:m4", node=Node(id=0, layer=4, channels=(7,)))),
     (6, events.CostChanged(group_evaluations=1204, example_forwards=9000, reused=3)),
     (0, FOUND),
     (0, events.SearchFinished(search="cha:1:m4", status="…", queries=9, example_forwards=90, localized=1)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import lzma
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -127,10 +126,9 @@ def test_the_board_says_of_every_unit_what_its_search_does() -> None:
 def assert_settled(board: Board, state: RunState) -> None:
     """Fates and units at work, by looking at every node."""
     for name, view in state.searches.items():
-        layer = board.places[board.place_of(name)][view.layer]
-        nodes = [(node, board.units_of(board.key_of(name, node.node))) for node in view.nodes.values()]
+        layer = board.places[board.place_of(name)][view.at.layer]
         opened, waiting = (
-            {unit for node, units in nodes if node.verdict == verdict for unit in units}
+            {unit for node in view.nodes.values() if node.verdict == verdict for unit in node.channels}
             for verdict in ("split", None)
         )
         for unit in range(view.units):
@@ -138,7 +136,7 @@ def assert_settled(board: Board, state: RunState) -> None:
             if node is None:
                 fate = OPEN if unit in opened else TO_COME
             elif node.verdict == "kept":
-                fate = REACHES if state.thresholds.reached_by(node.strength) else OPEN
+                fate = REACHES if state.thresholds.reached_by(node.estimate.strength) else OPEN
             else:
                 fate = RULED_OUT
             assert layer.fates[unit] == fate, (name, unit)
@@ -221,19 +219,12 @@ def test_the_map_cuts_many_units_into_strips_and_picks_the_strongest_of_one(tmp_
 
     async def script(user: Driver) -> None:
         session = Session()
-        root = replace(
-            node_tested("cha:1:m0", 0, None, "m0.0 … m0.9999", 10_000, (40, 1), "split"),
-            channels=tuple(range(10_000)),
-        )
+        root = node_tested("cha:1:m0", 0, None, range(10_000), (40, 1), "split")
         weak, strong = (
-            replace(
-                node_tested("cha:1:m0", node, 0, f"m0.{unit}", 1, (flips, 1), "kept"),
-                begin=unit,
-                end=unit + 1,
-            )
+            node_tested("cha:1:m0", node, 0, (unit,), (flips, 1), "kept")
             for node, unit, flips in ((1, 30, 20), (2, 33, 30))
         )
-        started = SearchStarted(search="cha:1:m0", regime=1, layer=0, units=10_000)
+        started = SearchStarted(search="cha:1:m0", units=10_000)
         session.replay([run_started(), started, root, weak, strong])
         screen = RunScreen(session)
         await user.app.push_screen(screen)

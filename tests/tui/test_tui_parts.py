@@ -365,7 +365,7 @@ def test_the_app_starts_without_torch_or_the_engine(tmp_path: Path) -> None:
 
 def test_a_run_that_has_only_begun_has_one_row() -> None:
     """Before the first question there is nothing to show, and nothing fails."""
-    _, board = _tree([run_started(), SearchStarted(search="cha:1:m0", regime=1, layer=0, units=9)])
+    _, board = _tree([run_started(), SearchStarted(search="cha:1:m0", units=9)])
     assert [row.key for row in rows_of(board, PLACE, set())] == [None]
 
 

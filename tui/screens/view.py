@@ -10,10 +10,10 @@ from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 
+from mecharule_ops.nodes import Node
 from mecharule_ops.numbers import plural
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_view import NodeView
 from tui.chat_pane import ChatPane
 from tui.found import FOUND_HELP, Answer, card, found_text, shown_units
 from tui.screens.common import CommandScreen, Line, Pane
@@ -199,7 +199,7 @@ class RunView(CommandScreen):
         return next(filter(None, shown), None)
 
     @property
-    def _node(self) -> NodeView | None:
+    def _node(self) -> Node | None:
         """The node whose card is on show; None too where the snapshot does not have it yet."""
         view = self.state.searches.get(self.picked.search) if self.picked else None
         return view.nodes.get(self.picked.node) if view and self.picked else None
@@ -222,7 +222,8 @@ class RunView(CommandScreen):
         asked, node = self.picked, self._node if self.on_file.findings else None
         if asked and node and (node.size, node.verdict) == (1, "kept") and asked not in self.cards:
             self.cards[asked] = ()
-            line = f"why {node.units} --regime {self.board.view(asked.search).regime}"
+            at = self.board.view(asked.search).at
+            line = f"why {node.printed(at.basis)} --regime {at.regime}"
             told = partial(self.app.backend.call, line, self.session.run, lambda doing: None)
             self.app.fetch(self, "card", told, partial(self._keep_card, asked))
 
@@ -249,13 +250,14 @@ class RunView(CommandScreen):
             return self.board.alone[place.regime, unit]
         asked = Neuron.parse(unit)
         views = [self.board.view(name) for name in self.board.searches_of(place)]
-        nodes = ((view.search, view.settled(asked.channel)) for view in views if view.layer == asked.layer)
-        return next((self.board.key_of(search, node.node) for search, node in nodes if node), None)
+        nodes = ((view.search, view.settled(asked.channel)) for view in views if view.at.layer == asked.layer)
+        return next((self.board.key_of(search, node.id) for search, node in nodes if node), None)
 
     @property
     def unit(self) -> str | None:
         """The single unit whose card is on show."""
-        return self._node.units if self._node and self._node.size == 1 else None
+        node, key = self._node, self.picked
+        return node.printed(self.board.view(key.search).at.basis) if node and key and node.size == 1 else None
 
     @property
     def on_file(self) -> Session:
