@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -154,21 +154,17 @@ def arithmetic_domain(operators: tuple[str, ...], low: int, high: int) -> Domain
 
 
 def _result_range(op: str, low: int, high: int) -> tuple[int, int]:
-    """Least and largest result of one operator."""
-    first = max(low, 1)
-    return {
-        "+": (2 * low, 2 * high),
-        "-": (low - high, high - low),
-        "*": (low * low, high * high),
-        "/": (first // high if high else 0, high // first),
-    }[op]
+    """Least and largest result of one operator: those of the ends of its operands."""
+    ends = (max(low, 1) if op == "/" else low, high)
+    found = [result(op, *pair)[0] for pair in product(ends, repeat=2)]
+    return min(found), max(found)
 
 
 def _every_question(operators: Sequence[str], low: int, high: int) -> Columns:
     grids = []
     for op in operators:
         side = np.arange(max(low, 1) if op == "/" else low, high + 1, dtype=np.int64)
-        a, b = (grid.ravel() for grid in np.meshgrid(side, side, indexing="ij"))
+        a, b = np.repeat(side, len(side)), np.tile(side, len(side))
         grids.append((np.full(len(a), op), a, b, *result(op, a, b)))
     return dict(zip(ASKED, map(np.concatenate, zip(*grids, strict=True)), strict=True))
 

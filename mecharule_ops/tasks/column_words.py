@@ -7,12 +7,10 @@ of a token, stand in `words.toml`; a table's columns go by their names.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mecharule_ops.types import Columns, Value
 
@@ -55,6 +53,12 @@ class Domain:
     plainer: Sequence[str] = ()
     """Predicates that a person grasps at once: one stands for another that is true of the same inputs."""
 
+    @classmethod
+    def of(cls, whole: Columns, plainer: Sequence[str] = ()) -> Domain:
+        """Of a task all of whose inputs are known."""
+        spans = {name: (int(x.min()), int(x.max())) for name, x in whole.items() if x.dtype.kind == "i"}
+        return cls(whole=whole, ranges=spans, plainer=plainer)
+
     @property
     def inputs(self) -> int:
         """How many are enumerated."""
@@ -96,12 +100,13 @@ def column_words(wording: Mapping[str, ColumnWords], name: str) -> ColumnWords |
     return wording.get(name) or COLUMNS["run"].get(name)
 
 
-def table_words(columns: Mapping[str, Sequence[Value]]) -> dict[str, ColumnWords]:
+def table_words(
+    columns: Mapping[str, Sequence[Value]], noun_of: Callable[[str], str] = "the column {}".format
+) -> dict[str, ColumnWords]:
     """Words of a table's columns, made from their names: `the column sentiment`."""
     found = {}
     for name, values in columns.items():
-        noun, kind = f"the column {name}", np.array(values[:1]).dtype.kind
-        whole = kind == "i" and all(isinstance(value, int) for value in values)
-        said = (f"{noun} is true", f"{noun} is false") if kind == "b" else None
-        found[name] = ColumnWords(noun=noun, said=said, whole=whole)
+        noun, kinds = noun_of(name), set(map(type, values))
+        said = (f"{noun} is true", f"{noun} is false") if kinds == {bool} else None
+        found[name] = ColumnWords(noun=noun, said=said, whole=kinds == {int})
     return found

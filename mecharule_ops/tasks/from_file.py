@@ -1,7 +1,8 @@
 """Tables with typed columns, and a task whose items are the rows of one: CSV, TSV, JSONL, or Parquet.
 
 Cells of a file are texts, numbers, truth values, or a list of these; every refusal is one line that names the row. A
-column's type is guessed from all its values: truth values, integers, numbers or text.
+column's type is guessed from all its values: truth values, integers, numbers or text. Columns in which a data frame
+keeps its row numbers are left out.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ import re
 import sys
 from abc import ABC
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -29,7 +29,8 @@ from mecharule_ops.types import Phase, Value
 Cell = Value | list[Value]
 SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet")
 """What a table's file name ends with; `.txt` is read as TSV."""
-_SPACED = re.compile(r'[,;\t] +"')
+_BARE = re.compile(r'(?m)(?:^|\t)"[^"\t\n]+"(?:\t|$)')
+"""A cell of a tab-separated file in quotation marks that it does not need."""
 _INDEX = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 """The names under which a data frame's row numbers come into a file."""
 
@@ -40,7 +41,7 @@ def is_table(name: str) -> bool:
 
 
 def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
-    """The rows as the file has them, all with the same columns.
+    """The rows as the file has them, all with the same columns, without a data frame's row numbers.
 
     Raises `UsageError` when the file is not there or does not read, has no rows, or a row has other columns than
     the first or an empty cell.
@@ -51,29 +52,24 @@ def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
             f"it as {' or '.join(SUFFIXES[:2])}"
         )
     try:
-        found = list(_read(path))
+        found = _read(path)
     except (OSError, ValueError, csv.Error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"expected rows in {path}, it does not read: {reason}") from error
     if not found:
         raise UsageError(f"expected rows in {path}, got none; the columns prompt and answer are needed")
-    names = list(found[0])
-    for name in names:
-        check_value(name, f"column names of {path}")
     for number, row in enumerate(found, 1):
-        if row.keys() != found[0].keys():
-            lacks, more = [each for each in names if each not in row], [*row.keys() - set(names)]
-            got = f"none for {lacks[0]}" if lacks else f"also {more[0]!r}"
-            raise UsageError(f"expected the columns {', '.join(names)} in row {number} of {path}, got {got}")
+        if not isinstance(row, dict) or row.keys() != found[0].keys():
+            got = ", ".join(map(str, row)) if isinstance(row, dict) else repr(row)
+            raise UsageError(
+                f"expected the columns {', '.join(found[0])} in row {number} of {path}, got {got}"
+            )
         for name, cell in row.items():
+            check_value(name, f"column names of {path}")
             for each in cell if isinstance(cell, list) else [cell]:
                 check_value(each, f"row {number}, column {name!r} of {path}")
-    return found
-
-
-def is_index(name: str) -> bool:
-    """Whether a column holds a data frame's row numbers, by its name, so that it is none of the table's."""
-    return _INDEX.fullmatch(name) is not None
+    kept = [name for name in found[0] if not _INDEX.fullmatch(name)]
+    return [{name: row[name] for name in kept} for row in found]
 
 
 def check_value(value: object, where: str) -> None:
@@ -94,7 +90,7 @@ def check_once(names: Sequence[str], where: str) -> None:
         )
 
 
-def _read(path: Path) -> Iterable[Mapping[str, Cell]]:
+def _read(path: Path) -> list[Any]:
     """One mapping a row. Raises `OSError`, `ValueError` or `csv.Error` on what does not read."""
     if path.suffix == ".parquet":
         import pyarrow.parquet
@@ -104,49 +100,26 @@ def _read(path: Path) -> Iterable[Mapping[str, Cell]]:
             return file.read().to_pylist()
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".json" and text.startswith("["):
-        return [_object(row, number) for number, row in enumerate(_parsed(text, "the list"), 1)]
+        return list(_parsed(text, "the list"))
     if path.suffix in (".jsonl", ".json"):
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        return [_object(_parsed(line, f"line {number}"), number) for number, line in lines]
-    return _separated(text, path)
+        lines = enumerate(text.split("\n"), 1)
+        return [_parsed(line, f"line {number}") for number, line in lines if line.strip()]
+    return _separated(text.lstrip("\n"), path)
 
 
-def _separated(text: str, path: Path) -> Iterator[Mapping[str, Cell]]:
-    """The rows of a text; its line ends, inside cells too, are those of Python.
+def _separated(text: str, path: Path) -> list[Any]:
+    """The rows of a text; its line ends, inside cells too, are those of Python, its quotation marks those of CSV.
 
-    Raises `ValueError` or `csv.Error` where quotation marks are not used as they are in CSV: doubled inside a cell.
+    Raises `ValueError` or `csv.Error` where they are not used as they are in CSV: doubled inside a cell.
     """
-    tabs, header = path.suffix != ".csv", text.partition("\n")[0]
+    tabs = path.suffix != ".csv"
+    if tabs and text[:1] != '"' and (bare := _BARE.search(text)):
+        raise ValueError(f"{bare[0].strip()} needs no quotation marks; save it as JSONL if they are meant")
+    header = text.partition("\n")[0]
     cut = "\t" if tabs else next((each for each in ",;\t" if each in header), ",")
-    if tabs and not _is_quoted(text):
-        lines = list(csv.reader(io.StringIO(text), delimiter=cut, quoting=csv.QUOTE_NONE))
-    else:
-        read = partial(csv.reader, delimiter=cut, strict=True)
-        lines = list(read(io.StringIO(text)))
-        spaced = list(read(io.StringIO(text), skipinitialspace=True)) if _SPACED.search(text) else lines
-        one, other = ([[cell.lstrip() for cell in line] for line in each] for each in (lines, spaced))
-        if one != other:
-            raise ValueError("a quotation mark stands behind a space; write none between cells")
-    names, *rows = [line for line in lines if line] or [[]]
-    check_once(names, str(path))
-    for number, line in enumerate(rows, 1):
-        if len(line) != len(names):
-            got = f"none for {names[len(line)]}" if len(line) < len(names) else "more cells"
-            raise UsageError(f"expected the columns {', '.join(names)} in row {number} of {path}, got {got}")
-        yield dict(zip(names, line, strict=True))
-
-
-def _is_quoted(text: str) -> bool:
-    """Whether quotation marks in a text of tabs are those of CSV: its header has them, or CSV would be this text."""
-    if text.startswith('"'):
-        return True
-    written = io.StringIO()
-    try:
-        lines = [*csv.reader(io.StringIO(text), csv.excel_tab, strict=True)]
-    except csv.Error:
-        return False
-    csv.writer(written, csv.excel_tab, lineterminator="\n").writerows(lines)
-    return written.getvalue().strip() == text.strip() and len(set(map(len, filter(None, lines)))) == 1
+    rows = csv.DictReader(io.StringIO(text), delimiter=cut, strict=True, restkey="more cells")
+    check_once(rows.fieldnames or (), str(path))
+    return list(rows)
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -162,14 +135,7 @@ def _parsed(text: str, where: str) -> Any:
         raise ValueError(f"{where} is no JSON ({error})") from error
 
 
-def _object(row: object, number: int) -> Mapping[str, Cell]:
-    if not isinstance(row, dict):
-        raise ValueError(f"expected one JSON object of texts and numbers a line, line {number} holds another")
-    return row
-
-
 _TRUTHS = {"true": True, "false": False, "yes": True, "no": False}
-_EXACT: tuple[Callable[[str], float], ...] = (int, float)
 _BEYOND = 2**63
 """A whole number of 64 bits is smaller; another is a text, since no column holds it as it stands."""
 
@@ -195,71 +161,59 @@ class TableTask(TextTask, ABC):
 
 
 def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
-    """The rows of a file with the types that whole columns have: integers, numbers or text; no data frame's index.
+    """The rows of a file with the types that whole columns have: integers, numbers or text.
 
     Raises `UsageError` when there is no file, it does not read, or a column of `needs` is missing.
     """
     found = raw_rows(typed_path(file)) if file else [{}]
-    names = [name for name in found[0] if not is_index(name)]
-    if missing := [name for name in needs if name not in names]:
+    if missing := [name for name in needs if name not in found[0]]:
         raise UsageError(
-            f"expected the columns {', '.join(needs)} in {file!r}, got {', '.join(names) or 'no file'}; "
+            f"expected the columns {', '.join(needs)} in {file!r}, got {', '.join(found[0]) or 'no file'}; "
             f"{', '.join(missing)} is missing; name a file with task.file"
         )
-    return typed_rows(found, file, lambda name: typed)
+    return typed_rows(found, file, found[0].keys())
 
 
 def typed_rows(
-    rows: Sequence[Mapping[str, Cell]],
-    where: str | Path,
-    of: Callable[[str], Callable[[Sequence[Value]], list[Value]]],
+    rows: Sequence[Mapping[str, Cell]], where: str | Path, as_written: Collection[str]
 ) -> tuple[Row, ...]:
-    """The rows with each column typed as `of` its name says, without those that hold a data frame's row numbers.
+    """The rows with the types of whole columns, of those that are named as they are written, of others freely.
 
     Raises `UsageError` for a list in a cell.
     """
     columns: dict[str, list[Value]] = {}
-    for name in (name for name in rows[0] if not is_index(name)):
+    for name in rows[0]:
         cells = [row[name] for row in rows]
-        if (
-            number := next((n for n, cell in enumerate(cells, 1) if isinstance(cell, list)), None)
-        ) is not None:
+        if lists := [number for number, cell in enumerate(cells, 1) if isinstance(cell, list)]:
             raise UsageError(
-                f"expected a text or a number in row {number}, column {name!r} of {where}, got a list; only the "
+                f"expected a text or a number in row {lists[0]}, column {name!r} of {where}, got a list; only the "
                 "answers of a table of prompts may be one"
             )
-        columns[name] = of(name)(cast(Sequence[Value], cells))
+        columns[name] = typed(cast(list[Value], cells), freely=name not in as_written)
     return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
-def typed(values: Sequence[Value]) -> list[Value]:
-    """The column in the narrowest type that writes every value as it stands: `007` stays a text, and so does `3.50`."""
+def typed(values: Sequence[Value], freely: bool = False) -> list[Value]:
+    """The column in the narrowest type that writes every value as it stands: `007` stays a text, and so does `3.50`.
+
+    Freely `3.50` is a number, and `true`, `False`, `yes` are truth values: no prompt shows them.
+    """
     if all(isinstance(value, bool) for value in values):
         return list(values)
-    for kind in _EXACT:
-        with suppress(ValueError):
-            read = [kind(str(value)) for value in values]
-            limit = _BEYOND if kind is int else math.inf
-            if all(
-                str(one) == str(value) and abs(one) < limit for one, value in zip(read, values, strict=True)
-            ):
-                return list(read)
-    return [str(value) for value in values]
-
-
-def freely_typed(values: Sequence[Value]) -> list[Value]:
-    """The same for a column that no prompt shows: `3.50` is a number, and `true`, `False`, `yes` are truth values."""
-    exact = typed(values)
-    if not all(isinstance(value, str) for value in exact):
-        return exact
-    words = [str(value).strip().lower() for value in values]
-    if set(words) <= _TRUTHS.keys():
+    texts = list(map(str, values))
+    words = [text.strip().lower() for text in texts]
+    if freely and set(words) <= _TRUTHS.keys():
         return [_TRUTHS[word] for word in words]
     with suppress(ValueError):
-        numbers = [float(word) for word in words]
-        if all(map(math.isfinite, numbers)) and not any(_is_name(word) for word in words):
+        whole = list(map(int, texts))
+        if list(map(str, whole)) == texts and max(map(abs, whole)) < _BEYOND:
+            return list(whole)
+    with suppress(ValueError):
+        numbers = list(map(float, texts))
+        plain = not any(map(_is_name, words)) if freely else list(map(str, numbers)) == texts
+        if plain and all(map(math.isfinite, numbers)):
             return list(numbers)
-    return exact
+    return list(texts)
 
 
 def _is_name(word: str) -> bool:

@@ -8,7 +8,7 @@ compared with, on all inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
 from typing import ClassVar
@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain
+from mecharule_ops.tasks.column_words import OF_EVERY_TASK, ColumnWords, Domain, table_words
 from mecharule_ops.tasks.text import Row, TextTask
 from mecharule_ops.types import Phase, Value
 
@@ -100,20 +100,13 @@ class KnownProgram(TextTask):
     @property
     def wording(self) -> Mapping[str, ColumnWords]:
         """Tokens by their place."""
-        last = self._program.length
-        whole = self._program.alphabet.isdecimal()
-        names = {place: f"token {place}" for place in range(1, last)} | {last: "the last token"}
-        tokens = {f"t{place}": ColumnWords(noun=noun, whole=whole) for place, noun in names.items()}
-        answers = self._columns_of_rows["answer"]
-        answer = ColumnWords(noun="the right answer", whole=all(isinstance(one, int) for one in answers))
-        return {**OF_EVERY_TASK, **tokens, "answer": answer}
+        words = table_words(self._columns_of_rows, lambda name: f"token {name.removeprefix('t')}")
+        return {**OF_EVERY_TASK, **words, "answer": replace(words["answer"], noun="the right answer")}
 
     @cached_property
     def domain(self) -> Domain:
         """Every input of the program, for it has no others."""
-        whole = {name: np.array(values) for name, values in self._columns_of_rows.items()}
-        spans = {name: (int(x.min()), int(x.max())) for name, x in whole.items() if x.dtype.kind == "i"}
-        return Domain(whole=whole, ranges=spans)
+        return Domain.of({name: np.array(values) for name, values in self._columns_of_rows.items()})
 
     def rows(self) -> Sequence[Row]:
         """Every input, in the order of the alphabet."""

@@ -11,18 +11,17 @@ in the folder that the command runs in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from string import Formatter
 from typing import ClassVar
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
-from mecharule_ops.tasks.from_file import Cell, freely_typed, is_index, raw_rows, typed, typed_rows
+from mecharule_ops.tasks.from_file import Cell, raw_rows, typed_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
@@ -34,6 +33,7 @@ PROMPT = "prompt"
 ANSWER, ANSWERS, TARGET, FOIL = "answer", "answers", "target", "foil"
 OR = "|"
 """Between the entries of `answers`; none holds it."""
+_COLUMN = re.compile(r"\{([^{}]+)\}")
 _LONGEST = 64
 """Most tokens that are generated unless a setting says so."""
 Write = Callable[[str], Sequence[tuple[int, str]]]
@@ -103,7 +103,7 @@ class PromptTable(TextTask):
     @cached_property
     def graded_by(self) -> str:
         """The column that says what is right: `answer`, `answers` or `target`. Raises `UsageError`."""
-        names = self._names
+        names = self._raw[0]
         found = [name for name in (ANSWER, ANSWERS, TARGET) if name in names]
         if len(found) != 1 or (found == [TARGET] and FOIL not in names):
             raise UsageError(
@@ -115,22 +115,16 @@ class PromptTable(TextTask):
     @property
     def solution_columns(self) -> frozenset[str]:
         """The columns that say what is right."""
-        return frozenset({ANSWER, ANSWERS, TARGET, FOIL}) & set(self._names)
+        return frozenset({ANSWER, ANSWERS, TARGET, FOIL}) & self._raw[0].keys()
 
     @property
     def shown_columns(self) -> tuple[str, ...]:
-        """The columns that the prompt is made of. Raises `UsageError` for a template that does not read."""
-        if not self.template:
-            return (PROMPT,)
-        with suppress(ValueError):
-            parts = [part[1:] for part in Formatter().parse(self.template) if part[1] is not None]
-            if parts and not any(
-                form or how or not name or set(name) & set(".[") for name, form, how in parts
-            ):
-                return tuple(dict.fromkeys(str(name) for name, _, _ in parts))
-        raise UsageError(
-            f"expected columns in braces, such as {{question}}, in the prompt template, got {self.template!r}"
-        )
+        """The columns that the prompt is made of. Raises `UsageError` for a template that names none."""
+        if self.template and not _COLUMN.search(self.template):
+            raise UsageError(
+                f"expected columns in braces, such as {{question}}, in the prompt template, got {self.template!r}"
+            )
+        return tuple(dict.fromkeys(_COLUMN.findall(self.template))) or (PROMPT,)
 
     def rows(self) -> Sequence[Row]:
         """The table's rows, its columns typed; a list of answers is one text. Raises `UsageError`."""
@@ -138,7 +132,7 @@ class PromptTable(TextTask):
 
     def question(self, row: Row) -> str:
         """The prompt of one row, without the few-shot lines. Raises `KeyError` for a column that is not there."""
-        return self.template.format_map(row) if self.template else str(row[PROMPT])
+        return _COLUMN.sub(lambda part: str(row[part[1]]), self.template or f"{{{PROMPT}}}")
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -189,20 +183,10 @@ class PromptTable(TextTask):
     def _raw(self) -> list[Mapping[str, Cell]]:
         return raw_rows(self.path)
 
-    @property
-    def _names(self) -> list[str]:
-        """The table's columns."""
-        return [name for name in self._raw[0] if not is_index(name)]
-
-    @property
-    def left_out(self) -> list[str]:
-        """Columns of the file that hold a data frame's row numbers."""
-        return [name for name in self._raw[0] if is_index(name)]
-
     @cached_property
     def _typed_rows(self) -> tuple[Row, ...]:
         """The rows as settings want them. Raises `UsageError`."""
-        names, where = self._names, self.path
+        names, where = self._raw[0], self.path
         if missing := [name for name in self.shown_columns if name not in names]:
             cure = (
                 "name others in the template" if self.template else "or name columns with --prompt-template"
@@ -213,8 +197,7 @@ class PromptTable(TextTask):
             raw = [
                 {**row, ANSWERS: _joined(row[ANSWERS], number, where)} for number, row in enumerate(raw, 1)
             ]
-        as_written = {*self.shown_columns, *self.solution_columns}
-        rows = typed_rows(raw, where, lambda name: typed if name in as_written else freely_typed)
+        rows = typed_rows(raw, where, {*self.shown_columns, *self.solution_columns})
         for number, row in enumerate(rows, 1):
             if not all(text.strip() for text in self.right(row)):
                 raise UsageError(

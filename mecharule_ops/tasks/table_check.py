@@ -9,7 +9,7 @@ import ast
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.from_file import kind_of
 from mecharule_ops.tasks.prompt_table import ANSWERS, FOIL, TARGET, PromptTable, Write
-from mecharule_ops.tasks.text import Row, TextTask, spelt
+from mecharule_ops.tasks.text import TextTask, spelt
 from mecharule_ops.types import BehaviourRecord, Regime, Share
 
 SHOWN = 5
@@ -105,13 +105,7 @@ def too_small(answers: str, needed: int, regime: Regime) -> str:
 
 def warnings_of(task: PromptTable, write: Write | None = None) -> tuple[str, ...]:
     """What could go wrong, a sentence each; none where nothing was seen. `write` is the model's tokenizer."""
-    rows = task.rows()
-    return (
-        *_of_prompts(task, rows),
-        *_of_answers(task, rows),
-        *_unwritten(task, rows, write),
-        *_of_columns(task, rows),
-    )
+    return (*_of_prompts(task), *_of_answers(task, write), *_of_columns(task))
 
 
 def rehearse(task: TextTask) -> None:
@@ -133,23 +127,25 @@ def rehearse(task: TextTask) -> None:
     build_table(proposed, columns, labels, np.ones(len(labels), bool), prompt_columns=task.prompt_columns)
 
 
-def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
-    kept = task.questions
+_PROMPTS: Mapping[str, Callable[[str], bool]] = {
+    "end in white space: most tokenizers join a space to the word behind it, so that a model seldom goes on as you "
+    "mean; drop it": lambda text: text[-1:].isspace(),
+    "begin and end in a quotation mark, which the model reads too: save the table as JSONL if the marks are not "
+    "meant": lambda text: text[-1:] == text.strip()[:1] in ('"', "'"),
+    "hold carriage returns, the line ends of Windows; drop these": lambda text: "\r" in text,
+}
+"""What a prompt could mislead by, and whether it does."""
+
+
+def _of_prompts(task: PromptTable) -> Iterator[str]:
+    rows, kept = task.rows(), task.questions
     if repeated := len(rows) - len(kept):
-        answers: dict[str, set[tuple[str, ...]]] = {}
-        for row in rows:
-            answers.setdefault(task.question(row).strip(), set()).add(task.right(row))
-        clashing = sum(len(found) > 1 for found in answers.values())
+        pairs = {(task.question(row).strip(), task.right(row)) for row in rows}
+        clashing = sum(count > 1 for count in Counter(question for question, _ in pairs).values())
         clash = f"; {plural(clashing, 'prompt')} of them with different answers" if clashing else ""
         yield f"{plural(repeated, 'row')} repeat a prompt, and only the first of each is kept{clash}"
-    counted = {
-        "end in white space: most tokenizers join a space to the word behind it, so that a model seldom goes on as you "
-        "mean; drop it": sum(prompt[-1:].isspace() for prompt in kept),
-        "begin and end in a quotation mark, which the model reads too: save the table as JSONL if the marks are not "
-        "meant": sum(prompt[-1:] == prompt.strip()[:1] in ('"', "'") for prompt in kept),
-        "hold carriage returns, the line ends of Windows; drop these": sum("\r" in prompt for prompt in kept),
-    }
-    yield from (f"{plural(count, 'prompt')} {said}" for said, count in counted.items() if count)
+    counted = ((sum(map(test, kept)), said) for said, test in _PROMPTS.items())
+    yield from (f"{plural(count, 'prompt')} {said}" for count, said in counted if count)
     if len(kept) < SEARCHABLE:
         yield (
             f"{plural(len(kept), 'record')} are too few to search: bring {SEARCHABLE} or more, since a third is held "
@@ -159,50 +155,44 @@ def _of_prompts(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
         yield too_few(f"{len(kept)} records", len(kept))
 
 
-def _of_answers(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
-    (answer, most), *_ = Counter(map(task.right, rows)).most_common(1)
-    if most == len(rows) and len(rows) > 1:
-        yield f"every row has the answer {answer[0]!r}: a model that always says it is right on all of them"
+def _of_answers(task: PromptTable, write: Write | None) -> Iterator[str]:
+    """What answers could mislead by; those that no model can write, or that this one cannot, by its tokenizer."""
+    rows = task.rows()
+    answers = Counter(answer.strip() for row in rows for answer in task.right(row))
+    if len(rows) > 1 and len(set(map(task.right, rows))) == 1:
+        yield f"every row has the answer {next(iter(answers))!r}: a model that always says it is right on all of them"
     if wordy := sum(any(len(text.split()) > 1 for text in task.right(row)) for row in rows):
         yield (
             f"{plural(wordy, 'row')} have an answer of several words: it must be met word for word, and a flip may be "
             "a change in any of them"
         )
-
-
-def _unwritten(task: PromptTable, rows: Sequence[Row], write: Write | None) -> Iterator[str]:
-    """Answers that no model can write, or that this one cannot, by the tokenizer that writes them."""
-    answers = Counter(answer.strip() for row in rows for answer in task.right(row))
-
-    def named(found: Sequence[str]) -> str:
-        return f"{plural(sum(answers[each] for each in found), 'answer')}, such as {found[0]!r},"
-
-    if ended := [each for each in answers if any(stop in each for stop in task.stop)]:
-        yield f"{named(ended)} can never be right: the text ends at {task.stop[0]!r}; keep what comes before it"
-    if listed := [each for each in answers if _is_list(each)]:
-        yield f"{named(listed)} are lists written as text: name the column answers, and write yes|y or a JSON list"
-    if isinstance(rows[0][task.graded_by], float) and (
-        whole := [each for each in answers if each.endswith(".0")]
-    ):
-        yield f"{named(whole)} are whole numbers with a decimal: a model writes {whole[0][:-2]}; save integers"
-    if write is None:
-        return
+    ended = {answer for answer in answers if any(stop in answer for stop in task.stop)}
     ways = {
-        answer: [*write(answer), *write(compared(answer, task.twins))]
-        for answer in answers
-        if answer not in ended
+        each: [*write(each), *write(compared(each, task.twins))]
+        for each in answers
+        if write is not None and each not in ended
     }
-    if (longest := max((min(found)[0] for found in ways.values()), default=0)) > 1:
+    shortest = {each: min(found)[0] for each, found in ways.items()}
+    if (longest := max(shortest.values(), default=0)) > 1:
         yield f"the longest answer takes {longest} tokens: a flip may be a change in any of them"
-    if beyond := [each for each, found in ways.items() if min(found)[0] > task.max_new_tokens]:
-        yield (
-            f"{named(beyond)} can never be right: they take more than the {task.max_new_tokens} tokens that are "
-            "generated; --set task.max_new_tokens=N"
-        )
-    if strange := [
-        each for each, found in ways.items() if not any(task.met(text, [each]) for _, text in found)
-    ]:
-        yield f"{named(strange)} can never be right: their characters are not in the model's vocabulary"
+    decimal = isinstance(rows[0][task.graded_by], float)
+    never: Mapping[str, Callable[[str], bool]] = {
+        f"can never be right: the text ends at {' or '.join(map(repr, task.stop))}; keep what comes before it": (
+            ended.__contains__
+        ),
+        "are lists written as text: name the column answers, and write yes|y or a JSON list": _is_list,
+        "are whole numbers with a decimal, which a model leaves out; save integers": (
+            lambda each: decimal and each.endswith(".0")
+        ),
+        f"can never be right: they take more than the {task.max_new_tokens} tokens that are generated; --set "
+        "task.max_new_tokens=N": lambda each: shortest.get(each, 0) > task.max_new_tokens,
+        "can never be right: their characters are not in the model's vocabulary": (
+            lambda each: each in ways and not any(task.met(text, [each]) for _, text in ways[each])
+        ),
+    }
+    for said, test in never.items():
+        if found := list(filter(test, answers)):
+            yield f"{plural(sum(answers[each] for each in found), 'answer')}, such as {found[0]!r}, {said}"
 
 
 def _is_list(text: str) -> bool:
@@ -212,16 +202,13 @@ def _is_list(text: str) -> bool:
     return False
 
 
-def _of_columns(task: PromptTable, rows: Sequence[Row]) -> Iterator[str]:
-    for name in task.left_out:
-        yield f"the column {name!r} is left out: its name is that of a data frame's row numbers; name it to keep it"
+def _of_columns(task: PromptTable) -> Iterator[str]:
+    rows = task.rows()
     free = [name for name in rows[0] if name not in {*task.shown_columns, *task.solution_columns}]
     if not free:
         yield "there are no columns but prompt and answer: rules can only be about the words of these"
     if constant := [name for name in free if len({row[name] for row in rows}) == 1 and len(rows) > 1]:
         yield f"the same value in every row, so that no rule can use it: {', '.join(constant)}"
-    large = [
-        name for name in rows[0] if not all(isinstance(row[name], str) or writable(row[name]) for row in rows)
-    ]
-    if large:
+    numbers = [name for name in rows[0] if not isinstance(rows[0][name], str)]
+    if large := [name for name in numbers if not all(writable(row[name]) for row in rows)]:
         yield f"numbers beyond 10^12, which no rule can name: {', '.join(large)}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from hashlib import sha256
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from mecharule_ops.config import RunConfig
@@ -33,9 +33,14 @@ PRESETS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     for model, settings in models.items()
 }
 """Settings that suit a model, by task and model, or another name."""
+OFFERED = "mecharule.tasks"
+"""The entry points under which other distributions offer tasks: a name each, and a class like that of a file."""
 _TASKS = {
-    **{"arithmetic": "arithmetic:Arithmetic", "hans": "hans:Hans"},
-    **{"jailbreak": "jailbreak:Jailbreak", "program": "programs:KnownProgram"},
+    name: EntryPoint(name, f"mecharule_ops.tasks.{value}", OFFERED)
+    for name, value in (
+        *(("arithmetic", "arithmetic:Arithmetic"), ("hans", "hans:Hans")),
+        *(("jailbreak", "jailbreak:Jailbreak"), ("program", "programs:KnownProgram")),
+    )
 }
 """Where those lie that have a class of their own."""
 BUNDLED: Mapping[str, str] = {
@@ -92,7 +97,8 @@ def task_from(description: Mapping[str, Value]) -> Task:
     """The task that describes itself so. Raises `ClaimNotSupported` when none does."""
     try:
         named = str(description["task"])
-        kind = PromptTable if named == TABLE else _own_class(named)
+        if (kind := PromptTable if named == TABLE else _installed(named)) is None:
+            raise KeyError(named)
         task = kind(**kind.settings_of(description))
         told = dict(task.describe())
     except (KeyError, ValueError, TypeError, UsageError) as error:
@@ -102,20 +108,20 @@ def task_from(description: Mapping[str, Value]) -> Task:
     return task
 
 
-def _own_class(name: str) -> Any:
-    """The class of one of `_TASKS`, imported when it is asked: a run has one task. Raises `KeyError` for another."""
-    module, _, kind = _TASKS[name].partition(":")
-    return getattr(importlib.import_module(f"mecharule_ops.tasks.{module}"), kind)
+def _installed(name: str) -> Any:
+    """The class of one of `_TASKS`, or of one that is `OFFERED`, imported when it is asked; None where none is."""
+    found = [_TASKS[name]] if name in _TASKS else entry_points(group=OFFERED, name=name)
+    return next((point.load() for point in found), None)
 
 
 def _class_of(name: str) -> Any:
     """The class of a task's name. Raises `UsageError` when there is none."""
-    if name in _TASKS:
-        return _own_class(name)
     if _is_table(name):
         return PromptTable
-    file, colon, attribute = name.rpartition(":")
-    if not colon or not file.endswith(".py"):
+    if (kind := _installed(name)) is not None:
+        return kind
+    file, _, attribute = name.rpartition(":")
+    if not file.endswith(".py"):
         raise UsageError(
             f"expected a task of: {', '.join((*_TASKS, *EXAMPLE_SETS))}, a table "
             f"({', '.join(SUFFIXES)}), or FILE.py:CLASS; got {name!r}{did_you_mean(name, (*_TASKS, *EXAMPLE_SETS))}; "
@@ -142,13 +148,10 @@ def _module(path: Path) -> Any:
     name = f"{USER_MODULE}{sha256(source).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__ = str(path.resolve())
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, path, "exec"), module.__dict__)
     except Exception as error:  # A file of a user's own may raise anything while it is run.
         del sys.modules[name]
         reason = f"{type(error).__name__}: {error}".splitlines()[0]

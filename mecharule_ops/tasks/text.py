@@ -19,7 +19,6 @@ import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
@@ -97,6 +96,15 @@ def _frequent(found: Sequence[set[str]], most: int) -> Iterator[str]:
 
 Row = Mapping[str, Value]
 """One item of a task: text or numbers by column name."""
+
+
+class _Item(dict[str, Value]):
+    """A row of which a column that it lacks is a usage error."""
+
+    def __missing__(self, column: str) -> Value:
+        raise UsageError(f"expected a column {column!r}, the items have {', '.join(self)}")
+
+
 _LIST = "\x1f"
 """Joins the entries of a list in a description; no setting holds it."""
 CATEGORIES = 12
@@ -165,8 +173,7 @@ class TextTask(Task):
 
     def label(self, example: Example, completion: str) -> bool:
         """B(x) of a finished completion."""
-        with self._columns_named():
-            return bool(self.success(example.fields, completion))
+        return bool(self.success(example.fields, completion))
 
     def read(self, text: str) -> Example:
         """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""
@@ -247,15 +254,14 @@ class TextTask(Task):
             raise UsageError(f"expected items of {self.name}, got none; name a file that has some")
         names = check_names(rows[0])
         first: dict[str, Row] = {}
-        with self._columns_named():
-            for row in rows:
-                question = self.question(row).strip()
-                if "prompt" in names and str(row[names["prompt"]]).strip() not in question:
-                    raise UsageError(
-                        f"expected what the model reads in {names['prompt']!r}, since rules call that prompt, got a "
-                        "column that the prompt does not show; rename it"
-                    )
-                first.setdefault(question, row)
+        for row in map(_Item, rows):
+            question = self.question(row).strip()
+            if "prompt" in names and str(row[names["prompt"]]).strip() not in question:
+                raise UsageError(
+                    f"expected what the model reads in {names['prompt']!r}, since rules call that prompt, got a "
+                    "column that the prompt does not show; rename it"
+                )
+            first.setdefault(question, row)
         return tuple(first.values())
 
     @cached_property
@@ -268,16 +274,6 @@ class TextTask(Task):
         return columns | (
             {"prompt": [self.question(row) for row in self._items]} if "prompt" in columns else {}
         )
-
-    @contextmanager
-    def _columns_named(self) -> Iterator[None]:
-        """Inside, a column that a row lacks is a usage error that names it."""
-        try:
-            yield
-        except KeyError as error:
-            raise UsageError(
-                f"expected a column {error} in the items of {self.name}, they have none"
-            ) from error
 
 
 def content_of(items: Sequence[Row]) -> str:

@@ -148,7 +148,7 @@ def test_wrong_settings_and_columns_are_one_clear_line(table: Path) -> None:
         def question(self, row: Row) -> str:
             return str(row["words"])
 
-    with pytest.raises(UsageError, match="a column 'words' in the items of moods"):
+    with pytest.raises(UsageError, match="a column 'words', the items have text, mood"):
         Wordy(file=str(table)).describe()
 
 
@@ -161,6 +161,23 @@ def test_a_task_of_ones_own_is_named_by_file_and_class() -> None:
     assert len(task.examples(1000, np.random.default_rng(0))) == 160
     assert len(str(task.describe()["code"])) == 16
     assert make_task(f"{EXAMPLE}:SentimentTask") == make_task(f"{EXAMPLE}:SentimentTask")
+
+
+def test_a_task_of_another_distribution_goes_by_the_name_that_it_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pip installs it: a module, and a folder that names its entry point; certificates find it again."""
+    (tmp_path / "offered.py").write_text(EXAMPLE.read_text())
+    told = tmp_path / "offered-1.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Name: offered\nVersion: 1\n")
+    (told / "entry_points.txt").write_text("[mecharule.tasks]\nsentiment = offered:SentimentTask\n")
+    with pytest.raises(UsageError, match="expected a task of: arithmetic"):
+        make_task("sentiment")
+    monkeypatch.syspath_prepend(tmp_path)
+    task = make_task("sentiment", file=str(EXAMPLE.with_name("reviews.csv")))
+    assert len(task.examples(1000, np.random.default_rng(0))) == 160
+    assert task_from(task.describe()) == task
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,9 @@ def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: P
     ):
         assert part in done.out, part
     whole = called("tasks", {"action": "check", "table": str(tmp_path / "whole.jsonl")})
-    assert "60 answers, such as '2.0', are whole numbers with a decimal: a model writes 2;" in whole.text
+    assert (
+        "60 answers, such as '2.0', are whole numbers with a decimal, which a model leaves out;" in whole.text
+    )
     cells = [{"prompt": str(n), "answer": ("[True, False]", "[0-9]")[n % 2]} for n in range(60)]
     (tmp_path / "lists.jsonl").write_text("".join(json.dumps(row) + "\n" for row in cells))
     lists = called("tasks", {"action": "check", "table": str(tmp_path / "lists.jsonl")})
