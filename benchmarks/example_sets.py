@@ -1,22 +1,23 @@
-"""Writes the three example sets that ship with the package: IOI, subject-verb agreement, greater-than.
+"""Writes the sets that ship with the package: IOI, subject-verb agreement, greater-than, and sentences like HANS'.
 
-`python benchmarks/example_sets.py` writes them where the package looks for them; `--check` says whether they are
-there as written. Sentences, names and templates are made here and nobody else's; what each set asks is the published
-behaviour (Wang et al. 2022; Linzen et al. 2016; Hanna et al. 2023). The same seed gives the same bytes: every draw is
-a hash, so that no library's generator stands behind it.
+`python benchmarks/example_sets.py` writes them where the package looks for them. Sentences, names and templates are
+made here and nobody else's; what each set asks is the published behaviour (Wang et al. 2022; Linzen et al. 2016; Hanna
+et al. 2023; McCoy et al. 2019, in the columns of their file). The same seed gives the same bytes: every draw is a hash,
+so that no library's generator stands behind it.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count, product
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "mecharule_ops" / "tasks" / "example_sets"
-ROWS = 300
+ROWS, HANS_ROWS = 300, 900
+HANS = tomllib.loads(Path(__file__).with_name("hans.toml").read_text("utf-8"))
 Row = Mapping[str, object]
 
 NAMES = (
@@ -42,18 +43,6 @@ def draw(choices: Sequence[object], *key: object) -> object:
     """One of the choices, by a hash of the key."""
     digest = hashlib.sha256("/".join(map(str, key)).encode()).digest()
     return choices[int.from_bytes(digest[:8]) % len(choices)]
-
-
-def distinct(made: Callable[[int], Row]) -> Iterator[Row]:
-    """The first `ROWS` rows whose prompts differ."""
-    seen: set[object] = set()
-    for number in count():
-        row = made(number)
-        if row["prompt"] not in seen:
-            seen.add(row["prompt"])
-            yield row
-        if len(seen) == ROWS:
-            return
 
 
 def ioi(number: int) -> Row:
@@ -125,34 +114,42 @@ def greater_than(number: int) -> Row:
     }
 
 
+def hans(number: int) -> Row:
+    """A premise and a hypothesis of its words, of each construction in turn."""
+    premise, hypothesis, heuristic, name, entailed = HANS["constructions"][
+        number % len(HANS["constructions"])
+    ]
+    words: dict[str, object] = {}
+    for hole, kind in zip("abcvijp", "aaaviip", strict=True):
+        left = [word for word in HANS[kind] if word not in words.values()]
+        words[hole] = draw(left, "hans", hole, number)
+    return {
+        "gold_label": "entailment" if entailed else "non-entailment",
+        "sentence1": premise.format(**words),
+        "sentence2": hypothesis.format(**words),
+        "heuristic": heuristic,
+        "subcase": name,
+    }
+
+
 SETS: Mapping[str, Callable[[int], Row]] = {
     "ioi": ioi,
     "agreement": agreement,
     "greater-than": greater_than,
+    "hans": hans,
 }
 
 
 def text_of(name: str) -> str:
-    """The set's file, a JSON object a line."""
-    return "".join(json.dumps(row) + "\n" for row in distinct(SETS[name]))
-
-
-def main() -> int:
-    """Writes the sets, or with `--check` compares them: 0 where all are as written, else 1."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--check", action="store_true")
-    check = options.parse_args().check
-    FOLDER.mkdir(exist_ok=True)
-    wrong = 0
-    for name in SETS:
-        file = FOLDER / f"{name}.jsonl"
-        if not check:
-            file.write_text(text_of(name), encoding="utf-8")
-        elif not file.is_file() or file.read_text(encoding="utf-8") != text_of(name):
-            print(f"{file} is not as this script writes it")
-            wrong = 1
-    return wrong
+    """The set's file, a JSON object a line, no two of them alike."""
+    lines: dict[str, None] = {}
+    for number in count():
+        lines[json.dumps(SETS[name](number)) + "\n"] = None
+        if len(lines) == (HANS_ROWS if name == "hans" else ROWS):
+            return "".join(lines)
+    raise AssertionError("numbers do not end")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    for name in SETS:
+        (FOLDER / f"{name}.jsonl").write_text(text_of(name), encoding="utf-8")

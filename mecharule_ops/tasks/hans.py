@@ -1,9 +1,9 @@
 """HANS (McCoy et al. 2019): does a premise entail a hypothesis made of its own words? B(x) = 1 is a right answer.
 
 Three shallow heuristics (lexical overlap, subsequence, constituent) say "yes" to every item; half of the items
-are not entailed. The published evaluation set is read when its file is named; otherwise sentences are made from words
-and templates of our own, which every report says. Interventions act on the whole sequence, as in the paper (appendix
-"Additional results").
+are not entailed. The published evaluation set is read when its file is named; otherwise 900 sentences of our own in
+the same columns (`benchmarks/example_sets.py` makes them), which every report says. Interventions act on the whole
+sequence, as in the paper (appendix "Additional results").
 
 A template makes a premise and a hypothesis whose words all occur in the premise: in any order (lexical overlap), side
 by side (subsequence), or as one of its constituents (constituent). A reader who trusts that says "entailed" always,
@@ -12,16 +12,13 @@ which is right for half of the constructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice, product
+from itertools import product
 from pathlib import Path
-
-import numpy as np
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.base import check_template
-from mecharule_ops.tasks.column_words import WORDS
 from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.text import Row, TextTask, first_word, first_word_ended
 from mecharule_ops.types import Example, Phase
@@ -31,8 +28,7 @@ _NEEDS = ("gold_label", "sentence1", "sentence2", "heuristic", "subcase")
 _GOLD = {"entailment": True, "non-entailment": False}
 HEURISTICS = ("lexical_overlap", "subsequence", "constituent")
 _CELLS = tuple(product(HEURISTICS, ("entailed", "not entailed")))
-CONSTRUCTIONS = read_table(str(Path(__file__).with_name("hans_constructions.jsonl")))
-"""Templates over the words of `words.toml`: three for every heuristic and label, which they come in by turns."""
+_OURS = Path(__file__).with_name("example_sets") / "hans.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +38,7 @@ class Hans(TextTask):
     name = "hans"
     cluster_column = "construction"
     file: str = ""
-    """The published evaluation set, TSV or JSONL; empty makes sentences of our own."""
-    generated: int = 1024
-    """How many sentences are made."""
-    seed: int = 0
-    """Of the sentences that are made."""
+    """The published evaluation set, TSV or JSONL; empty takes sentences of our own."""
     template: str = "Premise: {premise}\nHypothesis: {hypothesis}\nEntailed, yes or no?"
     answers: tuple[str, ...] = ("yes", "no")
     """The words for entailed and not entailed."""
@@ -58,8 +50,6 @@ class Hans(TextTask):
         if len({answer.lower() for answer in self.answers}) != 2 or not all(self.answers):
             raise UsageError(f"expected two different answers, got {self.answers!r}")
         check_template(self.template, "{premise}", "{hypothesis}")
-        if self.generated < 2:
-            raise UsageError(f"expected 2 or more sentences to make, got {self.generated}")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -73,9 +63,8 @@ class Hans(TextTask):
 
     def rows(self) -> Sequence[Row]:
         """Premise, hypothesis, heuristic, construction, entailed. Raises `UsageError` on another file."""
-        if not self.file:
-            return generate(self.generated, np.random.default_rng(self.seed))
-        return tuple(_row(self.file, item) for item in read_table(self.file, _NEEDS))
+        file = self.file or str(_OURS)
+        return tuple(_row(file, item) for item in read_table(file, _NEEDS))
 
     def question(self, row: Row) -> str:
         """Both sentences in the template."""
@@ -116,25 +105,3 @@ def _row(file: str, item: Row) -> Row:
     if gold not in _GOLD:
         raise UsageError(f"expected gold labels {' and '.join(_GOLD)} in {file}, got {gold!r}")
     return {**dict(zip(names, known, strict=True)), "entailed": _GOLD[str(gold)]}
-
-
-def generate(count: int, generator: np.random.Generator) -> tuple[Row, ...]:
-    """`count` distinct pairs, as many entailed as not where `count` is even, heuristics in turn."""
-    found: dict[tuple[object, object], Row] = {}
-    for construction in islice(cycle(CONSTRUCTIONS), count):
-        pairs = ((row["premise"], row["hypothesis"], row) for row in _drawn(construction, generator))
-        premise, hypothesis, row = next(pair for pair in pairs if pair[:2] not in found)
-        found[premise, hypothesis] = row
-    return tuple(found.values())
-
-
-def _drawn(construction: Row, generator: np.random.Generator) -> Iterator[Row]:
-    """Pairs of one construction, again and again with other words."""
-    own = WORDS["hans"]
-    while True:
-        nouns = generator.choice(own["nouns"], size=3, replace=False).tolist()
-        verbs = generator.choice(own["i"], size=2, replace=False).tolist()
-        one = {kind: str(generator.choice(own[kind])) for kind in "vipg"}
-        words = {**one, **dict(zip("abc", nouns, strict=True)), **dict(zip("ij", verbs, strict=True))}
-        texts = {part: str(construction[part]).format(**words) for part in ("premise", "hypothesis")}
-        yield {**construction, **texts}

@@ -20,8 +20,10 @@ NEEDED = (
     "mecharule_ops/loading/arith_tiny/config.json",
     "mecharule_ops/loading/arith_tiny/model.safetensors",
     "mecharule_ops/loading/arith_tiny/tokenizer.json",
-    *(f"mecharule_ops/tasks/example_sets/{name}.jsonl" for name in ("ioi", "agreement", "greater-than")),
-    "mecharule_ops/tasks/hans_constructions.jsonl",
+    *(
+        f"mecharule_ops/tasks/example_sets/{name}.jsonl"
+        for name in ("ioi", "agreement", "greater-than", "hans")
+    ),
     "mecharule_ops/tasks/presets.toml",
 )
 """Beside these, every prompt."""

@@ -81,7 +81,7 @@ def test_text_functions_by_hand() -> None:
 
 def test_hans_gets_words_overlap_and_positions() -> None:
     """Beside the seeds; every text parses over prompt columns, and a category is no free text."""
-    task = Hans(generated=200)
+    task = Hans()
     columns = {name: np.array(values) for name, values in task._columns_of_rows.items()}
     schema = {**schema_of(columns), "prompt": str}
     texts = task.account_predicates()
