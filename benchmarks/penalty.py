@@ -46,7 +46,7 @@ CONCENTRATIONS = (0.0, 0.02, 0.06)
 SEEDS = range(3)
 DRAWS = range(3)
 """Seeds of records, held-out split and slices, for each model."""
-TASK = PRESETS["arithmetic", BUNDLED]
+TASK = PRESETS["arithmetic"][BUNDLED]
 """The bundled model's, since a folder's name has no preset of its own."""
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from mecharule_ops.tasks.arithmetic_vocabulary import (
 from mecharule_ops.tasks.base import Task, check_template, drawn
 from mecharule_ops.tasks.column_words import Domain
 from mecharule_ops.tasks.text_pieces import SourceSpan, answer_pieces, end_to_end, question_pieces
-from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Example, Value
 
 OPERATORS = ("+", "-", "*", "/")
 """Canonical values of the `op` field, whatever symbol the prompt shows."""
@@ -35,8 +34,6 @@ OPERAND_LIMIT = 10**6
 """Operands stay below this, so that ids and results fit 64 bits."""
 _TAIL = re.compile(r"(?:\.([0-9]+))?[.,;:!?]*")
 _NUMBER = re.compile(r"(-?[0-9]{1,15})(?:\.[0-9]+)?[.,;:!?]*")
-_AS_THEY_ARE = ("low", "high", "prefix", "template", "max_new_tokens")
-"""Settings that a description holds as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +41,7 @@ class Arithmetic(Task):
     """Every (op, a, b) of a grid of operands; division starts at 1, as in the paper."""
 
     name = "arithmetic"
+    between = " "
     max_new_tokens: int = 6
     operators: tuple[str, ...] = ("+",)
     """Distinct values of `OPERATORS`."""
@@ -53,8 +51,8 @@ class Arithmetic(Task):
     """Largest operand, included."""
     template: str = "{a} {op} {b} ="
     """The question; spaces matter to tokenizers."""
-    symbols: Mapping[str, str] = field(default_factory=lambda: {op: op for op in OPERATORS})
-    """What the prompt shows for each operator."""
+    symbols: tuple[str, ...] = ()
+    """What the prompt shows for each operator; empty shows these themselves."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,8 +66,9 @@ class Arithmetic(Task):
         if "/" in operators and self.high == 0:
             raise UsageError("expected high of 1 or more for division, got 0")
         check_template(self.template, "{a}", "{op}", "{b}")
-        if missing := [op for op in operators if not self.symbols.get(op)]:
-            raise UsageError(f"expected a symbol for each operator, got none for {' '.join(missing)}")
+        object.__setattr__(self, "symbols", self.symbols or operators)
+        if len(self.symbols) != len(operators) or not all(self.symbols):
+            raise UsageError(f"expected a symbol for each operator, got {self.symbols!r}")
 
     @property
     def prompt_columns(self) -> frozenset[str]:
@@ -126,7 +125,7 @@ class Arithmetic(Task):
 
     def _shown(self, op: str, a: int, b: int) -> Mapping[str, str]:
         """What stands for each part of the template."""
-        return {"{a}": str(a), "{op}": self.symbols[op], "{b}": str(b)}
+        return {"{a}": str(a), "{op}": self.symbols[self.operators.index(op)], "{b}": str(b)}
 
     def parse(self, example: Example, completion: str) -> Mapping[str, Value]:
         """`answer`, the integer part of the first word when that is a number, else 0, and `parsed`."""
@@ -152,7 +151,7 @@ class Arithmetic(Task):
         Raises `UsageError` when the text is no question of the task, or when an operand lies outside its range.
         """
         question = text.removeprefix(self.prefix)
-        by_symbol = {symbol: op for op in self.operators for symbol in (op, self.symbols[op])}
+        by_symbol = dict(zip((*self.operators, *self.symbols), 2 * self.operators, strict=True))
         symbols = "|".join(re.escape(symbol) for symbol in sorted(by_symbol, key=len, reverse=True))
         match = re.fullmatch(rf"\s*([0-9]{{1,9}})\s*({symbols})\s*([0-9]{{1,9}})\s*=?\s*", question)
         if match is None:
@@ -199,38 +198,12 @@ class Arithmetic(Task):
         """Digits, their equalities, carries, sums and sizes of operands and result."""
         return account_predicates(self.operators, self.high)
 
-    def describe(self) -> Mapping[str, Value]:
-        """Every setting; operators and their symbols as `+ -` and `+ −`."""
-        return {
-            **{name: getattr(self, name) for name in _AS_THEY_ARE},
-            **{"task": self.name, "stop": "|".join(self.stop), "phase": self.phase.value},
-            "operators": " ".join(self.operators),
-            "symbols": " ".join(self.symbols[op] for op in self.operators),
-        }
-
-    @classmethod
-    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
-        """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
-        operators = tuple(str(description["operators"]).split())
-        return {
-            **{name: description[name] for name in _AS_THEY_ARE},
-            "operators": operators,
-            "symbols": dict(zip(operators, str(description["symbols"]).split(), strict=True)),
-            "stop": tuple(str(description["stop"]).split("|")),
-            "phase": Phase(str(description["phase"])),
-        }
-
 
 def one_digit_changed(number: int) -> list[int]:
     """Numbers with as many digits that differ from one that is not negative in one of them."""
-    shown = str(number)
-    changed = [
-        f"{shown[:place]}{other}{shown[place + 1 :]}"
-        for place, digit in enumerate(shown)
-        for other in "0123456789"
-        if other != digit
-    ]
-    return [int(text) for text in changed if text == str(int(text))]
+    places = [10**place for place in reversed(range(len(str(number))))]
+    changed = [number + (digit - number // at % 10) * at for at in places for digit in range(10)]
+    return [other for other in changed if other != number and len(str(other)) == len(str(number))]
 
 
 def _first_word(completion: str) -> str:

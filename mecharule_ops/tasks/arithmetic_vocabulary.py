@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mecharule_ops.tasks.column_words import Domain
+from mecharule_ops.tasks.column_words import WORDS, Domain
 from mecharule_ops.types import Columns
 
 ASKED = ("op", "a", "b", "expected", "remainder")
@@ -27,13 +27,7 @@ ENUMERATED = 200_000
 """Questions at most that are laid out to see what is the same on all of them; of more only the ranges are known."""
 
 CONDITIONS: Mapping[str, str] = {
-    **dict.fromkeys(("carry", "carries"), "holds(op == '+' and carry(a, b))"),
-    **dict.fromkeys(("borrow", "borrows"), "holds(op == '-' and borrow(a, b))"),
-    **dict.fromkeys(("subtraction", "subtractions", "minus"), "op == '-'"),
-    **dict.fromkeys(("addition", "additions", "plus"), "op == '+'"),
-    **dict.fromkeys(("negative", "negative result", "negative results"), "expected < 0"),
-    **dict.fromkeys(("even", "even numbers"), "divisible(expected, 2)"),
-    **dict.fromkeys(("large", "large numbers", "three-digit"), "expected >= 100"),
+    word: condition for condition, words in WORDS["conditions"].items() for word in words
 }
 """Conditions on a record by what people call them."""
 

@@ -36,12 +36,14 @@ class Task(ABC):
     """What a person calls the two outcomes, and whether the first one is harm."""
     concealed: ClassVar[bool] = False
     """Whether prompts and completions are shown only to who asks for them (`--show-text`)."""
+    between: ClassVar[str] = "\x1f"
+    """Between the entries of a list in a description; no setting holds it."""
     cluster_column: ClassVar[str] = ""
     """The column whose values name items that are not independent (of one template); empty for none."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            if each.repr and each.default is not MISSING:
+            if each.default is not MISSING:
                 object.__setattr__(self, each.name, _typed(each.name, getattr(self, each.name), each.default))
         if self.max_new_tokens < 1:
             raise UsageError(f"expected max_new_tokens of 1 or more, got {self.max_new_tokens}")
@@ -125,14 +127,27 @@ class Task(ABC):
     def account_predicates(self) -> tuple[str, ...]:
         """A larger vocabulary over the prompt, from which one unit's flips are told apart."""
 
-    @abstractmethod
     def describe(self) -> Mapping[str, Value]:
         """Every setting that changes an example or a label; hashed into run and certificate."""
+        return {
+            "task": self.name,
+            **{each.name: self._told(getattr(self, each.name)) for each in fields(self)},
+        }
+
+    def _told(self, setting: Any) -> Value:
+        if isinstance(setting, tuple):
+            return self.between.join(setting)
+        return setting.value if isinstance(setting, Phase) else setting
 
     @classmethod
-    @abstractmethod
     def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
         """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
+        told = {field.name: description[field.name] for field in fields(cls)}
+        lists = {field.name for field in fields(cls) if isinstance(field.default, tuple)}
+        return {
+            name: (str(value).split(cls.between) if value else []) if name in lists else value
+            for name, value in told.items()
+        }
 
 
 def drawn(total: int, count: int, generator: np.random.Generator) -> Sequence[int]:
@@ -156,6 +171,8 @@ def _typed(name: str, value: object, default: object) -> object:
             raise UsageError(f"expected task.{name} of {', '.join(known)}, got {value!r}")
         return Phase(str(value))
     wanted = (int, float) if isinstance(default, float) else type(default)
+    if isinstance(value, list) and isinstance(default, tuple):
+        value = tuple(map(str, value))
     if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
         raise UsageError(f"expected task.{name} of type {type(default).__name__}, got {value!r}")
     return value

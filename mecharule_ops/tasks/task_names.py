@@ -16,42 +16,24 @@ from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ClaimNotSupported, UsageError, did_you_mean
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.column_words import WORDS
 from mecharule_ops.tasks.from_file import SUFFIXES, is_table
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
 from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 
-
-def _frozen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-
-
-PRESETS: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    (task, model): _frozen(settings)
-    for task, models in tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8")).items()
-    for model, settings in models.items()
-}
+PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("presets.toml").read_text("utf-8")
+)
 """Settings that suit a model, by task and model, or another name."""
 OFFERED = "mecharule.tasks"
 """The entry points under which other distributions offer tasks: a name each, and a class like that of a file."""
 _TASKS = {
-    name: EntryPoint(name, f"mecharule_ops.tasks.{value}", OFFERED)
-    for name, value in (
-        *(("arithmetic", "arithmetic:Arithmetic"), ("hans", "hans:Hans")),
-        *(("jailbreak", "jailbreak:Jailbreak"), ("program", "programs:KnownProgram")),
-    )
+    **{"arithmetic": "arithmetic:Arithmetic", "hans": "hans:Hans"},
+    **{"jailbreak": "jailbreak:Jailbreak", "program": "programs:KnownProgram"},
 }
 """Where those lie that have a class of their own."""
-BUNDLED: Mapping[str, str] = {
-    "arithmetic": "the exact result of two numbers",
-    "hans": "does a premise entail a hypothesis made of its words",
-    "jailbreak": "is a harmful request, scrambled, complied with",
-    "program": "the program that a model of known/ computes",
-    "ioi": "example set: whom does the person who was named twice give to",
-    "agreement": "example set: is or are, by the subject and not by the noun in between",
-    "greater-than": "example set: a later year of the same century",
-}
+BUNDLED: Mapping[str, str] = WORDS["tasks"]
 """Every task that comes with the package, with what it asks."""
 TABLE = PromptTable.kind
 """What the description of a table's task calls it."""
@@ -67,12 +49,7 @@ def findable(name: str) -> str:
 
 def task_of(config: RunConfig) -> Task:
     """The task of a config: the model's preset with the config's settings on top. Raises `UsageError`."""
-    name, settings = config.task, _frozen(config.task_settings)
-    try:
-        return make_task(name, **{**settings_for(name, config.model), **settings})
-    except (TypeError, AttributeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"expected settings of the types {name} has, got {settings}: {reason}") from error
+    return make_task(config.task, **{**settings_for(config.task, config.model), **config.task_settings})
 
 
 def make_task(name: str, **settings: Any) -> Task:
@@ -90,7 +67,7 @@ def make_task(name: str, **settings: Any) -> Task:
 
 def settings_for(task: str, model: str | None) -> Mapping[str, Any]:
     """The settings of the task that suit a model; none where it has no preset for it."""
-    return PRESETS.get((task, model or ""), {})
+    return PRESETS.get(task, {}).get(model or "", {})
 
 
 def task_from(description: Mapping[str, Value]) -> Task:
@@ -110,8 +87,9 @@ def task_from(description: Mapping[str, Value]) -> Task:
 
 def _installed(name: str) -> Any:
     """The class of one of `_TASKS`, or of one that is `OFFERED`, imported when it is asked; None where none is."""
-    found = [_TASKS[name]] if name in _TASKS else entry_points(group=OFFERED, name=name)
-    return next((point.load() for point in found), None)
+    if name in _TASKS:
+        return EntryPoint(name, f"mecharule_ops.tasks.{_TASKS[name]}", OFFERED).load()
+    return next((point.load() for point in entry_points(group=OFFERED, name=name)), None)
 
 
 def _class_of(name: str) -> Any:

@@ -19,11 +19,10 @@ import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.tasks.base import Task, drawn
 from mecharule_ops.tasks.column_words import COLUMNS, OF_EVERY_TASK, ColumnWords, table_words
 from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
-from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
+from mecharule_ops.types import BehaviourRecord, Example, Value
 
 _LEAST, _MOST = 0.03, 0.97
 """A word or value gives a predicate when this share of the items has it, and not more than that."""
@@ -105,8 +104,6 @@ class _Item(dict[str, Value]):
         raise UsageError(f"expected a column {column!r}, the items have {', '.join(self)}")
 
 
-_LIST = "\x1f"
-"""Joins the entries of a list in a description; no setting holds it."""
 CATEGORIES = 12
 """A text column with at most this many values gives a predicate for each."""
 _READ = ("first_word", "reply_words", "completion")
@@ -223,23 +220,12 @@ class TextTask(Task):
 
     def describe(self) -> Mapping[str, Value]:
         """Every setting, a hash of the items, and one of the source where a user wrote the task."""
-        settings = {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
         _, own, code = type(self).__module__.partition(USER_MODULE)
         return {
-            "task": self.name,
-            **{name: _told(value) for name, value in settings.items()},
+            **super().describe(),
             "items": len(self._items),
             "content": content_of(self._items),
             **({"code": code} if own else {}),
-        }
-
-    @classmethod
-    def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
-        """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
-        return {
-            field.name: _read(description[field.name], field.default)
-            for field in fields(cls)
-            if field.compare
         }
 
     def _example(self, place: int) -> Example:
@@ -321,17 +307,3 @@ def check_names(columns: Iterable[str]) -> dict[str, str]:
                 "there; rename one"
             )
     return names
-
-
-def _told(value: object) -> Value:
-    """A setting as a description holds it."""
-    if isinstance(value, tuple):
-        return _LIST.join(map(str, value))
-    return value.value if isinstance(value, Phase) else value  # type: ignore[return-value]
-
-
-def _read(told: Value, default: object) -> object:
-    """A setting from a description, of the type of its default."""
-    if isinstance(default, tuple):
-        return tuple(str(told).split(_LIST)) if told else ()
-    return Phase(str(told)) if isinstance(default, Phase) else told
