@@ -14,7 +14,7 @@ OTHER_KERNELS := MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=SSE41
 COMPUTE := tests/engine tests/loading tests/mechanism tests/replacement
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo selftest test test-slow test-kernels test-lowest resolve check budget bench gpu experiments notebooks faults docs format clean
+.PHONY: help install run demo selftest test test-slow test-kernels test-lowest resolve check budget bench gpu experiments notebooks screenshots faults docs format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -83,6 +83,10 @@ gpu: $(STAMP)  ## the same on a CUDA device, and a whole run of MODEL; writes be
 
 experiments: $(STAMP)  ## the paper's experiments on the bundled model, or NAMES="e0 e1"; writes docs/experiments.md
 	$(BIN)/python -m benchmarks.paper $(NAMES)
+
+screenshots: $(STAMP)  ## the pictures of README and docs, of the demo or RUN=ID
+	$(if $(RUN),,$(BIN)/mecharule demo)
+	$(BIN)/python benchmarks/screenshots.py $(or $(RUN),last)
 
 notebooks: $(STAMP)  ## run the notebooks of examples/ and write their outputs into them
 	$(BIN)/python benchmarks/notebooks.py

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from statistics import median
 from textwrap import fill
@@ -174,10 +175,8 @@ def recovered(seed: int, records: int, predicates: int) -> bool:
 
 def measured_cost() -> Part:
     """Leads and first-order drops of all units of a basis beside the clean pass on the same 1,000 records."""
-    subject, task = (
-        load("smollm2-135m"),
-        make_task("arithmetic", **settings_for("arithmetic", "smollm2-135m")),
-    )
+    subject = load("smollm2-135m")
+    task = make_task("arithmetic", **settings_for("arithmetic", "smollm2-135m"))
     examples, ratios = task.examples(1000, np.random.default_rng(0)), {}
     for basis in (Basis.ATTN_HEAD, Basis.MLP_OUT):
         began = time.process_time()
@@ -192,8 +191,7 @@ def measured_cost() -> Part:
 
 
 PARTS: Mapping[str, Callable[[Path], Part]] = {
-    "smollm2": lambda folder: measured_case("smollm2", folder),
-    "arith-tiny": lambda folder: measured_case("arith-tiny", folder),
+    **{name: partial(measured_case, name) for name in CASES},
     "planted": lambda folder: measured_planted(),
     "cost": lambda folder: measured_cost(),
 }
@@ -265,41 +263,32 @@ def medians(name: str, part: Part) -> str:
     """A sentence of a model's medians, over all of its units."""
     counted = predicted(part["units"])
     above = "with something above them " if len(counted) < len(part["units"]) else ""
-    last = len(part["units"]) - len(counted)
-    rest = (
-        f"; {plural(last, 'unit')} of the last layer, where it is arithmetic, counted into no median"
-        if last
-        else ""
-    )
+    last = plural(len(part["units"]) - len(counted), "unit")
+    rest = f"; {last} of the last layer, where it is arithmetic, counted into no median" if above else ""
     found = ", ".join(f"{words} {middle(counted, column)}" for column, words in COLUMNS.items())
     units = f"{plural(len(counted), 'unit')} {above}"
     return f"{CASES[name].name}, median MCC over {units}– {found}{spread(counted)}{rest}."
 
 
 def page(kept: Mapping[str, Part]) -> Iterator[str]:
-    """The page, and the tables beside it."""
+    """The paragraphs of the page, and the tables beside it."""
     cases = {name: with_scores(kept[name]) for name in CASES if name in kept}
     units = [(name, unit) for name, part in cases.items() for unit in strongest(part)]
     yield "# What predicts a unit's flips"
-    yield ""
     yield (
         "The learner of short rules was tuned on the sums of 0–99 of SmolLM2, so SmolLM2 is asked here for sums of "
         "100–199, which no tuning saw. arith-tiny is no such test; it was trained with a penalty that makes its MLP "
         "writes sparse, on 80 % of the problems."
     )
-    yield ""
-    yield from dict.fromkeys(part["made"] for part in kept.values())
-    yield ""
+    yield "\n".join(dict.fromkeys(part["made"] for part in kept.values()))
     yield f"How well are flips on held-out records predicted? {' '.join(map(medians, cases, cases.values()))}"
-    yield ""
     yield (
         f"The units are those that `guided` found without an audit: of each model the {SHOWN} that flip most, those "
         "with something above them first; the others are in the CSV."
     )
-    yield ""
     header = ("model", "unit", "flips", "base rate", *COLUMNS)
-    yield from markdown(header, [row_of(CASES[name].name, unit) for name, unit in units], right=False)
-    yield ""
+    rows = [row_of(CASES[name].name, unit) for name, unit in units]
+    yield "\n".join(markdown(header, rows, right=False))
     yield (
         "*Flips*: of all records with that outcome; *base rate*: of the held-out ones. Always or never predicting "
         "a flip has MCC 0. *First order*: the unit's first-order drop of the lead (logit difference) exceeds it. "
@@ -307,28 +296,24 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
         "three other tokens), ∅ a unit that first order is blind to, ○ a learned rule that is not shown. Medians "
         "count every learned rule, shown or not."
     )
-    yield ""
     yield "## How it was made"
-    yield ""
     yield "`python benchmarks/accounts.py`, or a part at a time with `--only`. It runs:"
-    yield ""
-    for name, part in cases.items():
-        yield (
-            f"- {CASES[name].about}: `mecharule run {CASES[name].arguments} --yes`, seed {part['seed']}; "
-            f"{part['right']:,} of {part['records']:,} right{further(part)}; {part['minutes']:g} minutes."
-        )
-    yield ""
+    yield "\n".join(
+        f"- {CASES[name].about}: `mecharule run {CASES[name].arguments} --yes`, seed {part['seed']}; "
+        f"{part['right']:,} of {part['records']:,} right{further(part)}; {part['minutes']:g} minutes."
+        for name, part in cases.items()
+    )
     yield f"Versions: {', '.join(f'{name} {one}' for name, one in versions().items())}."
-    yield ""
     names = tuple(field.name for field in fields(PredictionRow))
     tables = (
         ("accounts", names, "predictions", "every score with its interval, counts and threshold"),
         ("accounts-rules", RULES, "rules", "every learned rule of the three families, shown or not"),
     )
+    told = []
     for name, header, key, what in tables:
-        rows = [[CASES[case].name, *row] for case, part in cases.items() for row in part[key]]
-        yield f"- {put_table(name, ('model', *header), rows)}: {what}."
-    yield ""
+        cells = [[CASES[case].name, *row] for case, part in cases.items() for row in part[key]]
+        told.append(f"- {put_table(name, ('model', *header), cells)}: {what}.")
+    yield "\n".join(told)
     yield from checks(kept)
 
 
@@ -353,7 +338,6 @@ def checks(kept: Mapping[str, Part]) -> Iterator[str]:
             "Planted rules of two clauses of two literals, 10 % of the labels turned, on tables that no tuning saw, "
             f"exactly recovered: {found}."
         )
-        yield ""
     if "cost" in kept:
         ratios = {name: f"{ratio:.1f} ×" for name, ratio in kept["cost"]["ratios"].items()}
         said = (
@@ -383,7 +367,7 @@ def row_of(model: str, unit: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def rule_cell(unit: Mapping[str, Any]) -> str:
-    """The learned input rule's; measurements of earlier versions kept only those that are shown."""
+    """The learned input rule's."""
     rule = unit["input rule"]
     return f"{cell(rule)}{'' if unit.get('shown', True) else ' ○'}" if rule else "none learned"
 
@@ -404,8 +388,8 @@ def main() -> None:
         given.runs.mkdir(parents=True, exist_ok=True)
         kept[name] = {"made": made_at(), **PARTS[name](given.runs)}
         KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    text = "\n".join(line if line[:1] in ("|", "-", "#") else fill(line, 118) for line in page(kept))
-    PAGE.write_text(text.rstrip() + "\n", encoding="utf-8")
+    blocks = (block if block[:1] in ("|", "-", "#") else fill(block, 118) for block in page(kept))
+    PAGE.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Pictures of the terminal app for the README, drawn by the app itself while it tells a finished run again.
 
 `python benchmarks/screenshots.py [RUN] [--into docs/screenshots]` writes `run.svg` (the search on its way, as it looked
-live, at 120×40) and `card.svg` (the strongest shown unit, at 120×28). Nothing is ablated; all comes from the run file.
+live, one moment after the other, at 120×40) and `card.svg` (the strongest shown unit, at 120×28). Nothing is ablated;
+all comes from the run file.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ import argparse
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
-from mecharule_ops.events import Event, SearchFinished
+from mecharule_ops.events import SearchFinished
 from tui.backend import Backend
 from tui.screens.run_screen import RunScreen
 from tui.session import Session
 from tui.terminal_app import MechaRuleApp
 from tui.words import Activity
 
-LIVE_SHARE = 0.85
-"""Share of the search's events told when the live picture is taken."""
+MOMENTS = (0.1, 0.3, 0.45, 0.6, 0.75, 0.85, 0.95)
+"""Shares of the first search's events told when the live picture's frames are taken."""
+SECONDS = 1.5
+"""That a frame stands."""
 WAIT = 0.05
 PATIENCE = 60.0
 FONT = re.compile(r"@font-face\s*{[^}]*}")
@@ -32,22 +36,34 @@ FONT = re.compile(r"@font-face\s*{[^}]*}")
 
 
 class Retold(Backend):
-    """Tells a finished run: the demo key shows it half way, with the work still on."""
+    """Tells a finished run: the demo key shows it moment by moment, with the work still on."""
 
     def __init__(self, run: str) -> None:
-        self.run = run
+        self.run, self.told, self.wanted = run, 0, 1
 
     def demo(self, session: Session) -> None:
         told = self.events(self.run)
-        session.replay(told[: _moment(told)])
+        end = next(number for number, event in enumerate(told) if isinstance(event, SearchFinished))
+        at = [0, *(int(end * share) for share in MOMENTS)]
         while not session.should_stop():
+            if self.told < self.wanted:
+                session.replay(told[at[self.told] : at[self.wanted]])
+                self.told += 1
             time.sleep(WAIT)
 
 
-def _moment(told: list[Event]) -> int:
-    """Events until the first search is some way through."""
-    end = next(number for number, event in enumerate(told) if isinstance(event, SearchFinished))
-    return int(end * LIVE_SHARE)
+def moving(frames: Sequence[str]) -> str:
+    """Pictures of one size as one that shows them in turn."""
+    head = frames[0][: frames[0].index(">") + 1]
+    style = (
+        f".moment{{visibility:hidden;animation:moment {SECONDS * len(frames)}s step-end infinite}}"
+        f"@keyframes moment{{0%{{visibility:visible}}{100 / len(frames):.3f}%{{visibility:hidden}}}}"
+    )
+    groups = (
+        f'<g class="moment" style="animation-delay:{SECONDS * nth}s">{one.removeprefix(head)[:-6]}</g>'
+        for nth, one in enumerate(frames)
+    )
+    return f"{head}<style>{style}</style>{''.join(groups)}</svg>"
 
 
 class Photographer:
@@ -70,19 +86,25 @@ class Photographer:
         assert isinstance(self.app.screen, RunScreen)
         return self.app.screen
 
-    async def picture(self, name: str) -> None:
-        """Write what is on the screen."""
+    async def frame(self) -> str:
+        """What is on the screen."""
         await self.pilot.pause(6 * WAIT)
-        drawn = self.app.export_screenshot(title="mecharule", simplify=True)
+        return FONT.sub("", self.app.export_screenshot(title="mecharule", simplify=True)).strip()
+
+    def picture(self, name: str, drawn: str) -> None:
         self.into.mkdir(parents=True, exist_ok=True)
-        (self.into / f"{name}.svg").write_text(FONT.sub("", drawn) + "\n", encoding="utf-8")
+        (self.into / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
 
 
 async def live(photo: Photographer) -> None:
-    """The search half way."""
+    """The search on its way."""
+    backend: Any = photo.app.backend
+    frames = []
     await photo.pilot.press("d", "y")
-    await photo.until(lambda: photo.screen.state.agonists)
-    await photo.picture("run")
+    for backend.wanted in range(1, len(MOMENTS) + 1):
+        await photo.until(lambda: backend.told == backend.wanted)
+        frames.append(await photo.frame())
+    photo.picture("run", moving(frames))
 
 
 async def finished(photo: Photographer) -> None:
@@ -94,7 +116,7 @@ async def finished(photo: Photographer) -> None:
     await photo.until(lambda: photo.screen.session.activity is Activity.READ)
     await photo.pilot.press("enter")
     await photo.until(lambda: any(photo.screen.cards.values()))
-    await photo.picture("card")
+    photo.picture("card", await photo.frame())
 
 
 def taken(
