@@ -103,8 +103,8 @@ class RunConfig(BaseModel):
     chains_for: int = Field(1, ge=0, le=1000)
     """Of how many shown units a regime it is measured how their flips come about."""
     further: int | None = Field(None, ge=0, le=1_000_000)
-    """Examples observed for the accounts beyond `records`, where there are more; by default as many as narrow an
-    interval by what a reader sees, and at most as many again."""
+    """Examples observed for the accounts beyond `records`, where there are more; by default as many as bring the
+    held-out ones of each direction to 300, and at most as many again."""
     engine: Literal["fast", "plain"] = "fast"
     """`plain` is the slow reference path on TransformerLens."""
     rows: int | None = Field(None, ge=1)

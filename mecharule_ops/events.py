@@ -233,7 +233,6 @@ class RuleAnchored(Event):
     prompt_only: bool
     held_out_low: float | None = None
     """Lower end of the held-out MCC's bootstrap interval; None on too few records for one."""
-    held_out_high: float | None = None
     adjusted_p: float | None = None
     """That it is no better than chance, corrected over all learned rules of the run; None until that ends."""
     failed: bool = False

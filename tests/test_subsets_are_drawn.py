@@ -16,8 +16,6 @@ ALLOWED = {
     "mecharule_ops/facts/run_setting.py: run.observed.train[total:]": "the further records, all of them",
     "mecharule_ops/run/accounting.py: train[:0]": "none of them",
     "mecharule_ops/gates/testing.py: records[row].tokens[:place]": "the tokens of one completion",
-    "mecharule_ops/run/accounting.py: fresh[len(seen):][:PORTION]": "fresh ones come as a draw",
-    "mecharule_ops/run/accounting.py: fresh[len(seen):]": "likewise",
     "mecharule_ops/run/accounting.py: test[:DRAWN]": "held-out places come as a draw",
     "mecharule_ops/certificates/verification.py: examples[:limit]": "the first names of a sentence",
     "benchmarks/engine_figures.py: given.examples[:half]": "drawn at random; only time is measured",

@@ -59,7 +59,6 @@ def controls_facts(
         "flips": controls.flips and encode(controls.flips),
         "random_units": controls.basis and _below(controls.basis),
         "random_units_of_layer": controls.layer and _below(controls.layer),
-        "standing": controls.standing and encode(controls.standing),
         "selective": controls.selective.value,
         "selective_p": controls.selective_p,
         "split": _counts(controls.split),

@@ -12,7 +12,7 @@ from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.facts.flips import both_slices
-from mecharule_ops.findings.measures import jaccard
+from mecharule_ops.findings.counts import jaccard
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import of_n, percent, plural

@@ -85,7 +85,7 @@ def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
     if controls is None:
         from mecharule_ops.run.controlling import beside
 
-        fresh = beside(run, [unit], regime, most=_drawn(run))
+        fresh = beside(run, [unit], regime, _drawn(run))
         (controls,) = decided(fresh, alpha=run.config.alpha, epsilon=run.config.epsilon)
         run.keep_of_unit(keys.of_unit(keys.CONTROLS, unit, regime), controls)
     slices = run.slices(regime).named.values()

@@ -19,7 +19,7 @@ from mecharule_ops.codec import encode
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.facts.rules import rule_words
-from mecharule_ops.findings.shown import anchored_beside
+from mecharule_ops.findings.shown import corrected_beside
 from mecharule_ops.numbers import of_n
 from mecharule_ops.pages import document
 from mecharule_ops.pages.document import Table, row_of
@@ -27,7 +27,7 @@ from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.ruleshap import learn_rule
-from mecharule_ops.run.controlling import anchored_rule, refined_texts
+from mecharule_ops.run.controlling import anchored_rule, unit_vocabulary
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing, keep_column
 from mecharule_ops.store import keys
@@ -125,7 +125,7 @@ def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
         inside = fires(run, condition_of(run, given.among))[positions]
         positions, holds = positions[inside], holds[inside]
     columns = {name: column[positions] for name, column in columns_of(run).items()}
-    texts = refined_texts(run, positions, holds) if given.unit else tuple(run.vocabulary["kept"])
+    texts = unit_vocabulary(run, positions, holds).texts if given.unit else tuple(run.vocabulary["kept"])
     own = {name: column for name, column in columns.items() if name not in {"lead", *run.observed.columns}}
     asked = None if given.columns is None else {name.strip() for name in given.columns.split(",")}
     if unknown := sorted((asked or set()) - columns.keys()):
@@ -160,7 +160,7 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
     yield 0 if rule else len(eligible)
     if rule is None:
         made = anchored_rule(run, unit, eligible, run.flips([(unit,)], eligible, regime)[0])
-        rule = anchored_beside(made, run.rule_ps(), findings.alpha)
+        (rule,) = corrected_beside([made], run.rule_ps(), findings.alpha)
         run.keep_of_unit(keys.of_unit(keys.ANCHORED, unit, regime), rule)
     assert rule.flips is not None
     of, start = About(f"unit.{unit}.anchored", f"run:{run.id}", unit), findings.words.of(bool(regime.value))

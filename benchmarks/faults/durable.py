@@ -202,7 +202,7 @@ def outcome_of(runs: Path) -> object:
 
 def _of_run(path: Path) -> str:
     with RunStore.open(path, read_only=True) as store:
-        findings = to_json(replace(Run(store).findings, run="", stages=()))
+        findings = to_json(replace(Run(store).findings, run="", stages={}))
     artefacts = "SELECT name, sha256 FROM artefact WHERE name <> 'findings' AND name NOT LIKE 'pace-%'"
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         kept = [sorted(connection.execute(query)) for query in (artefacts, "SELECT sha256 FROM certificate")]

@@ -93,7 +93,7 @@ def page(shown: Mapping[str, Shown], runs: Mapping[str, Runs], tables: Sequence[
     """What was found in at most three sentences, one table, and how it was made."""
     distinct = {run.findings.run: run for some in runs.values() for same in some.values() for run in same}
     first = next(iter(distinct.values()))
-    minutes = sum(stage.seconds for run in distinct.values() for stage in run.findings.stages) / 60
+    minutes = sum(sum(run.findings.stages.values()) for run in distinct.values()) / 60
     versions = ", ".join(f"{name} {version}" for name, version in first.findings.versions.items())
     lines = [(name, *line) for name, one in shown.items() for line in one.lines]
     rows = [("experiment", "what", "found"), ("---",) * 3, *lines]

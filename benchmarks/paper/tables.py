@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
 
 from mecharule_ops.facts.searches import summed_recall_words
-from mecharule_ops.findings.measures import SMALL, jaccard
+from mecharule_ops.findings.counts import SMALL, dominance, jaccard
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent
 from mecharule_ops.rules.families import is_hq_full, is_hq_test
@@ -266,18 +266,16 @@ def _overtopping(runs: Sequence[PaperRun]) -> Iterator[Row]:
     """
     for regime in REGIMES:
         for search in searches(runs, regime):
-            opened = [group for group in search.dominance if group.group_strength > 0]
-            for layer in sorted({group.layer for group in opened}):
-                one = max((group for group in opened if group.layer == layer), key=lambda group: group.size)
+            opened = [one for one in dominance(search.tree) if one.group.estimate.strength > 0]
+            for layer in sorted({one.group.layer for one in opened}):
+                group, single, small = max(
+                    (one for one in opened if one.group.layer == layer), key=lambda one: one.group.size
+                )
+                whole = group.estimate.strength
                 yield {
-                    **{
-                        "regime": regime.arrow,
-                        "layer": layer,
-                        "units": one.size,
-                        "group Ê": one.group_strength,
-                    },
-                    **{"unit Ê": one.best_singleton, "Dom(1)": one.ratio},
-                    **{f"≤ {SMALL} Ê": one.best_small, f"Dom({SMALL})": one.small_ratio},
+                    **{"regime": regime.arrow, "layer": layer, "units": group.size, "group Ê": whole},
+                    **{"unit Ê": single, "Dom(1)": single / whole},
+                    **{f"≤ {SMALL} Ê": small, f"Dom({SMALL})": small / whole},
                 }
 
 
@@ -357,8 +355,7 @@ def _rho(first: SearchOutcome, second: SearchOutcome) -> float:
 
 def strengths(search: SearchOutcome) -> dict[Neuron, float]:
     """Ê of every unit that was tested alone by brute force; empty when there was none."""
-    units = search.exhaustive.units if search.exhaustive else ()
-    return {unit.neuron: unit.estimate.strength for unit in units}
+    return {unit.neuron: unit.estimate.strength for unit in search.exhaustive}
 
 
 def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:

@@ -36,17 +36,6 @@ def beside_random(controls: AgonistControls | None) -> str:
     return f"{flips.flips:,} of {flips.n:,} kept aside, more than {fewer} random units{layer}"
 
 
-def standing_words(controls: AgonistControls) -> str:
-    """`on the slices at most 3 of the other 269 units are as strong (95 %)`; empty where nothing can be said."""
-    standing = controls.standing
-    if standing is None or standing.at_most >= standing.others:
-        return ""
-    exact, are = standing.at_most == standing.known, "is" if standing.at_most == 1 else "are"
-    many = str(standing.known or "none") if exact else f"at most {standing.at_most:,}"
-    sure = "" if standing.confidence is None else f" ({100 * standing.confidence:g} % confidence)"
-    return f"on the slices {many} of the other {standing.others:,} units {are} as strong{sure}"
-
-
 def split_words(controls: AgonistControls) -> str:
     """`of all held-out records it flips 21/30 (70 %) where the splitter rule fires, 4/34 (12 %) elsewhere`, with p."""
     if controls.split is None:
@@ -72,7 +61,6 @@ def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> 
     """What each control that ran gave, in a phrase each; `main` are the unit's own counts on the slices."""
     parts = [
         NOT_RANKED if controls.basis is None else f"it flips {beside_random(controls)}",
-        standing_words(controls),
         split_words(controls),
         baseline_words(controls, main, tau),
     ]

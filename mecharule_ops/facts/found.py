@@ -104,7 +104,7 @@ def negative(findings: Findings, outcome: SearchOutcome) -> str:
     parts = [f"{_scope(findings, outcome)} τ = {findings.tau:g} on the point estimate"]
     if count := len(outcome.agonists):
         parts[0] += f" ({plural(count, 'unit')} {'is' if count == 1 else 'are'} not ruled out)"
-    if (unit := outcome.strongest_seen) is not None:
+    if (unit := outcome.strongest) is not None:
         flips = stronger_slice(unit.estimate, findings.tau, outcome.bounded)
         parts.append(f"none seen alone flips more than {flips}")
     else:
@@ -118,7 +118,7 @@ def whole_layer_words(findings: Findings, outcome: SearchOutcome) -> str:
     """How many layers reach τ when all their searched units are ablated together, and the strongest one."""
     strongest, every = outcome.strongest_layer, outcome.whole_layers
     assert strongest is not None, "no whole layer was ablated"
-    reach = sum(findings.reaches(whole.estimate) for whole in every)
+    reach = sum(whole.estimate.reaches(findings.tau) for whole in every)
     whole = outcome.basis_units in (None, outcome.cost.candidates)
     parts = {
         "reach": f"{reach or 'none'} of {plural(len(every), 'layer')} {'reaches' if reach <= 1 else 'reach'}",
@@ -133,7 +133,7 @@ def _scope(findings: Findings, outcome: SearchOutcome) -> str:
     if missed := len(outcome.missed(findings.tau)):
         return f"the search found no unit that reaches τ, yet testing every unit alone finds {missed} of at least"
     total = outcome.cost.candidates
-    if outcome.exhaustive is None and outcome.singletons_tested < total:
+    if not outcome.exhaustive and outcome.singletons_tested < total:
         return "the search found no unit that reaches"
     if outcome.basis_units == total:
         return "no unit of this basis reaches"
@@ -174,11 +174,11 @@ def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Bas
 def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
     """Whether the effect is somewhere in this basis at all, judged by whole layers."""
     basis, layers = outcome.intervention.basis, outcome.whole_layers
-    reach = [whole.layer for whole in layers if findings.reaches(whole.estimate)]
+    reach = [whole.layer for whole in layers if whole.estimate.reaches(findings.tau)]
     if reach:
         many = f"{len(reach)} of {len(layers)} layers as a whole reach"
         where = many if len(reach) > 1 else f"Layer {reach[0]} as a whole reaches"
-        seen = outcome.exhaustive is not None or outcome.singletons_tested >= outcome.cost.candidates
+        seen = bool(outcome.exhaustive) or outcome.singletons_tested >= outcome.cost.candidates
         pruned = "" if seen else ", or one unit has it that was pruned with its group"
         yield said("advice.layer", where=where, basis=basis, pruned=pruned)
     elif layers:

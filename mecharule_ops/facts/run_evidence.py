@@ -20,6 +20,7 @@ from mecharule_ops.facts.shown_units import (
     unshowable,
     unshowable_by,
 )
+from mecharule_ops.findings.counts import dominance
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, told_apart
 from mecharule_ops.run.live_run import Run
@@ -102,7 +103,7 @@ def cost_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
 
 def took(findings: Findings) -> Stated:
     """The wall clock and the longest stage."""
-    spent = {stage.stage: stage.seconds for stage in findings.stages}
+    spent = dict(findings.stages)
     longest = max(spent, key=lambda stage: spent[stage], default="none")
     parts = {"all": sum(spent.values()), "stages": plural(len(spent), "stage"), "longest": longest}
     return stated("run.seconds", spent, seconds=spent.get(longest, 0.0), **parts)
@@ -118,7 +119,7 @@ def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     """What a search left untested or missed, what bounds it, and what groups hid."""
     at, said, audit = _at(search), missed_words(findings, search), search.audit
     known: dict[str, FactValue] = {"candidates": search.cost.candidates, "found": len(search.tau_agonists)}
-    if search.exhaustive is not None:
+    if search.exhaustive:
         lost = [str(unit.neuron) for unit in search.missed(findings.tau)]
         known |= {"untested": 0, "missed": lost}
         said += f"; not {', '.join(lost)}" if lost else ""
@@ -130,8 +131,8 @@ def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     yield stated(f"{at}.missed", known, "search.missed", units=_units(search), said=said)
     if (found := search.recall) is not None:
         yield stated(f"{at}.recall_by_upper_bound", encode(found), "search.recall", found=k_of_n(found))
-    if search.dominance:
-        over, of = sum(one.ratio > 1 for one in search.dominance), len(search.dominance)
+    if opened := dominance(search.tree):
+        over, of = sum(one.single > one.group.estimate.strength for one in opened), len(opened)
         parts = {"over": over, "groups": plural(of, "opened group")}
         yield stated(f"{at}.stronger_than_its_group", {"count": over, "n": of}, "search.dominance", **parts)
 
@@ -284,7 +285,7 @@ def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
     open_ = [unshowable_by(findings, search) for search in findings.searches if search.tau_agonists]
     if "few_drawn" in open_:
         yield stated("next.controls", measures(findings), how=measures(findings))
-    if any(search.exhaustive is None for search in findings.searches):
+    if any(not search.exhaustive for search in findings.searches):
         command = f"mecharule run --from {findings.run} --tau {findings.tau / 2:g}"
         yield stated("next.tau", command, f=findings, command=command)
     yield stated("next.run", "mecharule run")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib.resources import files
 
 import numpy as np
 
@@ -46,10 +48,15 @@ def _part(findings: Findings, section: str) -> Iterator[Stated]:
 
 
 def choices(findings: Findings) -> Iterator[Stated]:
-    """Where the run leaves the paper or its code."""
-    for choice in findings.choices:
-        text = choice.sentence.removesuffix(".")
-        yield stated(f"settings.choice.{choice.setting}", text, "settings.choice", choice=choice, said=text)
+    """Where the paper's text leaves a choice, or its published code differs: what a run of this task does.
+
+    The first ones weigh most on the numbers.
+    """
+    text = files("mecharule_ops.findings").joinpath("choices.toml").read_text(encoding="utf-8")
+    for choice in tomllib.loads(text)["choices"]:
+        if choice.get("task", findings.task) == findings.task:
+            setting, said = choice["setting"], choice["sentence"].removesuffix(".")
+            yield stated(f"settings.choice.{setting}", said, "settings.choice", setting=setting, said=said)
 
 
 def model(run: Run, findings: Findings) -> Iterator[Stated]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from mecharule_ops.confidence import lower_bound
 from mecharule_ops.facts.fact import said
-from mecharule_ops.findings.counts import ExhaustiveRun, SearchAudit, floored
+from mecharule_ops.findings.counts import SearchAudit, floored
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent, plural
 from mecharule_ops.thresholds import ALPHA
@@ -128,16 +128,16 @@ def _reach(met: int) -> str:
     return f"{met or 'none'} {'reaches' if met <= 1 else 'reach'}"
 
 
-def _recalled(findings: Findings, outcome: SearchOutcome, exhaustive: ExhaustiveRun) -> Share:
+def _recalled(findings: Findings, outcome: SearchOutcome) -> Share:
     """τ-agonists that the search localized, of those that testing every unit alone finds."""
-    truth = sum(unit.estimate.reaches(findings.tau) for unit in exhaustive.units)
+    truth = sum(unit.estimate.reaches(findings.tau) for unit in outcome.exhaustive)
     return Share(count=truth - len(outcome.missed(findings.tau)), n=truth)
 
 
 def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
     """How much of what there is the search found, or what bounds it: `5 at τ, at most 11 missed: at least 31 % …`."""
-    if outcome.exhaustive is not None:
-        found = _recalled(findings, outcome, outcome.exhaustive)
+    if outcome.exhaustive:
+        found = _recalled(findings, outcome)
         recall = recall_words(found, every=tested_all([outcome]))
         return said("missed.found" if found.n else "missed.none_reaches", recall=recall)
     if outcome.audit is not None:

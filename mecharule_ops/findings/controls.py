@@ -5,7 +5,6 @@ held-out records of D_b, which selected nothing.
 
 *Rank*: of random units drawn from all others of the basis, or of the layer, found ones included, those that flip at
 least as many of the same records. It is a count; the one test of it is `evidence`'s.
-*Standing* counts on the slices how many other units are as strong. It is a count, no test, and the audit bounds it.
 
 *Selective*: p is the share of all permutations of the split's labels over the held-out records that make the two
 rates differ at least as much; the flips on one side are then hypergeometric, so every permutation is counted.
@@ -28,7 +27,6 @@ from enum import StrEnum
 import numpy as np
 
 from mecharule_ops.confidence import difference_interval, log_choose
-from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Share
 
@@ -42,40 +40,6 @@ class Selective(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How many of the other units searched are as strong as a unit on the slices."""
-
-    known: int
-    """Found to be as strong, each tested alone on all examples."""
-    others: int
-    """Units searched, less this one."""
-    at_most: int
-    """Upper bound on those as strong; `known` where every unit was tested alone."""
-    confidence: float | None
-    """Of the bound; None where it is certain, since every unit was tested alone on all examples."""
-
-    @classmethod
-    def of(
-        cls, neuron: Neuron, measured: Mapping[Neuron, FlipEstimate], searched: int, audit: SearchAudit | None
-    ) -> Standing:
-        """From the units tested alone on all examples, `neuron` among them, and what the audit says of the rest.
-
-        What is as strong as a τ-agonist is a τ-agonist, so the audit's bound on those missed bounds it too, for all
-        units of the search at once.
-        """
-        strength = measured[neuron].strength
-        known = sum(other.strength >= strength for unit, other in measured.items() if unit != neuron)
-        rest = audit.missed_at_most if audit else searched - len(measured)
-        certain = audit is None or (audit.exact and not audit.untested)
-        return cls(
-            known=known,
-            others=searched - 1,
-            at_most=min(known + rest, searched - 1),
-            confidence=None if audit is None or certain else audit.confidence,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgonistControls:
     """The controls run beside one τ-agonist and what they show; None where a control was not run."""
 
@@ -86,7 +50,6 @@ class AgonistControls:
     """Random units of the basis that flip at least as many of them, of those drawn."""
     layer: Share | None = None
     """The same for random units of its layer."""
-    standing: Standing | None = None
     split: FlipEstimate | None = None
     """Its flips on all held-out records of D_b: where the splitter rule fires, and where it does not."""
     selective: Selective = Selective.UNDECIDED

@@ -1,16 +1,24 @@
-"""The counts that a search outcome is made of (paper, §5; appendix A for Dom).
+"""The counts that a search outcome is made of, and what follows from them: recall, union coverage, Jaccard, dominance.
 
-Counts stay counts; a share is computed where it is read.
+Source: the paper, §5, E0, E2, and its appendix on overtopping. Dom^(m)(A) = max over tested B ⊆ A with |B| ≤ m of
+Ê(B) / Ê(A). Counts stay counts; a share is computed where it is read.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
 
 from mecharule_ops.cha.audit import AuditResult, StratumResult
+from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.numbers import plural
-from mecharule_ops.thresholds import ALPHA
+from mecharule_ops.thresholds import ALPHA, reaches
 from mecharule_ops.types import Agonist, FlipEstimate, Neuron, Share
 
 
@@ -108,14 +116,6 @@ class UnitStrength:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExhaustiveRun:
-    """Every candidate tested alone on the same slices: the ground truth of experiment E2."""
-
-    units: tuple[UnitStrength, ...]
-    cost: SearchCost
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAudit:
     """A search's pruned units drawn at random and tested alone: what it missed at most."""
 
@@ -168,28 +168,54 @@ class SearchAudit:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dominance:
-    """An opened group against the strongest unit, and the strongest group of at most 4, tested inside it."""
+def recall_by_bound(
+    exhaustive: Sequence[UnitStrength], localized: Collection[Neuron], tau: float, alpha: float
+) -> Share:
+    """Localized units of those whose upper bound Û_E reaches τ when tested alone: the paper's rule of inclusion.
 
-    layer: int
-    size: int
-    group_strength: float
-    best_singleton: float
-    best_small: float
+    Exhaustive and search must have used the same slices and regime.
+    """
+    truth = [unit.neuron for unit in exhaustive if reaches(unit.estimate.ucb(alpha), tau)]
+    return Share(count=len({*truth} & {*localized}), n=len(truth))
 
-    @property
-    def ratio(self) -> float:
-        """Dom^(1); above 1 the group is weaker than one of its members (no monotonicity)."""
-        return self._over(self.best_singleton)
 
-    @property
-    def small_ratio(self) -> float:
-        """Dom^(4)."""
-        return self._over(self.best_small)
+def union_coverage(flips: Bool[np.ndarray, "neuron record"]) -> Share:
+    """Cov_∪: records that at least one unit flips, of all records given (all of one regime's D_b)."""
+    return Share(count=int(flips.any(axis=0).sum()), n=flips.shape[1])
 
-    def _over(self, best: float) -> float:
-        return best / self.group_strength if self.group_strength else float("inf")
+
+def jaccard(first: Collection[Neuron], second: Collection[Neuron]) -> Share:
+    """|A ∩ J| of |A ∪ J|; `rate` is the Jaccard index, NaN for two empty sets."""
+    return Share(count=len(set(first) & set(second)), n=len(set(first) | set(second)))
+
+
+SMALL = 4
+"""m of the second dominance that is told, Dom^(4)."""
+
+
+class Dominance(NamedTuple):
+    """Of an opened group: Dom^(m) is `single`, or `small`, over the group's own strength."""
+
+    group: Node
+    single: float
+    """Strength of the strongest unit that was tested alone inside it."""
+    small: float
+    """Of the strongest tested group of at most `SMALL` inside it."""
+
+
+def dominance(tree: Sequence[Node]) -> list[Dominance]:
+    """Of each opened group of a search in which a unit was tested alone; parents come before what is inside them."""
+    inside: defaultdict[tuple[int, int | None], list[Node]] = defaultdict(list)
+    for node in reversed(tree):
+        inside[node.layer, node.parent] += [node, *inside[node.layer, node.id]]
+    rows = []
+    for group in tree:
+        tested = [(node.size, node.estimate.strength) for node in inside[group.layer, group.id]]
+        singles = [strength for size, strength in tested if size == 1]
+        if singles and group.verdict is Verdict.SPLIT:
+            small = max(strength for size, strength in tested if size <= SMALL)
+            rows.append(Dominance(group, max(singles), small))
+    return rows
 
 
 def floored(share: float) -> float:

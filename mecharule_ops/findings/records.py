@@ -54,7 +54,7 @@ class SearchOutcome:
     singletons_tested: int
     """Units that the search tested alone."""
     strongest: counts.UnitStrength | None
-    """The strongest unit that the search tested alone, localized or not."""
+    """The strongest unit that the search or the exhaustive run tested alone, localized or not."""
     basis_units: int | None = None
     """Units of the whole basis, of which `cost.candidates` were searched; None when not counted."""
     whole_layers: tuple[counts.WholeLayer, ...] = ()
@@ -69,8 +69,9 @@ class SearchOutcome:
     layer_union: tuple[counts.LayerCoverage, ...] = ()
     """Of each layer, on all of D_b."""
     tree: tuple[Node, ...] = ()
-    dominance: tuple[counts.Dominance, ...] = ()
-    exhaustive: counts.ExhaustiveRun | None = None
+    exhaustive: tuple[counts.UnitStrength, ...] = ()
+    """Every candidate tested alone on the same slices: the ground truth of experiment E2; empty where it did not run.
+    """
     recall: types.Share | None = None
     """Localized units of those whose upper bound reaches τ when tested alone; None where these were not."""
     audit: counts.SearchAudit | None = None
@@ -115,15 +116,9 @@ class SearchOutcome:
     def missed(self, tau: float) -> tuple[counts.UnitStrength, ...]:
         """Units with Ê ≥ τ when every unit is tested alone that the search did not localize."""
         found = {agonist.neuron for agonist in self.agonists}
-        units = self.exhaustive.units if self.exhaustive else ()
-        return tuple(unit for unit in units if unit.estimate.reaches(tau) and unit.neuron not in found)
-
-    @property
-    def strongest_seen(self) -> counts.UnitStrength | None:
-        """The strongest unit that the search or the exhaustive run tested alone; the first on a tie."""
-        seen = (self.strongest, *(self.exhaustive.units if self.exhaustive else ()))
-        units = [unit for unit in seen if unit is not None]
-        return max(units, key=lambda unit: unit.estimate.strength, default=None)
+        return tuple(
+            unit for unit in self.exhaustive if unit.estimate.reaches(tau) and unit.neuron not in found
+        )
 
     @property
     def strongest_layer(self) -> counts.WholeLayer | None:
@@ -209,22 +204,6 @@ class PredicateCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedChoice:
-    """A setting where the paper's text leaves a choice, and what this run does."""
-
-    setting: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageCost:
-    """What one stage took."""
-
-    stage: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """Everything one run found."""
 
@@ -247,11 +226,11 @@ class Findings:
     versions: Mapping[str, str]
     proposer: str
     predicates: PredicateCounts
+    stages: Mapping[str, float]
+    """The seconds that each took."""
     searches: tuple[SearchOutcome, ...]
     chains: tuple[Chain, ...] = ()
     """How the flips of the strongest units come about."""
-    choices: tuple[NamedChoice, ...] = ()
-    stages: tuple[StageCost, ...] = ()
     words: types.OutcomeWords = types.RIGHT_OR_WRONG
     """What the task calls its two outcomes."""
     notes: tuple[str, ...] = ()
@@ -322,11 +301,6 @@ class Findings:
         )
         return next((self._unit(search, agonist) for search, agonist in found), None)
 
-    def strength(self, neuron: types.Neuron, regime: types.Regime) -> float:
-        """Its flip rate on the slices; 0 for a unit that no search localized."""
-        found = self.unit(neuron, regime)
-        return found.estimate.strength if found else 0.0
-
     def _unit(self, search: SearchOutcome, agonist: types.Agonist) -> Unit:
         neuron = agonist.neuron
         traced = (chain for chain in self.chains if (chain.unit, chain.regime) == (neuron, search.regime))
@@ -340,10 +314,6 @@ class Findings:
             account=_of(neuron, search.accounts),
             chain=next(traced, None),
         )
-
-    def reaches(self, estimate: types.FlipEstimate) -> bool:
-        """Whether a strength reaches the run's τ."""
-        return estimate.reaches(self.tau)
 
     def is_hq_t(self, rule: UnitRule) -> bool:
         """The train rule, scored once on the test split, reaches both floors."""
@@ -378,8 +348,6 @@ def from_json(text: str) -> Findings:
         document = parse_json(text)
     except ValueError as error:
         raise UsageError(f"expected findings as JSON, got text that does not parse: {error}") from error
-    if not isinstance(document, dict) or set(document) != {"format", "findings"}:
-        raise UsageError("expected an object with the keys format and findings; export the run again")
-    if document["format"] != FORMAT:
-        raise UsageError(f"expected format {FORMAT}, got {document['format']!r}; export the run again")
-    return decode(Findings, document["findings"])
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise UsageError(f"expected findings in the format {FORMAT}, got others; export the run again")
+    return decode(Findings, document.get("findings"))

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.controls import holm
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.rules.families import UnitRule
@@ -33,15 +32,11 @@ def shown_over(searches: Sequence[SearchOutcome], level: float) -> list[SearchOu
     ]
 
 
-def account_beside(account: Account, others: Sequence[float], level: float) -> Account:
-    """An account made after the run: its rules corrected together with those of `others`, which keep theirs."""
-    ps = [*ps_of(account.families), *others]
-    return replace(account, families=_corrected(account.families, ps, level))
-
-
-def anchored_beside(rule: UnitRule, others: Sequence[float], level: float) -> UnitRule:
-    """The same for an anchored rule."""
-    return _corrected([rule], [*ps_of([rule]), *others], level)[0]
+def corrected_beside(
+    rules: Sequence[UnitRule], others: Sequence[float], level: float
+) -> tuple[UnitRule, ...]:
+    """Rules made after the run, corrected together with those of p `others`, which keep theirs."""
+    return _corrected(rules, [*ps_of(rules), *others], level)
 
 
 def ps_of(rules: Iterable[UnitRule]) -> list[float]:

@@ -12,8 +12,8 @@ drop, both fitted on train, and the rank correlation of drop and measured drop.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,19 +25,19 @@ from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.events import Event
 from mecharule_ops.findings import accounts
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.findings.shown import account_beside
+from mecharule_ops.findings.shown import corrected_beside
 from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import Effects, Progress, effects_of_kinds, predicted_labels
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.measured import Measured, measured_drop
-from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.families import Family, RuleStatus
 from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.rules.matthews import best_cut
-from mecharule_ops.run.controlling import refined_texts
+from mecharule_ops.run.controlling import unit_vocabulary
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.preparation import chosen_for_train
@@ -48,10 +48,9 @@ from mecharule_ops.types import BehaviourRecord, Neuron, Regime
 
 LEARNED_FROM = 2000
 """Train records that rules and trees are learned from, at most; held-out ones are all scored."""
-PORTION = 500
-"""Further records observed at a time."""
-VISIBLE = 0.01
-"""Narrowing of an interval that a reader sees: a hundredth of an MCC, which is what is printed."""
+HELD_OUT = 300
+"""Held-out records of a direction from which a hundred more narrow the 95 % interval of an MCC by too little to see:
+it is 1.96 / √n to either side of one of 0."""
 MEASURED_ON = 400
 """Held-out records at most on which a drop is measured, since each costs as much as an ablation."""
 DRAWN = 240
@@ -87,49 +86,34 @@ def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[acc
 def observe_further(run: Run, on_progress: Progress = lambda done, total: None) -> int:
     """Observe examples that the run has not seen, once a run; returns how many, 0 where the task has no more.
 
-    As many as `further` says; where it says nothing, portions up to as many as the run's records, each only while it
-    narrows an interval on the held-out records visibly (`held_out_gain`).
+    As many as `further` says; where it says nothing, as many as bring every direction to `HELD_OUT` held-out records,
+    at most as many as the run has.
     """
     if run.store.has(keys.FURTHER):
         return 0
     config = run.config
-    wanted = config.records if config.further is None else config.further
     known = {record.example.id for record in run.records}
+    wanted = min(config.records, held_out_missing(run)) if config.further is None else config.further
     fresh = unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
-    seen: tuple[BehaviourRecord, ...] = ()
-    while len(seen) < len(fresh):
-        portion = fresh[len(seen) :][:PORTION]
-        if config.further is None and held_out_gain(run, seen, len(portion)) < VISIBLE:
-            break
-        done = len(seen)
-        seen += behaviour_on(
-            run.task,
-            run.subject,
-            portion,
-            on_progress=lambda some, _, done=done: on_progress(done + some, len(fresh)),  # type: ignore[misc]
-        ).records
-    labels = np.array([record.label for record in seen], bool)
-    train = chosen_for_train(run, seen, labels, run.task.columns(seen)) if seen else np.zeros(0, bool)
-    run.observe_further(seen, train)
-    return len(seen)
+    if not fresh:
+        run.observe_further((), np.zeros(0, bool))
+        return 0
+    seen = behaviour_on(run.task, run.subject, fresh, on_progress=on_progress)
+    run.observe_further(
+        seen.records, chosen_for_train(run, seen.records, seen.labels, run.task.columns(seen.records))
+    )
+    return len(fresh)
 
 
-def held_out_gain(run: Run, seen: Sequence[BehaviourRecord], more: int) -> float:
-    """By how much `more` records narrow the half-width of an MCC's 95 % interval, in the direction that gains most.
-
-    That of an MCC of 0 on n held-out records is 1.96 / √n; a share held out of those that start as the direction asks
-    comes of every further record. Where none starts so, none is expected, and nothing narrows.
-    """
-    labels = np.array([record.label for record in (*run.records, *seen)], bool)
-    gains = []
+def held_out_missing(run: Run) -> int:
+    """Further records of which as many are expected to be held out as a direction lacks, the one that lacks most."""
+    wanted = [0]
     for regime in run.regimes:
-        starting = ~regime.flipped(labels)
-        n = int((starting[: len(run.train)] & ~run.train).sum())
-        n += round(run.config.test_share * int(starting[len(run.train) :].sum()))
-        coming = run.config.test_share * more * float(starting.mean())
+        eligible = run.eligible(regime)
+        coming = run.config.test_share * len(eligible) / len(run.records)
         if coming:
-            gains.append(1.96 / math.sqrt(n) - 1.96 / math.sqrt(n + coming) if n else 1.0)
-    return max(gains, default=0.0)
+            wanted.append(math.ceil((HELD_OUT - np.count_nonzero(~run.train[eligible])) / coming))
+    return max(wanted)
 
 
 def account_forwards(run: Run, regime: Regime) -> int:
@@ -151,7 +135,7 @@ def kept_accounts(
     That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
     it does, and decided with the account; not where nothing lies above the unit, since it is arithmetic there.
 
-    Cost: units × |D_b| example-forwards; that of `FirstOrder.of`.
+    Cost: units × |D_b| example-forwards; that of `FirstOrder`.
     """
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
@@ -165,15 +149,18 @@ def kept_accounts(
     seed = run.config.seed
     train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
     test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
-    first = FirstOrder.of(run, units, regime, records, train, test)
+    first = FirstOrder(run, units, regime, records, train, test)
     leads = first.drops.leads
     read = clean_run_columns(leads, run.subject.decode, leads.positions)
+    columns = {name: column[eligible] for name, column in run.observed.columns.items()}
+    own = evaluated(run.task.account_predicates(), columns)
     for unit, flipped in zip(units, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
-        inputs, answers = _vocabulary(run, eligible, flipped)
+        vocabulary = unit_vocabulary(run, eligible, flipped).beside(own)
+        prompt = np.array(list(map(run.prompt_only, vocabulary.texts)), bool)
         families = {
-            Family.INPUT: FamilyColumns(predicates=inputs),
-            Family.CLEAN_RUN: FamilyColumns(predicates=answers, values=read),
+            Family.INPUT: FamilyColumns(predicates=vocabulary.at(prompt)),
+            Family.CLEAN_RUN: FamilyColumns(predicates=vocabulary.at(~prompt), values=read),
         }
         if unit not in arithmetic:
             effects = mechanism_columns(unit, first.drops, first.pushes, leads.positions)
@@ -196,7 +183,8 @@ def kept_accounts(
         if claim and claim.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(claim.id, partial(_prediction_outcome, account.first_order))
         if run.finished:
-            account = account_beside(account, run.rule_ps(unit, regime), run.findings.alpha)
+            beside = corrected_beside(account.families, run.rule_ps(unit, regime), run.findings.alpha)
+            account = replace(account, families=beside)
         run.keep_of_unit(keys.of_unit(keys.ACCOUNT, unit, regime), account)
         yield account
 
@@ -241,88 +229,47 @@ def _points(
     )
 
 
-def _vocabulary(
-    run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
-) -> tuple[PredicateColumns, PredicateColumns]:
-    """Φ, the task's vocabulary for accounts, and what the grammar proposes from the unit's train flips.
-
-    Two tables: what reads the prompt alone, and what reads the answer too.
-    """
-    texts = dict.fromkeys((*refined_texts(run, eligible, flips), *run.task.account_predicates()))
-    columns = {name: column[eligible] for name, column in run.observed.columns.items()}
-    table = evaluated(tuple(texts), columns)
-    prompt = np.array([run.prompt_only(text) for text in table.texts], bool)
-    return table.at(prompt), table.at(~prompt)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstOrder:
     """What first order says of units of one basis on the records of D_b, and what is measured beside it.
 
-    Drops are measured and integrated on held-out records, which chose nothing.
+    Drops are measured on held-out records, which chose nothing; in 0→1, where flips do not tell which answers change,
+    on all of them and on the train records that thresholds are fitted on, a draw then.
     """
 
-    run: Run
-    regime: Regime
-    records: list[BehaviourRecord]
-    """D_b, each success up to the token that settles it."""
-    train: Int[np.ndarray, " train"]
-    """Places of those that thresholds are fitted on; in 0→1 of those whose drop was measured."""
-    test: Int[np.ndarray, " test"]
-    """Places of the held-out ones."""
-    drops: Effects
-    """First-order drops of every unit, the final scale held, with the leads."""
-    pushes: Effects
-    """Direct pushes."""
-    asked: Int[np.ndarray, " asked"]
-    """Places of those on which drops are measured: a draw; in 0→1, where flips do not tell what changes, all."""
-    measured: Measured
-    """On `asked`; in 0→1, where flips do not tell which answers change, then on `train`."""
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         run: Run,
         units: list[Neuron],
         regime: Regime,
         records: list[BehaviourRecord],
         train: Int[np.ndarray, " train"],
         test: Int[np.ndarray, " test"],
-    ) -> FirstOrder:
-        """All of it for every unit.
+    ) -> None:
+        """`train` and `test` are places among `records`, which are those of D_b.
 
-        Cost: a clean pass with a backward a generated token and competitor; two clean passes over the records asked,
+        Cost: a clean pass with a backward a generated token and competitor; two clean passes over the records measured,
         and for each unit an ablation of them from its layer up.
         """
-        records = until_settled(run.subject, run.task, records)
+        self.run, self.regime, self.train, self.test, self.asked = run, regime, train, test, test
+        self.records = until_settled(run.subject, run.task, records)
         table, kinds = run.replacement(run.intervention(units[0].basis)), (Effect.STEADY, Effect.DIRECT)
-        found = effects_of_kinds(run.subject, records, table, units, kinds, should_stop=run.should_stop)
+        found = effects_of_kinds(run.subject, self.records, table, units, kinds, should_stop=run.should_stop)
+        self.drops, self.pushes = found[Effect.STEADY], found[Effect.DIRECT]
+        seed, also = run.config.seed, train[:0]
         if regime is Regime.BASELINE_NEGATIVE:
-            train = also = some_places(records, train, MEASURED_ON, of="fitted", seed=run.config.seed)
-            asked = test
+            self.train = also = some_places(records, train, MEASURED_ON, of="fitted", seed=seed)
         else:
-            asked = some_places(records, test, MEASURED_ON, of="integrated", seed=run.config.seed)
-            also = train[:0]
-        every = [records[at] for at in np.concatenate([asked, also])]
-        measured = measured_drop(run.subject, every, table, [[unit] for unit in units])
-        return cls(
-            run=run,
-            regime=regime,
-            records=records,
-            train=train,
-            test=test,
-            drops=found[Effect.STEADY],
-            pushes=found[Effect.DIRECT],
-            asked=asked,
-            measured=measured,
-        )
+            self.asked = some_places(records, test, MEASURED_ON, of="integrated", seed=seed)
+        self.measured_on = np.concatenate([self.asked, also])
+        every = [self.records[at] for at in self.measured_on]
+        self.measured = measured_drop(run.subject, every, table, [[unit] for unit in units])
 
     def happened(self, unit: Neuron, flips: Bool[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
         """Where the answer changed: in 1→0 where it flipped."""
         if self.regime is Regime.BASELINE_POSITIVE:
             return flips
         changed = flips.copy()
-        changed[np.concatenate([self.asked, self.train])] = self.measured.changed[self._place(unit)]
+        changed[self.measured_on] = self.measured.changed[self.drops.units.index(unit)]
         return changed
 
     def scored(self, account: accounts.Account, flips: Bool[np.ndarray, " record"]) -> accounts.Account:
@@ -330,37 +277,30 @@ class FirstOrder:
 
         Cost: no forward.
         """
-        unit, test = account.neuron, self.test
+        unit, train, test, steady = account.neuron, self.train, self.test, accounts.PredictionKind.STEADY
         if not len(test):
             return account
-        place = self._place(unit)
-        first, happened = self.drops.flips[:, place], self.happened(unit, flips)
+        place, happened = self.drops.units.index(unit), self.happened(unit, flips)
         every = self.drops.effect[..., place].reshape(len(flips), -1)
         least, most = extreme(np.fmin, self.drops.leads.lead[:, :, 0]), extreme(np.fmax, every)
-        becomes_right: accounts.PredictionScore | None = None
-        beside_right: tuple[accounts.PredictionScore, ...] = ()
-        if self.regime is Regime.BASELINE_NEGATIVE:
-            # Whether the answer that first order predicts is right.
-            position, token = self.drops.changes(unit)
-            chosen, said = [self.records[at] for at in test], np.zeros(len(flips), bool)
-            labels = predicted_labels(self.run.subject, self.run.task, chosen, position[test], token[test])
-            said[test] = self.regime.flipped(labels)
-            becomes_right = _score(accounts.PredictionKind.STEADY, said, flips, test)
-            beside_right = cut_scores(least, most, flips, self.train, test)
-        return replace(
+        scored = replace(
             account,
             predictions=(
-                _score(accounts.PredictionKind.STEADY, first, happened, test),
+                _score(steady, self.drops.flips[:, place], happened, test),
                 _score(accounts.PredictionKind.DIRECT, self.pushes.flips[:, place], happened, test),
-                *cut_scores(least, most, happened, self.train, test),
+                *cut_scores(least, most, happened, train, test),
             ),
-            becomes_right=becomes_right,
-            beside_right=beside_right,
             drop_error=_drop_error(self.drops, self.asked, self.measured, place),
         )
-
-    def _place(self, unit: Neuron) -> int:
-        return self.drops.units.index(unit)
+        if self.regime is Regime.BASELINE_POSITIVE:
+            return scored
+        # Whether the answer that first order predicts is right.
+        position, token = self.drops.changes(unit)
+        chosen, said = [self.records[at] for at in test], np.zeros(len(flips), bool)
+        labels = predicted_labels(self.run.subject, self.run.task, chosen, position[test], token[test])
+        said[test] = self.regime.flipped(labels)
+        beside = cut_scores(least, most, flips, train, test)
+        return replace(scored, becomes_right=_score(steady, said, flips, test), beside_right=beside)
 
 
 def _score(

@@ -8,12 +8,10 @@ the same questions and the file answers them.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from importlib.resources import files
 from itertools import product
 
 import numpy as np
@@ -24,7 +22,7 @@ from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.events import Event, RunFinished, RunStarted, StageFinished, UnitJudged
-from mecharule_ops.findings import chain, counts, measures, records
+from mecharule_ops.findings import chain, counts, records
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.evidence import evidence_of
 from mecharule_ops.findings.shown import shown_over
@@ -204,13 +202,14 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
         learned = sum(rule.rule is not None for rule in anchored)
         stage.summary = f"a rule was learned for {learned} of {len(anchored)} units"
     with journal.stage(f"controls {where}") as stage:
-        ran = controlling.controls(run, found, stage.progress)
+        chosen, most = strong[: config.controls_for], len(held_out.random)
+        ran = controlling.beside(run, chosen, regime, most, stage.progress)
         drawn = controlling.coverage(
             run, regime, controlling.same_layers(run, neurons), examples, stage.progress
         )
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
-        groups: list[Group] = [(unit,) for unit in strong[: config.controls_for]]
+        groups: list[Group] = [(unit,) for unit in chosen]
         rules: dict[Group, UnitRule | None] = {(rule.neuron,): rule for rule in anchored}
         written = 0
         # What a stop leaves unwritten `ablate` certifies; rules and controls are not lost to it.
@@ -230,10 +229,10 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
         anchored=anchored,
         accounts=accounts,
         controls=ran,
-        union=measures.union_coverage(flips[:, outside]) if neurons else None,
-        drawn_union=measures.union_coverage(drawn[:, outside]) if neurons else None,
+        union=counts.union_coverage(flips[:, outside]) if neurons else None,
+        drawn_union=counts.union_coverage(drawn[:, outside]) if neurons else None,
         layer_union=tuple(
-            counts.LayerCoverage(layer=int(layer), flipped=measures.union_coverage(flips[layers == layer]))
+            counts.LayerCoverage(layer=int(layer), flipped=counts.union_coverage(flips[layers == layer]))
             for layer in np.unique(layers)
         ),
     )
@@ -266,13 +265,12 @@ def run_findings(
         searches=tuple(
             shown_over(controlling.decided_over(searches, config.alpha, config.epsilon), config.alpha)
         ),
-        choices=choices_for(run.task.name),
         words=run.task.words,
         notes=run.task.notes,
         close_completions=None if rounding is None else _close_completions(run, decode(Rounding, rounding)),
         numbers=None if usual or placed is None else counts.Numbers(**placed),
         clusters=run.task.cluster_column,
-        stages=tuple(records.StageCost(stage=stage.stage, seconds=stage.seconds) for stage in stages),
+        stages={stage.stage: stage.seconds for stage in stages},
     )
 
 
@@ -284,19 +282,6 @@ def _close_completions(run: Run, rounding: Rounding) -> counts.CloseCompletions:
         disagreement=rounding.disagreement,
         compared=rounding.compared,
         close=Share(count=close, n=len(run.records)),
-    )
-
-
-def choices_for(task: str) -> tuple[records.NamedChoice, ...]:
-    """Where the paper's text leaves a choice, or its published code differs from it: what a run of this task does.
-
-    The first ones weigh most on the numbers.
-    """
-    rows = tomllib.loads(files("mecharule_ops.findings").joinpath("choices.toml").read_text(encoding="utf-8"))
-    return tuple(
-        records.NamedChoice(setting=row["setting"], sentence=row["sentence"])
-        for row in rows["choices"]
-        if row.get("task", task) == task
     )
 
 

@@ -68,6 +68,7 @@ def chain_plan(
     there is room; `held` stand in their place. The model is not loaded.
     """
     found = found_units(findings, unit, regime) if held is None else list(held)
+    known = findings.unit(unit, regime)
     higher = [OneUnit(other) for other in found if is_above(unit, other)][:MOST]
     holds: list[Hold] = [*higher]
     if len(higher) > 1:
@@ -91,7 +92,7 @@ def chain_plan(
         partners=partners,
         placed=tuple(certify.placed_in(run.slices(regime).named)),
         notes=tuple(notes),
-        strength=findings.strength(unit, regime),
+        strength=known.estimate.strength if known else 0.0,
     )
 
 

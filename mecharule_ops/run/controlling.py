@@ -22,7 +22,7 @@ from jaxtyping import Bool, Int
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings import evidence
-from mecharule_ops.findings.controls import AgonistControls, Standing, as_many, decided
+from mecharule_ops.findings.controls import AgonistControls, as_many, decided
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import schema_of
@@ -70,34 +70,23 @@ def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], No
     )
 
 
-def controls(run: Run, found: Localised, progress: Callable[[int, int], None]) -> tuple[AgonistControls, ...]:
-    """The controls beside the first τ-agonists of a search; whether each is selective is decided over the whole run.
-
-    The random units of the basis are those of `held_out_flips`, less the unit itself. A unit that is only not ruled out
-    claims nothing that a control could support. Cost: random units of its layer on at most `RECORDS` records, and each
-    unit on the slices under the other baseline.
-    """
-    outcome, measured, searched = found.outcome, found.measured, found.candidates.total
-    chosen = [agonist.neuron for agonist in outcome.tau_agonists][: run.config.controls_for]
-    drawn = None if outcome.held_out is None else len(outcome.held_out.random)
-    return tuple(
-        replace(controls, standing=Standing.of(controls.neuron, measured, searched, outcome.audit))
-        for controls in beside(run, chosen, outcome.regime, progress, drawn)
-    )
-
-
 def beside(
     run: Run,
     units: Sequence[Neuron],
     regime: Regime,
+    most: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    most: int | None = None,
-) -> list[AgonistControls]:
-    """The controls beside units of one basis, without their standing; `most` random units of the basis each."""
+) -> tuple[AgonistControls, ...]:
+    """The controls beside τ-agonists of one basis; whether each is selective is decided over the whole run.
+
+    `most` random units of the basis each, as many as `held_out_flips` drew: the same ones, less the unit itself. A unit
+    that is only not ruled out claims nothing that a control could support. Cost: random units of its layer on at most
+    `RECORDS` records, and each unit on the slices under the other baseline.
+    """
     if not units:
-        return []
+        return ()
     records = control_records(run, regime)
-    others = {unit: units_beside(run, unit, run.config.controls if most is None else most) for unit in units}
+    others = {unit: units_beside(run, unit, most) for unit in units}
     asked = dict.fromkeys(chain(units, *(each for drawn in others.values() for each in drawn)))
     main = run.intervention(units[0].basis)
     other = replace(main, baseline=second_baseline(main.baseline))
@@ -117,7 +106,7 @@ def beside(
             out_of_range=Share(count=outside, n=replaced),
         )
 
-    return list(map(made, units))
+    return tuple(map(made, units))
 
 
 def _held_out_counts(
@@ -210,64 +199,52 @@ def coverage(
     """
     eligible = run.eligible(regime)
     groups: list[Group] = [(unit,) for unit in units]
-    done, flips = 0, np.zeros((len(groups), len(eligible)), bool)
+    flips = np.zeros((len(groups), len(eligible)), bool)
     # Of the records on which the search ran, which come last, each unit has other outcomes stored; of the rest none has
     # any, so all units are asked about it at once.
-    known = np.isin(eligible, searched)
-    parts = [part for part in (np.flatnonzero(~known), np.flatnonzero(known)) if len(part) and groups]
-    for columns in (some for part in parts for some in np.split(part, range(CHUNK, len(part), CHUNK))):
+    order = np.argsort(np.isin(eligible, searched), kind="stable")
+    for begin in range(0, len(order), CHUNK):
+        columns = order[begin : begin + CHUNK]
         flips[:, columns] = run.flips(groups, eligible[columns], regime)
-        done += len(columns)
-        progress(done, len(eligible))
+        progress(begin + len(columns), len(order))
     return flips
 
 
-def refined_texts(
-    run: Run, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
-) -> tuple[str, ...]:
-    """Φ and up to `refinements` predicates proposed from one unit's train flips on these records of D_b.
+def unit_vocabulary(
+    run: Run, positions: Int[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]
+) -> PredicateColumns:
+    """Φ on some records, and up to `refinements` predicates proposed from one unit's train flips on them.
 
     The paper learns every anchored rule over one vocabulary Φ, chosen to tell success from failure; what tells a unit's
     flips apart may be missing from it. Here the offline grammar is searched once more with the unit's flips as the
     target, on train records only, and the best texts are added to Φ for that unit's rule alone.
     """
-    texts = tuple(run.vocabulary["kept"])
-    train = run.observed.train[eligible]
+    columns = {name: column[positions] for name, column in run.observed.columns.items()}
+    table, train = evaluated(run.vocabulary["kept"], columns), run.observed.train[positions]
     target = flips[train]
     if not run.config.refinements or min(int(target.sum()), int((~target).sum())) < LEAST:
-        return texts
-    columns = {name: column[eligible[train]] for name, column in run.observed.columns.items()}
-    matrix = evaluated(texts, columns).matrix
-    varied = np.flatnonzero(matrix.any(axis=0) & ~matrix.all(axis=0))
-    scores = score_predicates(matrix[:, varied], target)
+        return table
+    seen = table.on(train)
+    seen = seen.at(np.flatnonzero(seen.matrix.any(axis=0) & ~seen.matrix.all(axis=0)))
+    in_train = {name: column[train] for name, column in columns.items()}
     context = ProposalContext(
-        columns=columns,
+        columns=in_train,
         labels=target,
-        schema=schema_of(columns),
+        schema=schema_of(in_train),
         prompt_columns=run.task.prompt_columns,
-        known={texts[int(index)]: score for index, score in zip(varied, scores, strict=True)},
+        known=dict(zip(seen.texts, score_predicates(seen.matrix, target), strict=True)),
     )
     proposed = OfflineProposer(limit=run.config.refinements).propose(context)
-    return texts + tuple(text for text in proposed if text not in texts)
+    return table.beside(evaluated(proposed, columns))
 
 
 def anchored_rule(
     run: Run, neuron: Neuron, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
 ) -> UnitRule:
     """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
-    predicates = refined_texts(run, eligible, flips)
-    fires = np.array([run.fires(text)[eligible] for text in predicates], bool)
-    matrix = fires.reshape(len(predicates), len(eligible)).T
-    in_train = run.train[eligible]
-    rule = hq_rules(
-        neuron,
-        flips,
-        PredicateColumns(texts=tuple(predicates), matrix=matrix),
-        np.flatnonzero(in_train),
-        np.flatnonzero(~in_train),
-        run.prompt_only,
-        run.config.seed,
-    )
+    train, test = (np.flatnonzero(run.train[eligible] == part) for part in (True, False))
+    table = unit_vocabulary(run, eligible, flips)
+    rule = hq_rules(neuron, flips, table, train, test, run.prompt_only, run.config.seed)
     return with_words(rule, run.task)
 
 
@@ -301,7 +278,6 @@ def tell_rule(journal: Journal, regime: Regime, rule: UnitRule) -> None:
             full_mcc=None if rule.full is None else rule.full.mcc,
             prompt_only=rule.prompt_only,
             held_out_low=None if interval is None else interval.low,
-            held_out_high=None if interval is None else interval.high,
             adjusted_p=None if rule.chance is None else rule.chance.adjusted,
             failed=rule.chance is not None and rule.chance.failed,
             words=rule.words,

@@ -29,7 +29,7 @@ from mecharule_ops.findings.shown import ps_of
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import UnitRule
+from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
@@ -206,12 +206,12 @@ class Run:
         )
 
     def attribution(self, basis: Basis, regime: Regime) -> Float[np.ndarray, "layer channel"] | None:
-        """Signed EAP-IG scores of every unit; None where they were not asked, which older runs kept as zeros.
+        """Signed EAP-IG scores of every unit; None where they were not asked.
 
         Raises `StoreError` where the run has not come so far.
         """
         scores = self.store.get(keys.attribution(basis, regime))
-        return scores if np.nan_to_num(scores).any() else None
+        return None if np.isnan(scores).all() else scores
 
     def sizes(self, basis: Basis, regime: Regime) -> tuple[int, int]:
         """(layers, units of each) of a basis that was searched. Raises `StoreError` likewise."""
@@ -264,12 +264,12 @@ class Run:
 
     def rule_ps(self, but: Neuron | None = None, regime: Regime | None = None) -> list[float]:
         """P of every learned rule of a finished run and of accounts made since, but for the account of one unit."""
-        own = None if but is None or regime is None else keys.of_unit(keys.ACCOUNT, but, regime)
-        ps = [p for search in self.findings.searches for p in ps_of(search.anchored)]
-        for name in keys.of_units(keys.ACCOUNT, self.store.names()):
-            if name != own:
-                ps += ps_of(decode(Account, self.store.get(name)).families)
-        return ps
+        return ps_of(
+            rule
+            for search in self.findings.searches
+            for rule in search.rules
+            if rule.family is Family.ANCHORED or (rule.neuron, search.regime) != (but, regime)
+        )
 
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
         """How the unit's flips come about; None until it was measured."""

@@ -29,7 +29,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.events import FlipsSeen, LayerAblated, SeenAnswer
-from mecharule_ops.findings import counts, measures
+from mecharule_ops.findings import counts
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.first_order import predicted_labels, prediction
@@ -61,15 +61,6 @@ class Localised:
     def where(self) -> str:
         """`attn_head 1→0`."""
         return f"{self.candidates.basis.value} {self.slices.regime.arrow}"
-
-    @property
-    def measured(self) -> dict[types.Neuron, types.FlipEstimate]:
-        """The units that were tested alone on all examples of both slices."""
-        found, n = self.outcome, len(self.slices.positions)
-        singly = found.exhaustive.units if found.exhaustive else ()
-        told = {one.neuron: one.estimate for one in (*_alone(self.trees, self.candidates.basis), *singly)}
-        told |= {agonist.neuron: agonist.estimate for agonist in found.agonists}
-        return {unit: seen for unit, seen in told.items() if seen.associated.n + seen.unrelated.n == n}
 
 
 def rank_candidates(
@@ -206,16 +197,6 @@ def localised(
 ) -> Localised:
     """What a search of these trees found, and `singly` brute force after it; without trees nothing was searched."""
     basis, config = candidates.basis, run.config
-
-    def cost(trees: Sequence[ChaTree], predictions: int = 0) -> counts.SearchCost:
-        return counts.SearchCost(
-            queries=sum(tree.queries for tree in trees),
-            example_forwards=sum(tree.example_forwards for tree in trees),
-            prediction_forwards=predictions,
-            candidates=candidates.total,
-            slice_examples=len(slices.positions),
-        )
-
     ended = {tree.status for tree in trees}
     tested, truth = _alone(trees, basis), _alone(singly, basis)
     found = _in_order(agonist for tree in trees for agonist in tree.agonists(basis))
@@ -232,13 +213,18 @@ def localised(
         slice_status=slices.sentence,
         status=tuple(status.value for status in types.SearchStatus if status in ended),
         agonists=found,
-        cost=cost(trees, plan.prediction_forwards),
+        cost=counts.SearchCost(
+            queries=sum(tree.queries for tree in trees),
+            example_forwards=sum(tree.example_forwards for tree in trees),
+            prediction_forwards=plan.prediction_forwards,
+            candidates=candidates.total,
+            slice_examples=len(slices.positions),
+        ),
         singletons_tested=len(tested),
         strongest=max(truth or tested, key=lambda unit: (unit.estimate.strength, unit.neuron), default=None),
         tree=tuple(node for tree in trees for node in tree.nodes),
-        dominance=measures.dominance(trees),
-        exhaustive=counts.ExhaustiveRun(units=truth, cost=cost(singly)) if truth else None,
-        recall=measures.recall_by_bound(truth, units, config.tau, config.slice_alpha) if truth else None,
+        exhaustive=truth,
+        recall=counts.recall_by_bound(truth, units, config.tau, config.slice_alpha) if truth else None,
         associated_of=slices.associated_size,
         unrelated_of=slices.unrelated_size,
         at_random=slices.at_random,

@@ -116,7 +116,7 @@ def stored(folder: Path, attempt: int) -> Counter:
 def test_a_killed_run_ends_with_the_findings_of_an_uninterrupted_one(attempts: Path, quick_run: Path) -> None:
     """Apart from its name and times nothing tells the two apart, certificates and outcomes included."""
     with opened(quick_run, read_only=True) as whole, opened(run_file(attempts), read_only=True) as killed:
-        assert replace(killed.findings, run="", stages=()) == replace(whole.findings, run="", stages=())
+        assert replace(killed.findings, run="", stages={}) == replace(whole.findings, run="", stages={})
         assert {c.id for c in killed.store.certificates()} == {c.id for c in whole.store.certificates()}
     assert cells(run_file(attempts)) == cells(quick_run)
 

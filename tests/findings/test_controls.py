@@ -10,10 +10,8 @@ import pytest
 from findings_fixture import ALPHA, EPSILON, TAU, estimate
 from scipy import stats
 
-from mecharule_ops.cha.audit import AuditResult, StratumResult
-from mecharule_ops.facts.control_facts import baseline_words, standing_words
+from mecharule_ops.facts.control_facts import baseline_words
 from mecharule_ops.findings import controls
-from mecharule_ops.findings.counts import SearchAudit
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)
@@ -45,28 +43,6 @@ def test_holm_by_hand() -> None:
     """.01, .04, .03 of three: times 3, 1, 2, and never below a smaller one's."""
     assert controls.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert controls.holm([]) == []
-
-
-def test_the_standing_counts_what_is_known_and_bounds_the_rest() -> None:
-    """Two of three others tested are as strong; with the audit's 4 at most 6 of 99 are, without it any of the rest."""
-    measured = {unit(place): estimate(flips, 0) for place, flips in enumerate((30, 30, 29, 40))}
-    strata = (StratumResult(name="all", units=96, tested=50, found=0),)
-    audit = SearchAudit.of(_audited(strata, missed_at_most=4), exact=True)
-    assert controls.Standing.of(unit(0), measured, 100, audit) == controls.Standing(
-        known=2, others=99, at_most=6, confidence=0.95
-    )
-    assert controls.Standing.of(unit(0), measured, 100, None).at_most == 98
-    whole = SearchAudit.of(_audited((), missed_at_most=0), exact=True)
-    assert controls.Standing.of(unit(0), measured, 4, whole).confidence is None
-    every = controls.Standing.of(unit(0), measured, 4, None)
-    assert (every.known, every.at_most, every.confidence) == (2, 2, None)
-
-
-def _audited(strata: tuple[StratumResult, ...], missed_at_most: int) -> AuditResult:
-    """An audit that met nothing."""
-    return AuditResult(
-        strata=strata, drawn=frozenset(), found={}, reopened=0, missed_at_most=missed_at_most, confidence=0.95
-    )
 
 
 def test_the_permutation_p_counts_every_permutation() -> None:
@@ -122,13 +98,6 @@ def test_a_second_baseline_below_tau_is_said_and_whether_the_counts_are_told_apa
     assert baseline_words(ran, main, TAU).partition(")")[2].partition(")")[2] == said
     assert ran.depends_on_baseline(main, TAU) is said.endswith("baseline")
     assert not controls.AgonistControls(neuron=UNIT).depends_on_baseline(main, TAU)
-
-
-@pytest.mark.parametrize(("confidence", "said"), [(0.95, " (95 % confidence)"), (None, "")])
-def test_a_standing_that_rests_on_an_audit_says_its_confidence(confidence: float | None, said: str) -> None:
-    standing = controls.Standing(known=0, others=269, at_most=3, confidence=confidence)
-    told = standing_words(controls.AgonistControls(neuron=UNIT, standing=standing))
-    assert told == f"on the slices at most 3 of the other 269 units are as strong{said}"
 
 
 def bernoulli(rng: np.random.Generator, rates: np.ndarray, records: int) -> Flips:

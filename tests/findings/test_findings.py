@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
+from dataclasses import replace
 
 import pytest
-from findings_fixture import ALPHA, FINDINGS, POSITIVE, estimate
+from findings_fixture import ALPHA, FINDINGS, POSITIVE, estimate, node
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mecharule_ops import types
-from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.counts import SearchCost, UnitStrength, WholeLayer
-from mecharule_ops.findings.measures import dominance, recall_by_bound
+from mecharule_ops.findings.counts import (
+    SearchCost,
+    UnitStrength,
+    WholeLayer,
+    dominance,
+    recall_by_bound,
+)
 from mecharule_ops.findings.records import from_json, to_json
 from mecharule_ops.nodes import Node, Verdict
 
@@ -81,7 +85,7 @@ def test_a_value_of_a_foreign_type_is_refused_on_the_way_out() -> None:
     with pytest.raises(UsageError, match=r"Findings\.alpha: expected float"):
         to_json(spoilt(FINDINGS, "alpha", "0.05"))
     with pytest.raises(UsageError, match="expected a finite"):
-        to_json(dataclasses.replace(FINDINGS, task_settings={"noise": float("nan")}))
+        to_json(replace(FINDINGS, task_settings={"noise": float("nan")}))
 
 
 def test_enums_and_units_are_read_by_exact_value() -> None:
@@ -122,7 +126,7 @@ def test_a_layer_is_named_by_what_it_flips_at_least_not_by_the_better_half() -> 
         )
         for layer, few, many in ((20, 0, 8), (23, 2, 3))
     )
-    found = dataclasses.replace(FINDINGS.searches[0], whole_layers=whole).strongest_layer
+    found = replace(FINDINGS.searches[0], whole_layers=whole).strongest_layer
     assert found is not None
     assert found.layer == 20
 
@@ -134,8 +138,8 @@ def test_a_claim_without_controls_or_below_its_bound_comes_first() -> None:
     assert points == sorted(points, reverse=True)
     assert all(claim.is_tau_agonist for claim in claims)
     best = claims[-1]
-    searches = tuple(dataclasses.replace(one, held_out=None) for one in FINDINGS.searches)
-    bare = {claim.neuron: claim for claim in dataclasses.replace(FINDINGS, searches=searches).by_support()}
+    searches = tuple(replace(one, held_out=None) for one in FINDINGS.searches)
+    bare = {claim.neuron: claim for claim in replace(FINDINGS, searches=searches).by_support()}
     assert "no random unit was ablated beside it" in bare[best.neuron].weak_points
     assert "no random unit was ablated beside it" not in claims[-1].weak_points
 
@@ -148,54 +152,21 @@ def test_the_strongest_is_the_first_of_the_shown() -> None:
     assert FINDINGS.strongest() is not None
 
 
-def node_of(number: int, parent: int | None, channels: tuple[int, ...], flips: int, verdict: Verdict) -> Node:
-    counts = types.FlipEstimate(
-        associated=types.FlipCount(flips=flips, n=10), unrelated=types.FlipCount(flips=0, n=10)
-    )
-    return Node(
-        id=number,
-        parent=parent,
-        layer=3,
-        channels=channels,
-        estimate=counts,
-        ucb=1.0,
-        verdict=verdict,
-    )
+def node_of(number: int, parent: int | None, size: int, flips: int, verdict: Verdict) -> Node:
+    return replace(node(number, parent, size, verdict, 0), estimate=estimate(flips, 0, 10))
 
 
-def tree(*nodes: Node) -> ChaTree:
-    return ChaTree(
-        layer=3,
-        regime=types.Regime.BASELINE_POSITIVE,
-        tau=0.2,
-        epsilon=0.2,
-        units=8,
-        nodes=nodes,
-        queries=len(nodes),
-        example_forwards=0,
-        status=types.SearchStatus.COMPLETE,
-    )
-
-
-EIGHT = tuple(range(8))
-SEARCHED = tree(
-    node_of(0, None, EIGHT, 5, Verdict.SPLIT),
-    node_of(1, 0, EIGHT[:4], 6, Verdict.SPLIT),
-    node_of(2, 0, EIGHT[4:], 1, Verdict.PRUNED),
-    node_of(3, 1, (0, 1), 1, Verdict.PRUNED),
-    node_of(4, 1, (2,), 4, Verdict.KEPT),
-    node_of(5, 1, (3,), 3, Verdict.KEPT),
-)
+SEARCHED = [
+    node_of(0, None, 8, 5, Verdict.SPLIT),
+    node_of(1, 0, 4, 6, Verdict.SPLIT),
+    node_of(2, 0, 4, 1, Verdict.PRUNED),
+    node_of(3, 1, 2, 1, Verdict.PRUNED),
+    node_of(4, 1, 1, 4, Verdict.KEPT),
+    node_of(5, 1, 1, 3, Verdict.KEPT),
+]
 
 
 def test_dominance_by_hand() -> None:
-    """Inside 8 units the best unit has 4 of 5 flips, the best four 6; inside the four 4 of 6, and no other group."""
-    first, second = dominance([SEARCHED])
-    assert (first.size, first.ratio, first.small_ratio) == (8, pytest.approx(0.8), pytest.approx(1.2))
-    assert (second.size, second.ratio, second.small_ratio) == (4, pytest.approx(4 / 6), pytest.approx(4 / 6))
-
-
-def test_groups_without_a_unit_tested_inside_have_no_dominance() -> None:
-    """An opened group whose parts were all pruned says nothing about its units."""
-    pruned = tree(SEARCHED.nodes[0], SEARCHED.nodes[2])
-    assert dominance([pruned]) == ()
+    """Inside 8 units the best unit flips 4, the best four 6; inside the four 4 and no other group; one pruned, none."""
+    assert [tuple(one) for one in dominance(SEARCHED)] == [(SEARCHED[0], 0.4, 0.6), (SEARCHED[1], 0.4, 0.4)]
+    assert dominance([SEARCHED[0], SEARCHED[2]]) == []

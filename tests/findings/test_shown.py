@@ -11,7 +11,7 @@ from findings_fixture import FINDINGS, POSITIVE, chance_p, of_family
 from mecharule_ops.facts.rules import rule_words, shown_of_all, shown_words
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.findings.shown import account_beside, anchored_beside, shown_over
+from mecharule_ops.findings.shown import corrected_beside, shown_over
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import chance_test, fisher_p, interval_of, mcc_interval
@@ -129,13 +129,13 @@ def test_one_correction_is_over_anchored_rules_and_families_of_all_searches() ->
 
 def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None:
     """By hand: .02 alone is shown; beside one of .001 and two of p 1 it is .06."""
-    alone = account_beside(replace(account(0.02), families=account(0.02).families[:1]), [], LEVEL).families[0]
+    alone, *_ = corrected_beside(account(0.02).families[:1], [], LEVEL)
     assert (alone.status, alone.chance) == (RuleStatus.SHOWN, ChanceTest(p=0.02, adjusted=0.02, rules=1))
-    beside = account_beside(account(0.02), [1.0, 1.0], LEVEL).families[0]
+    beside, *_ = corrected_beside(account(0.02).families, [1.0, 1.0], LEVEL)
     assert beside.status is RuleStatus.NOT_APART
     assert beside.chance is not None
     assert beside.chance.adjusted == pytest.approx(0.06)
-    later = anchored_beside(anchored(1, SOME, SOME), [0.5], LEVEL)
+    (later,) = corrected_beside([anchored(1, SOME, SOME)], [0.5], LEVEL)
     assert later.shown
     assert later.chance is not None
     assert later.chance.rules == 2

@@ -33,7 +33,7 @@ GROUPED: Mapping[str, object] = {
     "controls_for": 0,
 }
 """Groups by attribution in both directions; the two shared runs are guided."""
-ELSEWHERE = ("versions", "model_hash", "stages.seconds")
+ELSEWHERE = ("versions", "model_hash", "stages")
 """Of the machine's packages and clock, as what certificates are called."""
 OF_LOGITS = (
     *("chains", "close_completions"),

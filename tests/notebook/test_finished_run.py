@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from bundled_run import opened
 from page_reading import page_of
@@ -16,7 +15,6 @@ from mecharule_ops.findings.controls import holm
 from mecharule_ops.pages.content import report_page
 from mecharule_ops.pages.rows import KINDS, prediction_rows
 from mecharule_ops.plain_text import tied
-from mecharule_ops.types import Share
 
 
 @pytest.fixture(scope="module")
@@ -173,16 +171,3 @@ def test_certificates_are_run_again_and_a_changed_one_is_told(copied_run: Path) 
     assert one.claim.split(" flips ")[0] in checked._repr_html_()
     page_of(checked._repr_html_())
     assert run.verify([]).match == 0
-
-
-def test_both_unions_leave_out_the_records_that_chose_the_units(finished_run: Path) -> None:
-    """Counted anew from the stored answers: D_b less both slices."""
-    with opened(finished_run, read_only=True) as stored:
-        (search,) = stored.findings.searches
-        eligible = stored.eligible(search.regime)
-        outside = np.setdiff1d(eligible, stored.slices(search.regime).positions)
-        units = [(one.neuron,) for one in search.agonists[: stored.config.anchor_for]]
-        flipped = stored.flips(units, outside, search.regime).any(axis=0)
-    assert search.union == Share(count=int(flipped.sum()), n=len(outside))
-    assert search.drawn_union is not None
-    assert search.drawn_union.n == len(outside) == len(eligible) - search.associated_n - search.unrelated_n

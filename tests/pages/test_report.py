@@ -25,7 +25,7 @@ from page_reading import page_of
 from mecharule_ops.facts.found import negative, suggestions
 from mecharule_ops.facts.rules import LONGEST_RULE, clipped
 from mecharule_ops.facts.searches import search_names
-from mecharule_ops.findings.counts import ExhaustiveRun, WholeLayer
+from mecharule_ops.findings.counts import WholeLayer
 from mecharule_ops.findings.records import Findings, SearchOutcome, from_json, to_json
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.nodes import Verdict
@@ -77,8 +77,7 @@ def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested(
 
 
 def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_there() -> None:
-    missed = ExhaustiveRun(units=POSITIVE.exhaustive.units, cost=NEGATIVE.cost)
-    found = only(NEGATIVE, exhaustive=missed, basis_units=17_280)
+    found = only(NEGATIVE, exhaustive=POSITIVE.exhaustive, basis_units=17_280)
     said = flat(report_text(found))
     assert "yet testing every unit alone finds 4 of at least τ = 0.2 on the point estimate" in said
     assert "no unit of this basis" not in said
@@ -151,7 +150,7 @@ def test_searches_are_named_by_what_tells_them_apart() -> None:
 
 
 def test_localized_only_units_are_not_called_agonists() -> None:
-    only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=None, recall=None)
+    only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=(), recall=None)
     text = flat(report_text(only_localized))
     assert "on the point estimate (1 unit is not ruled out)" in text
     assert "1 τ-agonist " not in text

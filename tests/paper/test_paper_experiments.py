@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from findings_fixture import FINDINGS, POSITIVE, TAU, anchored
+from findings_fixture import FINDINGS, POSITIVE, TAU, anchored, estimate, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper import tables
@@ -22,7 +22,7 @@ from scipy import stats
 
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.counts import Dominance
+from mecharule_ops.nodes import Verdict
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import Baseline, Basis, ChanceTest, Regime, Share
 
@@ -120,7 +120,7 @@ def test_a_good_rule_is_shown_only_where_chance_does_not_explain_it() -> None:
 
 def test_recall_over_seeds_counts_distinct_units_apart() -> None:
     """Three searches of one model: what one of them lost is not found among the distinct ones."""
-    strong = [unit for unit in POSITIVE.exhaustive.units if unit.estimate.strength >= TAU]
+    strong = [unit for unit in POSITIVE.exhaustive if unit.estimate.strength >= TAU]
     lost = next(a for a in POSITIVE.agonists if a.neuron in {unit.neuron for unit in strong})
     other = replace(POSITIVE, agonists=tuple(each for each in POSITIVE.agonists if each is not lost))
     (every, units), (once, _) = (
@@ -154,15 +154,20 @@ def test_the_sentence_of_e1_follows_the_numbers(
 def test_overtopping_is_that_of_the_largest_opened_group_of_each_layer() -> None:
     """By hand: of 8 and 128 units at strengths .5 and .8 the latter counts; .6 alone is .75 of it; one of 0 is none."""
 
-    def group(size: int, strength: float) -> Dominance:
-        return Dominance(layer=3, size=size, group_strength=strength, best_singleton=0.6, best_small=strength)
-
-    def opened(seed: int, *groups: Dominance) -> PaperRun:
-        made = run(seed)
-        searches = (replace(made.findings.searches[0], dominance=groups),)
+    def opened(seed: int, *groups: tuple[int, int]) -> PaperRun:
+        """Groups of so many units that flip so many of 10; in each a unit that flips 6 and four that flip as many."""
+        made, tree = run(seed), []
+        for place, (size, flips) in enumerate(groups):
+            for inside, (many, of) in enumerate(((size, flips), (1, 6), (4, flips))):
+                verdict = Verdict.KEPT if inside else Verdict.SPLIT
+                one = replace(
+                    node(3 * place + inside, 3 * place if inside else None, many, verdict, 0), layer=3
+                )
+                tree.append(replace(one, estimate=estimate(of, 0, 10)))
+        searches = (replace(made.findings.searches[0], tree=tuple(tree)),)
         return replace(made, findings=replace(made.findings, searches=searches))
 
-    printed = [opened(0, group(8, 0.5), group(128, 0.8)), opened(1, group(64, 0.8), group(9, 0.0))]
+    printed = [opened(0, (8, 5), (128, 8)), opened(1, (64, 8), (9, 0))]
     (row,) = tables.e2({GUIDED: [run()], PRINTED: printed}).tables["e2-overtopping"]
     assert (row["units"], row["Dom(1)"], row["Dom(4)"]) == pytest.approx((96, 0.75, 1))
 

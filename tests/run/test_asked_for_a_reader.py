@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event, StageStarted
-from mecharule_ops.run.accounting import PORTION, VISIBLE, held_out_gain
+from mecharule_ops.run import accounting
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates
@@ -48,18 +47,14 @@ def test_whoever_reads_attribution_gets_it(copied_run: Path, changes: dict[str, 
     assert stages == ["EAP-IG mlp_out 1→0"]
 
 
-@pytest.mark.parametrize(("held_out", "visible"), [(40, True), (5_000, False)])
-def test_further_records_are_drawn_while_an_interval_visibly_narrows(
-    finished_run: Path, held_out: int, visible: bool
+@pytest.mark.parametrize("held_out", [100, 300, 5_000])
+def test_further_records_are_as_many_as_bring_the_held_out_ones_to_what_is_wanted(
+    finished_run: Path, held_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With few held-out records a portion narrows the interval by more than a hundredth, with thousands by less."""
+    """Of each further record a share is held out and starts as the direction asks; where there are enough, none."""
+    monkeypatch.setattr(accounting, "HELD_OUT", held_out)
     with opened(finished_run, read_only=True) as run:
         own = int((~Regime(1).flipped(run.labels) & ~run.train).sum())
-        some_right = next(record for record in run.records if record.label)
-        right = [some_right] * max(0, round((held_out - own) / run.config.test_share))
-        gain = held_out_gain(run, right, PORTION)
-        n = own + round(run.config.test_share * len(right))
-        share = np.concatenate([run.labels, np.ones(len(right), bool)]).mean()
-        by_hand = 1.96 / np.sqrt(n) - 1.96 / np.sqrt(n + run.config.test_share * PORTION * share)
-    assert gain == pytest.approx(by_hand)
-    assert (gain >= VISIBLE) is visible
+        wanted, share = accounting.held_out_missing(run), run.config.test_share * run.labels.mean()
+    assert own + wanted * share >= held_out
+    assert wanted == 0 or own + (wanted - 1) * share < held_out

@@ -56,9 +56,7 @@ def repeated(finished_run: Path, folder: Path, **settings: object) -> SearchOutc
 def truth(finished_run: Path) -> tuple[UnitStrength, ...]:
     """Every unit of the finished run, tested alone."""
     with opened(finished_run, read_only=True) as run:
-        found = run.findings.searches[0].exhaustive
-    assert found is not None
-    return found.units
+        return run.findings.searches[0].exhaustive
 
 
 def strong(units: Iterable[UnitStrength | Agonist]) -> set[Neuron]:
@@ -74,7 +72,7 @@ def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
     searched = repeated(finished_run, tmp_path, exhaustive_up_to=0, **settings)
     audit = searched.audit
     assert audit is not None
-    assert searched.exhaustive is None
+    assert searched.exhaustive == ()
     assert len(strong(truth) - strong(searched.agonists)) <= audit.missed_at_most
     assert "drawn at random" in report_text(replace(FINDINGS, searches=(searched,)))
     if "audit" in settings:

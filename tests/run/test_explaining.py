@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +125,12 @@ def test_the_findings_count_the_union_of_these_flips(scene: Scene) -> None:
     outside = ~np.isin(scene.eligible, scene.found.slices.positions)
     flips = scene.run.flips([(rule.neuron,) for rule in search.anchored], scene.eligible, REGIME)
     assert search.union == Share(count=int(flips[:, outside].any(axis=0).sum()), n=int(outside.sum()))
+    assert search.drawn_union is not None
+    assert (
+        search.drawn_union.n
+        == search.union.n
+        == len(scene.eligible) - search.associated_n - search.unrelated_n
+    )
     for row in search.layer_union:
         own = [
             flip for rule, flip in zip(search.anchored, flips, strict=True) if rule.neuron.layer == row.layer
@@ -136,8 +142,9 @@ def test_controls_stand_beside_the_strongest(scene: Scene) -> None:
     """Ranked by hand from stored flips on held-out records, found units among the random ones; another baseline."""
     run, found, regime, progress = scene.run, scene.found, REGIME, scene.journal.progress("controls")
     drawn = controlling.held_out_flips(run, found, progress)
-    ran = controlling.controls(run, replace(found, outcome=replace(found.outcome, held_out=drawn)), progress)
-    assert [row.neuron for row in ran] == [agonist.neuron for agonist in found.outcome.tau_agonists][:3]
+    units = [agonist.neuron for agonist in found.outcome.tau_agonists][:3]
+    ran = controlling.beside(run, units, regime, len(drawn.random), progress)
+    assert [row.neuron for row in ran] == units
     records, slices = controlling.control_records(run, regime), found.slices
     assert not run.train[records].any()
     assert len(records) == min(64, int((~run.train[run.eligible(regime)]).sum()))
@@ -162,7 +169,8 @@ def test_the_split_divides_the_held_out_flips_of_the_unit(scene: Scene) -> None:
     """Counted again by hand from the splitter's fires; train records stay out."""
     run = scene.run
     fires = run.splitter.rule.fires(run.fires)
-    for row in controlling.controls(run, scene.found, scene.journal.progress("controls")):
+    units = [agonist.neuron for agonist in scene.found.outcome.tau_agonists]
+    for row in controlling.beside(run, units[:3], REGIME, 9):
         flips = scene.flips[scene.units.index(row.neuron)]
         counts = {True: [0, 0], False: [0, 0]}
         for record, flipped in zip(scene.eligible, flips, strict=True):

@@ -29,7 +29,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _timeless(findings: Findings) -> Findings:
     """Findings without what names or times a run."""
-    return replace(findings, run="", stages=())
+    return replace(findings, run="", stages={})
 
 
 def test_a_fork_finds_what_a_run_of_its_own_finds_and_asks_less(earlier: Path, tmp_path: Path) -> None:

@@ -52,16 +52,14 @@ def test_brute_force_tests_every_unit_once_and_what_it_finds_is_found_or_reporte
     run: Run, search: SearchOutcome
 ) -> None:
     """N units, each on every example of both slices; the search asked for less. `missed` names the difference."""
-    assert search.exhaustive is not None
-    strong = {unit.neuron for unit in search.exhaustive.units if unit.estimate.strength >= run.config.tau}
+    strong = {unit.neuron for unit in search.exhaustive if unit.estimate.strength >= run.config.tau}
     missed = {unit.neuron for unit in search.missed(run.config.tau)}
     assert strong - {agonist.neuron for agonist in search.agonists} == missed == set()
     assert strong
     units, slices = search.basis_units, search.associated_n + search.unrelated_n
     assert units == run.subject.n_layers * run.subject.width(Basis.MLP_OUT)
-    assert len(search.exhaustive.units) == units == search.cost.candidates
-    cost = search.exhaustive.cost
-    assert (cost.queries, cost.example_forwards) == (units, units * slices)
+    assert len(search.exhaustive) == units == search.cost.candidates
+    assert {u.estimate.associated.n + u.estimate.unrelated.n for u in search.exhaustive} == {slices}
     assert search.cost.queries < units
     assert search.cost.example_forwards < units * slices
 
@@ -91,15 +89,14 @@ def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, even
 
 def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> None:
     """Each exhaustive count is found again in the stored outcomes, which need no engine."""
-    assert search.exhaustive is not None
     slices = run.slices(Regime.BASELINE_POSITIVE).positions
     engine = run.engine(run.intervention(Basis.MLP_OUT))
     before = run.cost.example_forwards
-    labels = engine.labels([(unit.neuron,) for unit in search.exhaustive.units], slices)
+    labels = engine.labels([(unit.neuron,) for unit in search.exhaustive], slices)
     assert run.cost.example_forwards == before
     flips = (~labels).sum(axis=1).tolist()
     assert flips == [
-        unit.estimate.associated.flips + unit.estimate.unrelated.flips for unit in search.exhaustive.units
+        unit.estimate.associated.flips + unit.estimate.unrelated.flips for unit in search.exhaustive
     ]
 
 
@@ -130,7 +127,7 @@ def test_stages_come_in_order_and_each_ends(events: list[Event]) -> None:
 def result_of(path: Path) -> tuple[Findings, Counter]:
     """What a small run came to, whatever its name and speed, and its stored cells."""
     with opened(path, read_only=True) as run:
-        return replace(run.findings, run="", stages=()), cells(path)
+        return replace(run.findings, run="", stages={}), cells(path)
 
 
 def priced(run: Run, clock: Callable[[], float] = lambda: 0.0) -> Price:

@@ -37,42 +37,6 @@ SPLIT = np.arange(300), np.arange(300, 600)
 """Train and held-out records."""
 
 
-def planted(drop: np.ndarray, lead: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(lead, drop, what is said, what happens) of a unit whose drop is nearly linear: one record in ten is noise."""
-    happened = (drop > lead) ^ (np.random.default_rng(5).random(len(lead)) < 0.05)
-    return lead, drop, drop > lead, happened
-
-
-def scores_of(lead: np.ndarray, drop: np.ndarray, happened: np.ndarray) -> dict[PredictionKind, float]:
-    """Held-out MCC of the prediction and of what stands beside it."""
-    train, test = SPLIT
-    found = {
-        score.kind: score.held_out.mcc
-        for score in accounting.cut_scores(lead, drop, happened, train, test)
-        if score.held_out
-    }
-    return {PredictionKind.STEADY: mcc((drop > lead)[test], happened[test]), **found}
-
-
-def test_where_the_drop_hardly_varies_the_lead_alone_is_as_good() -> None:
-    """A unit that pushes everywhere alike tells nothing that the lead does not: the account shows it."""
-    rng = np.random.default_rng(0)
-    lead, drop, _, happened = planted(np.full(600, 2.0) + rng.normal(0, 0.05, 600), rng.gamma(2, 1, 600))
-    found = scores_of(lead, drop, happened)
-    assert found[PredictionKind.LEAD_ONLY] > found[PredictionKind.STEADY] - 0.1
-    assert found[PredictionKind.DROP_ONLY] < 0.3
-
-
-def test_where_both_vary_the_prediction_is_better_than_either() -> None:
-    rng = np.random.default_rng(1)
-    lead, drop, _, happened = planted(rng.gamma(2, 2, 600), rng.gamma(2, 2, 600))
-    found = scores_of(lead, drop, happened)
-    assert (
-        found[PredictionKind.STEADY]
-        > max(found[PredictionKind.LEAD_ONLY], found[PredictionKind.DROP_ONLY]) + 0.2
-    )
-
-
 @given(st.integers(0, 10_000))
 def test_held_out_outcomes_choose_no_threshold(seed: int) -> None:
     """Whatever happens on held-out records, lead and drop are cut in the same places; what train says moves them."""
@@ -189,17 +153,16 @@ def account_of(bench: Toy) -> Account:
     """The account of channel 7, its first half of the records in train."""
     table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
     run = _ToyRun(bench, table)
-    records, regime = list(bench.records), Regime.BASELINE_NEGATIVE
-    train, test = np.arange(30), np.arange(30, 60)
-    first = accounting.FirstOrder.of(run, [UNIT], regime, records, train, test)
-    changed = first.happened(UNIT, np.zeros(60, bool))
+    train, test, regime = np.arange(30), np.arange(30, 60), Regime.BASELINE_POSITIVE
+    first = accounting.FirstOrder(run, [UNIT], Regime.BASELINE_NEGATIVE, list(bench.records), train, test)
+    changed, first.regime = first.happened(UNIT, np.zeros(60, bool)), regime
     families = tuple(
         UnitRule(neuron=UNIT, family=family, absent=RuleStatus.NO_COLUMNS) for family in OF_AN_ACCOUNT
     )
     account = Account(
         neuron=UNIT, regime=regime, flips=int(changed.sum()), records=60, held_out=30, families=families
     )
-    return replace(first, regime=Regime.BASELINE_POSITIVE).scored(account, changed)
+    return first.scored(account, changed)
 
 
 def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> None:

@@ -8,14 +8,13 @@ from typing import Any
 
 from mecharule_ops import types
 from mecharule_ops.findings import counts, records
-from mecharule_ops.findings.controls import AgonistControls, Standing, decided
+from mecharule_ops.findings.controls import AgonistControls, decided
+from mecharule_ops.findings.counts import recall_by_bound
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
-from mecharule_ops.findings.measures import recall_by_bound
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
-from mecharule_ops.run.analyse import choices_for
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Intervention, Neuron, Share
 
 TAU, EPSILON, ALPHA = 0.2, 0.2, 0.05
@@ -103,9 +102,6 @@ def controls(name: str, **others: Any) -> AgonistControls:
         flips=FlipCount(flips=_KEPT_ASIDE[name], n=64),
         basis=Share(count=0, n=99),
         layer=Share(count=1, n=8),
-        standing=Standing.of(
-            Neuron.parse(name), {unit.neuron: unit.estimate for unit in _EXHAUSTIVE}, 5, None
-        ),
         split=estimate(plus // 2, minus // 2, 32),
         **others,
     )
@@ -173,8 +169,7 @@ POSITIVE = replace(
     drawn_union=Share(count=19, n=280),
     layer_union=(counts.LayerCoverage(layer=20, flipped=Share(count=230, n=280)),),
     tree=_TREE,
-    dominance=(counts.Dominance(layer=20, size=5, group_strength=0.8, best_singleton=0.9, best_small=0.9),),
-    exhaustive=counts.ExhaustiveRun(units=_EXHAUSTIVE, cost=cost(270, 34_560, 270)),
+    exhaustive=_EXHAUSTIVE,
     recall=recall_by_bound(_EXHAUSTIVE, {each.neuron for each in _AGONISTS}, TAU, ALPHA),
 )
 POSITIVE = shown_over([POSITIVE], ALPHA)[0]
@@ -200,6 +195,5 @@ FINDINGS = records.Findings(
     proposer="offline",
     predicates=records.PredicateCounts(proposed=120, refused=14, kept=61),
     searches=(POSITIVE, NEGATIVE),
-    choices=choices_for("arithmetic"),
-    stages=(records.StageCost(stage="search", seconds=312.5),),
+    stages={"search": 312.5},
 )

@@ -108,7 +108,7 @@ def ledger_events(ids: str = "") -> Iterator[Event]:
 
 
 def anchored(unit: str, rule: str, mcc: float, full: float | None, ends: tuple[float, float]) -> Event:
-    held_out: dict[str, Any] = {"held_out_mcc": mcc, "held_out_low": ends[0], "held_out_high": ends[1]}
+    held_out: dict[str, Any] = {"held_out_mcc": mcc, "held_out_low": ends[0]}
     return events.RuleAnchored(
         regime=1, neuron=unit, rule=rule, full_mcc=full, prompt_only=full is not None, **held_out
     )

@@ -185,7 +185,7 @@ def test_controls_are_the_reports_own_or_made_once(copied_run: Path, ask: Ask) -
     assert "ablated completions" in ask("explain", **asked, estimate=True).text
     counts = ask("explain", **asked).as_json[key]
     with opened(copied_run) as run:
-        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE)
+        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE, run.config.controls)
     assert counts["random_units"]["count"] == made.basis.n - made.basis.count
     assert "nothing" in ask("explain", **asked, estimate=True).text
     assert ask("explain", **asked).as_json[key] == counts
