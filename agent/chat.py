@@ -29,7 +29,7 @@ from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, kept_open, opened
 from mecharule_ops.run.tabulating import columns_of, few_valued
-from mecharule_ops.store.keys import LAST_ANSWER, LastAnswer
+from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.tasks.arithmetic_vocabulary import CONDITIONS
 from mecharule_ops.types import Neuron
@@ -234,7 +234,6 @@ def _keep(path: Path, result: ToolResult, kept: list[Event], listener: Listener)
         with opened(str(path), write=True) as run:
             run.store.append(kept)
             if certificates:
-                cited = LastAnswer(question=answered.question, certificates=list(certificates))
-                run.store.put(LAST_ANSWER, cited)
+                run.store.put(LAST_ANSWER, list(certificates))
     except StoreError as error:
         listener.tell(f"the question is not remembered in the run: {error}")

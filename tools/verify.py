@@ -92,7 +92,7 @@ def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
     """All of a run's certificates, those of its last answer, or some by their ids."""
     if given.all or (given.what == "last" and not run.store.has(LAST_ANSWER)):
         return run.store.certificates()
-    ids = run.store.get(LAST_ANSWER)["certificates"] if given.what == "last" else (given.what, *given.more)
+    ids = run.store.get(LAST_ANSWER) if given.what == "last" else (given.what, *given.more)
     return tuple(run.store.certificate(_bare(id)) for id in ids)
 
 

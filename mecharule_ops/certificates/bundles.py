@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.codec import parse_json
+from mecharule_ops.codec import canonical_json, parse_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
 
 INDEX = "index.json"
-_FORMAT = "mecharule certificates 1"
+"""The names of the other files, so that none is missing or added."""
 
 
 def write_bundle(folder: Path, certificates: Iterable[Certificate]) -> Path:
@@ -20,14 +18,11 @@ def write_bundle(folder: Path, certificates: Iterable[Certificate]) -> Path:
 
     The folder must be new or empty, so that no file of an older bundle stays behind.
     """
-    texts = {certificate.id: certificate.to_json() for certificate in certificates}
-    hashes = {name: _sha256(text) for name, text in texts.items()}
-    index = json.dumps({"format": _FORMAT, "certificates": hashes}, indent=1, sort_keys=True) + "\n"
+    texts = {f"{certificate.id}.json": certificate.to_json() for certificate in certificates}
     make_empty(folder)
     with system_errors(f"to write a bundle to {folder}"):
-        for name, text in texts.items():
-            (folder / f"{name}.json").write_text(text, encoding="ascii")
-        (folder / INDEX).write_text(index, encoding="ascii")
+        for name, text in {**texts, INDEX: canonical_json(sorted(texts))}.items():
+            (folder / name).write_text(text, encoding="ascii")
     return folder
 
 
@@ -45,35 +40,18 @@ def read_bundle(folder: Path) -> tuple[Certificate, ...]:
 
     Raises `StoreError` when there is no bundle, `ClaimNotSupported` when a file is missing, added or changed.
     """
-    hashes = _read_index(folder)
-    present = {path.stem for path in folder.glob("*.json") if path.name != INDEX}
-    if present != hashes.keys():
-        odd = ", ".join(sorted(present ^ hashes.keys()))
-        raise ClaimNotSupported(
-            f"expected the files of the index in {folder}, these are missing or added: {odd}"
-        )
-    return tuple(_read_one(folder, name, hashes[name]) for name in sorted(hashes))
-
-
-def _read_index(folder: Path) -> dict[str, str]:
     try:
-        index = parse_json(_read(folder / INDEX))
+        listed = parse_json(_read(folder / INDEX))
     except ValueError as error:
         raise ClaimNotSupported(f"expected an index at {folder / INDEX}, it is not JSON: {error}") from error
-    listed = index.get("certificates") if isinstance(index, dict) else None
-    if not isinstance(listed, dict) or index != {"format": _FORMAT, "certificates": listed}:
-        raise ClaimNotSupported(f"expected an index of {_FORMAT!r} at {folder / INDEX}, got another form")
-    return listed
-
-
-def _read_one(folder: Path, name: str, expected: str) -> Certificate:
-    text = _read(folder / f"{name}.json")
-    if _sha256(text) != expected:
-        raise ClaimNotSupported(f"expected {name}.json as the index lists it, the file was changed")
-    certificate = Certificate.from_json(text)
-    if certificate.id != name:
-        raise ClaimNotSupported(f"expected certificate {name}, its file holds {certificate.id}")
-    return certificate
+    present = {path.name for path in folder.glob("*.json")} - {INDEX}
+    if listed != sorted(present):
+        odd = ", ".join(sorted(present ^ set(map(str, listed if isinstance(listed, list) else ()))))
+        raise ClaimNotSupported(f"expected the files of the index in {folder}, missing or added: {odd}")
+    read = {name: Certificate.from_json(_read(folder / name)) for name in listed}
+    if changed := [name for name, certificate in read.items() if name != f"{certificate.id}.json"]:
+        raise ClaimNotSupported(f"expected each certificate of {folder} in its own file, not in {changed[0]}")
+    return tuple(read.values())
 
 
 def _read(path: Path) -> str:
@@ -82,7 +60,3 @@ def _read(path: Path) -> str:
             return path.read_text(encoding="ascii")
     except UnicodeDecodeError as error:
         raise ClaimNotSupported(f"expected ASCII text in {path}, the file was changed") from error
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -19,7 +19,7 @@ from mecharule_ops.codec import canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.types import RuleScore
 
-KINDS = ("ablate", "why", "flip", "control", "exhaustive", "mediation", "pairs", "repair")
+KINDS = ("ablate", "why", "flip", "mediation", "pairs", "repair")
 _ID_DIGITS = 12
 
 

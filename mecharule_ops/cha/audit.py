@@ -32,14 +32,7 @@ from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.nodes import NOTHING, Verdict
 from mecharule_ops.thresholds import TAU
-from mecharule_ops.types import (
-    Basis,
-    FlipEstimate,
-    GroupAnswer,
-    GroupQuery,
-    LayerCandidates,
-    Neuron,
-)
+from mecharule_ops.types import Basis, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates, Neuron
 
 STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
 """For each stage: τ-agonists found with which it can still end the audit, and its share of α."""

@@ -10,27 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mecharule_ops.events import (
-    AgonistFound,
-    CostChanged,
-    Event,
-    FlipsSeen,
-    HypothesisDecided,
-    HypothesisRegistered,
-    LayerAblated,
-    NodeAsked,
-    NodeTested,
-    PredictionsDropped,
-    Price,
-    RunFinished,
-    RunStarted,
-    SearchFinished,
-    SearchStarted,
-    StageFinished,
-    StageProgress,
-    StageStarted,
-    UnitJudged,
-)
+from mecharule_ops import events
+from mecharule_ops.events import Event
 from mecharule_ops.nodes import Neuron, Node
 from mecharule_ops.state.search_view import CHA, EXHAUSTIVE, GUIDED, SearchId, SearchView
 from mecharule_ops.thresholds import Thresholds
@@ -50,8 +31,8 @@ class StageView:
 class HypothesisView:
     """One entry of the hypothesis ledger."""
 
-    registered: HypothesisRegistered
-    decided: HypothesisDecided | None = None
+    registered: events.HypothesisRegistered
+    decided: events.HypothesisDecided | None = None
     """None while it is open."""
 
     @property
@@ -64,27 +45,27 @@ class HypothesisView:
 class RunState:
     """An immutable snapshot of a run."""
 
-    header: RunStarted | None = None
+    header: events.RunStarted | None = None
     stage: StageView | None = None
     """None between stages."""
-    stages: Mapping[str, StageFinished] = field(default_factory=dict)
+    stages: Mapping[str, events.StageFinished] = field(default_factory=dict)
     """Finished stages by name, in order."""
     searches: Mapping[str, SearchView] = field(default_factory=dict)
     """By search id, in order of start."""
-    agonists: Mapping[tuple[str, str], AgonistFound] = field(default_factory=dict)
+    agonists: Mapping[tuple[str, str], events.AgonistFound] = field(default_factory=dict)
     """By (search, neuron)."""
-    judged: Mapping[tuple[int, str], UnitJudged] = field(default_factory=dict)
+    judged: Mapping[tuple[int, str], events.UnitJudged] = field(default_factory=dict)
     """By (regime, neuron): τ-agonists that were ablated on held-out records."""
     latest: tuple[str, int] | None = None
     """Search and node asked or decided last."""
-    seen: FlipsSeen | None = None
+    seen: events.FlipsSeen | None = None
     """The τ-agonist found last, with what some answers became without it."""
     whole: Mapping[tuple[int, str], float] = field(default_factory=dict)
     """By (regime, layer): the share that flips without the whole layer."""
     hypotheses: Mapping[str, HypothesisView] = field(default_factory=dict)
     """By id, in order of registration."""
-    price: Price | None = None
-    cost: CostChanged | None = None
+    price: events.Price | None = None
+    cost: events.CostChanged | None = None
     status: str = "not started"
     """`not started`, `running`, or how the run ended."""
     finished: bool = False
@@ -95,37 +76,37 @@ class RunState:
         A node event of a search that was never started is a broken invariant.
         """
         match event:
-            case NodeAsked() | NodeTested():
+            case events.NodeAsked() | events.NodeTested():
                 latest = event.search, event.node.id
                 view = self._started(event.search).told(event.node)
                 return replace(self._with_search(view), latest=latest)
-            case RunStarted():
+            case events.RunStarted():
                 return replace(self, header=event, status="running", finished=False, stage=None)
-            case RunFinished():
+            case events.RunFinished():
                 return replace(self, status=event.status, finished=True, stage=None)
-            case StageStarted() | StageProgress() | StageFinished():
+            case events.StageStarted() | events.StageProgress() | events.StageFinished():
                 return self._with_stage(event)
-            case SearchStarted():
+            case events.SearchStarted():
                 view = SearchView(search=event.search, units=event.units, thresholds=self.thresholds)
                 kept = {key: found for key, found in self.agonists.items() if key[0] != event.search}
                 return replace(self._with_search(view), agonists=kept)
-            case SearchFinished():
+            case events.SearchFinished():
                 return self._with_search(replace(self._started(event.search), result=event))
-            case PredictionsDropped():
+            case events.PredictionsDropped():
                 return self._with_search(replace(self._started(event.search), dropped=event))
-            case AgonistFound():
+            case events.AgonistFound():
                 return replace(self, agonists={**self.agonists, (event.search, event.neuron): event})
-            case UnitJudged():
+            case events.UnitJudged():
                 return replace(self, judged={**self.judged, (event.regime, event.neuron): event})
-            case FlipsSeen():
+            case events.FlipsSeen():
                 return replace(self, seen=event)
-            case LayerAblated():
+            case events.LayerAblated():
                 return replace(self, whole={**self.whole, (event.regime, event.layer): event.strength})
-            case HypothesisRegistered() | HypothesisDecided():
+            case events.HypothesisRegistered() | events.HypothesisDecided():
                 return self._with_hypothesis(event)
-            case Price():
+            case events.Price():
                 return replace(self, price=event)
-            case CostChanged():
+            case events.CostChanged():
                 return replace(self, cost=event)
         return self
 
@@ -157,20 +138,22 @@ class RunState:
     def _with_search(self, view: SearchView) -> RunState:
         return replace(self, searches={**self.searches, view.search: view})
 
-    def _with_stage(self, event: StageStarted | StageProgress | StageFinished) -> RunState:
-        if isinstance(event, StageStarted):
+    def _with_stage(
+        self, event: events.StageStarted | events.StageProgress | events.StageFinished
+    ) -> RunState:
+        if isinstance(event, events.StageStarted):
             return replace(self, stage=StageView(stage=event.stage, total=event.total, unit=event.unit))
         here = self.stage if self.stage and self.stage.stage == event.stage else None
-        if isinstance(event, StageFinished):
+        if isinstance(event, events.StageFinished):
             left = None if here else self.stage
             return replace(self, stage=left, stages={**self.stages, event.stage: event})
         before = here or StageView(stage=event.stage)
         total = before.total if event.total is None else event.total
         return replace(self, stage=replace(before, done=event.done, total=total))
 
-    def _with_hypothesis(self, event: HypothesisRegistered | HypothesisDecided) -> RunState:
+    def _with_hypothesis(self, event: events.HypothesisRegistered | events.HypothesisDecided) -> RunState:
         known = self.hypotheses.get(event.hypothesis)
-        if isinstance(event, HypothesisRegistered):
+        if isinstance(event, events.HypothesisRegistered):
             view = HypothesisView(registered=event, decided=known.decided if known else None)
         else:
             assert known is not None, f"{event.hypothesis} was never registered"

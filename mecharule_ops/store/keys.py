@@ -43,13 +43,6 @@ class Placed(TypedDict):
     dtype: str
 
 
-class LastAnswer(TypedDict):
-    """What the last answer about a run cited."""
-
-    question: str
-    certificates: list[str]
-
-
 class HeldOutLook(TypedDict):
     """One set of held-out flips, of a unit, read for one condition."""
 
@@ -94,7 +87,8 @@ SPLITTER = Artefact[dict[str, Any]]("splitter")
 """r₀ with its train MCC, encoded."""
 FINDINGS = Artefact[str]("findings")
 """The report's data as JSON; there once the run has finished."""
-LAST_ANSWER = Artefact[LastAnswer]("last-answer")
+LAST_ANSWER = Artefact[list[str]]("last-answer")
+"""Ids of the certificates that the last answer about the run cited."""
 PROPOSALS = Artefact[dict[str, Any]]("llm-proposals")
 """How a language model proposed the predicates."""
 PROPOSED = (VOCABULARY, VOCABULARY.summary, PROPOSALS)

@@ -6,6 +6,8 @@ the same time. Methods may be called from several threads. Every failure of the 
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import sqlite3
 import time
@@ -20,9 +22,8 @@ from jaxtyping import Int
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import canonical_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
+from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError, system_errors
 from mecharule_ops.events import Event
-from mecharule_ops.store.artefacts import PackedArtefact, pack_artefact, unpack
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import Known, OutcomeTable, StoredAnswers
 from mecharule_ops.store.run_file import RunLock, check_there, connect_existing, connect_new, store_errors
@@ -37,6 +38,7 @@ from mecharule_ops.store.run_log import (
 )
 
 T = TypeVar("T")
+_SINGLE = "array"
 
 
 class RunStore(RunLog):
@@ -136,10 +138,12 @@ class RunStore(RunLog):
 
     def put(self, name: Artefact[T], value: T) -> str:
         """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
-        packed = pack_artefact(value)
+        form, sha256, body = pack_artefact(value)
         with self._transaction():
-            self._connection.execute("INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?)", (name, *packed))
-        return packed.sha256
+            self._connection.execute(
+                "INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?)", (name, form, sha256, body)
+            )
+        return sha256
 
     def get(self, name: Artefact[T]) -> T:
         """An artefact. Raises `StoreError` when there is none of this name or its content has changed."""
@@ -154,7 +158,7 @@ class RunStore(RunLog):
         """An artefact; None when there is none of this name. Raises `StoreError` when its content has changed."""
         query = "SELECT form, sha256, body FROM artefact WHERE name = ?"
         for row in self._rows(query, name):
-            return cast(T, unpack(PackedArtefact(*row)))
+            return cast(T, unpack(*row))
         return None
 
     def kept(self, name: Artefact[T], make: Callable[[], T]) -> T:
@@ -261,3 +265,48 @@ class RunStore(RunLog):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+
+def pack_artefact(value: object) -> tuple[str, str, bytes]:
+    """(`json`, `array` or `arrays`, the SHA-256 of that and the body, the body) as an artefact is stored.
+
+    Arrays are an `.npz` file that any NumPy reads; its members bear no time, so equal content has equal bytes. Nothing
+    is ever pickled. Raises `UsageError` on anything but a JSON value, an array or a mapping of arrays.
+    """
+    if isinstance(value, np.ndarray):
+        form, body = "array", _npz({_SINGLE: value})
+    elif isinstance(value, Mapping) and value and all(isinstance(v, np.ndarray) for v in value.values()):
+        form, body = "arrays", _npz(value)
+    else:
+        form, body = "json", canonical_json(value).encode("ascii")
+    return form, _hash(form, body), body
+
+
+def unpack(form: str, sha256: str, body: bytes) -> object:
+    """The value: JSON (tuples come back as lists), an array, or a dict of arrays.
+
+    Raises `StoreError` when the content is not what was hashed.
+    """
+    whole = isinstance(body, bytes) and isinstance(form, str)
+    if not whole or _hash(form, body) != sha256:
+        raise StoreError(
+            "expected an artefact as it was written, its bytes are damaged; restore it from a copy"
+        )
+    if form == "json":
+        return json.loads(body)
+    with np.load(io.BytesIO(body), allow_pickle=False) as file:
+        arrays = dict(file)
+    return arrays[_SINGLE] if form == "array" else arrays
+
+
+def _npz(arrays: Mapping[str, np.ndarray]) -> bytes:
+    buffer = io.BytesIO()
+    try:
+        np.savez_compressed(buffer, allow_pickle=False, **dict(sorted(arrays.items())))
+    except ValueError as error:
+        raise UsageError(f"expected arrays of numbers, bools or text, got {error}") from error
+    return buffer.getvalue()
+
+
+def _hash(form: str, body: bytes) -> str:
+    return hashlib.sha256(form.encode() + body).hexdigest()

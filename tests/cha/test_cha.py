@@ -6,15 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from search_oracles import (
-    Cancelling,
-    drive,
-    estimate,
-    layer_of,
-    naive_algorithm_1,
-    planted_union,
-    quiet,
-)
+from search_oracles import Cancelling, drive, estimate, layer_of, naive_algorithm_1, planted_union, quiet
 
 from mecharule_ops import confidence
 from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates

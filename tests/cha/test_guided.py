@@ -12,15 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_oracles import (
-    Cancelling,
-    UnionOfFlips,
-    drive_together,
-    fate,
-    layer_of,
-    planted_union,
-    quiet,
-)
+from search_oracles import Cancelling, UnionOfFlips, drive_together, fate, layer_of, planted_union, quiet
 
 from mecharule_ops import confidence
 from mecharule_ops.cha import prediction_failure

@@ -18,13 +18,12 @@ from mecharule_ops.codec import decode
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event, Notice, RunFinished, SearchStarted
 from mecharule_ops.nodes import FlipCount, Verdict
-from mecharule_ops.store.artefacts import pack_artefact, unpack
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.store.run_log import EVENT_CLASSES, event_from_json, event_to_json
-from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store.run_store import RunStore, pack_artefact, unpack
 
 _SAMPLES: dict[Any, list[Any]] = {
     str: ["", "op in [/,*] \x1b[31m\x00 — ✓ \ud800", "nan"],
@@ -136,22 +135,22 @@ def test_settings_and_artefacts_survive_reopening(store: RunStore) -> None:
 
 def test_equal_artefacts_have_equal_hashes_and_a_changed_one_is_refused() -> None:
     """The hash is of the content: type, shape and values; a byte that changed is found."""
-    packed = pack_artefact(np.arange(4))
-    assert packed.sha256 == pack_artefact(np.arange(4)).sha256
+    form, sha256, packed = pack_artefact(np.arange(4))
+    assert sha256 == pack_artefact(np.arange(4))[1]
     others = [
         np.arange(4).reshape(2, 2),
         np.arange(4, dtype=np.int32),
         np.arange(1, 5),
         {"array": np.arange(5)},
     ]
-    assert packed.sha256 not in {pack_artefact(other).sha256 for other in others}
-    for place in range(len(packed.body)):
-        body = bytearray(packed.body)
+    assert sha256 not in {pack_artefact(other)[1] for other in others}
+    for place in range(len(packed)):
+        body = bytearray(packed)
         body[place] ^= 1
         with pytest.raises(StoreError, match="damaged"):
-            unpack(packed._replace(body=bytes(body)))
+            unpack(form, sha256, bytes(body))
     with pytest.raises(StoreError, match="damaged"):
-        unpack(pack_artefact([2])._replace(sha256=pack_artefact([1]).sha256))
+        unpack("json", pack_artefact([1])[1], b"[2]")
     for refused in (np.array([object()]), {1, 2}, math.nan):
         with pytest.raises(UsageError):
             pack_artefact(refused)

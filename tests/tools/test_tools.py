@@ -198,7 +198,7 @@ def test_verify_last_is_of_the_run_with_the_last_answer(
             assert others
             assert not store.has(LAST_ANSWER)
             if name == "aaaa":
-                store.put(LAST_ANSWER, {"question": "why?", "certificates": [certificate.id]})
+                store.put(LAST_ANSWER, [certificate.id])
         os.utime(path, (1000 + age, 1000 + age))
     (tmp_path / "dddd.mecharule").write_text("no run")
     assert "of 1 certificate;" in call("verify", {"estimate": True}).text
