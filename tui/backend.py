@@ -70,10 +70,11 @@ class Backend:
 
         told: Any = demo(session.show, session.should_stop).data
         self.conclude(session)
+        verified = "\n".join(fact["sentence"] for fact in told["verification"].get("facts", ()))
         session.turns += [
             Entry(who="you", text=told["answer"]["question"]),
             Entry(who="agent", text=told["answer"]["answer"]),
-            Entry(who="tool", text="verify last", detail=told["verification"]["text"]),
+            Entry(who="tool", text="verify last", detail=verified),
         ]
 
     def resume(self, run: str, session: Session) -> None:

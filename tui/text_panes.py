@@ -14,8 +14,8 @@ from textual.widgets import DataTable
 
 from tui.words import said
 
-WIDEST = 44
-"""Columns of a cell; who shows a table shows the rest of a longer one elsewhere."""
+NARROWEST = 16
+"""Columns that a cell keeps; who shows a table shows the rest of a longer one elsewhere."""
 
 
 def drawn(pane: Widget, text: Text) -> Strip:
@@ -63,12 +63,12 @@ class ReadingPane(ScrollView, can_focus=True):
 
 
 class TextTable(DataTable):
-    """Rows of plain texts that know no markup."""
+    """Rows of plain texts that know no markup, in columns that together are as wide as the screen at most."""
 
     def __init__(self, help: str, *, id: str) -> None:
         super().__init__(id=id, cursor_type="row")
         self.about = help
-        self.shown: tuple[tuple[str, ...], ...] | None = None
+        self.shown: tuple[tuple[str, ...], ...] = ()
 
     def show(self, header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
         """Put these rows in place of the old ones; the cursor stays on its first cell, else its place."""
@@ -78,22 +78,23 @@ class TextTable(DataTable):
         current, place = self.selected, max(0, self.cursor_row)
         self.shown = table
         self.clear(columns=True)
-        for column in zip(*table, strict=True):
-            width = min(WIDEST, max(said(cell).cell_len for cell in column))
-            self.add_column(said(column[0]), width=width)
+        widths = [max(said(cell).cell_len for cell in column) for column in zip(*table, strict=True)]
+        while widths and sum(widths) + 2 * len(widths) > self.app.size.width and max(widths) > NARROWEST:
+            widths[widths.index(max(widths))] -= 1
+        for name, width in zip(header, widths, strict=True):
+            self.add_column(said(name), width=width)
         for row in rows:
             cells = [said(cell) for cell in row]
-            for cell in cells:
-                cell.truncate(WIDEST, overflow="ellipsis")
+            for cell, width in zip(cells, widths, strict=True):
+                cell.truncate(width, overflow="ellipsis")
             self.add_row(*cells)
         names = [row[0] for row in rows]
-        found = current is not None and current[0] in names
-        self.move_cursor(row=names.index(current[0]) if current and found else place)
+        self.move_cursor(row=names.index(current[0]) if current and current[0] in names else place)
 
     @property
     def selected(self) -> tuple[str, ...] | None:
         """The cells under the cursor; None in an empty table."""
-        rows = self.shown[1:] if self.shown else ()
+        rows = self.shown[1:]
         return rows[self.cursor_row] if 0 <= self.cursor_row < len(rows) else None
 
     def move(self, lines: int) -> None:

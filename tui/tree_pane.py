@@ -70,13 +70,13 @@ def rows_of(
             under.sort(key=lambda key: [*_STEPS, key.step].index(key.step))
             if under and not under[0].step:  # The layers of Algorithm 1.
                 under = [*board.under(place, under[0]), *under[1:]]
-        quiet = dict.fromkeys(key for key in under if key not in on_way and _is_quiet(board, place, key))
-        if quiet and (parent, True) not in toggled:
-            folded = [(parent, tuple(quiet))]
-            under = [key for key in under if key not in quiet]
-        else:
-            folded = []
-        lines: list[tuple[Key | None, tuple[Key, ...]]] = [*((key, ()) for key in under[:MOST]), *folded]
+        is_folded = (parent, True) not in toggled
+        quiet = [key for key in under if is_folded and key not in on_way and _is_quiet(board, place, key)]
+        hidden = frozenset(quiet)
+        lines: list[tuple[Key | None, tuple[Key, ...]]] = [
+            *((key, ()) for key in [key for key in under if key not in hidden][:MOST]),
+            *([(parent, tuple(quiet))] if quiet else []),
+        ]
         for number, (key, behind) in enumerate(lines, 1):
             last = number == len(lines)
             rows.append(Row(key, guides + ("└─" if last else "├─"), behind))
@@ -95,7 +95,7 @@ def _is_quiet(board: Board, place: Place, key: Key) -> bool:
 
 
 def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, tick: int) -> Text:
-    """One line, as a bar with its bound and a word for what became of it."""
+    """One line, as a bar with its bound and a word for what became of it; what does not fit is cut."""
     most, guides, key = width // 3, row.guides, row.key
     # What is too deep begins at the left edge again.
     text = Text(no_wrap=True).append(guides if len(guides) <= most else f"…{guides[1 - most :]}", "dim")
@@ -107,14 +107,13 @@ def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, 
     if key.node >= 0:
         return _node_text(state, board, key, text, width, tick)
     if key.search:
-        view = board.view(key.search)
-        text.append(f" layer {view.at.layer} ")
-        whole = state.whole.get((place.regime, f"{place.letter}{view.at.layer}"))
-        if whole is not None and width >= 70:
+        layer = board.view(key.search).at.layer
+        text.append(f" layer {layer} ")
+        whole = state.whole.get((place.regime, f"{place.letter}{layer}"))
+        if whole is not None:
             text.append(f"{bar(whole, 10).rstrip()} {percent(whole)} as a whole ", "dim")
     else:
-        text.append(f" {key.step or 'groups'} ", "bold")
-        text.append(f"{_STEPS.get(key.step, '')} ", "dim")
+        text.append(f" {key.step or 'groups'} ", "bold").append(f"{_STEPS.get(key.step, '')} ", "dim")
     tally = board.tallies[place, key]
     said = [f"{tally.tested:,} tested"]
     if tally.reach:
@@ -129,8 +128,8 @@ def _folded(board: Board, keys: tuple[Key, ...]) -> str:
     # Groups of different parts share units.
     units = len(set().union(*(board.node(key).channels for key in keys)))
     groups = sum(board.node(key).size > 1 for key in keys)
-    what = f"{plural(units, 'unit')} ruled out"
-    return f"{what}, {plural(groups, 'group')} among them" if groups else what
+    among = f", {plural(groups, 'group')} among them" if groups else ""
+    return f"{plural(units, 'unit')} ruled out{among}"
 
 
 def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, tick: int) -> Text:
@@ -144,13 +143,11 @@ def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, 
     if node.verdict is None:
         spin = SPINNER[tick % len(SPINNER)] if (key.search, key.node) == state.latest else ""
         return text.append(f" {spin}", "bold")
-    if width >= 60:
-        text.append(f" {bar(strength, 10)}".rstrip())
-    text.append(f" {percent(strength, tau)}")
+    text.append(f" {bar(strength, 10)}".rstrip() if width >= 60 else "").append(f" {percent(strength, tau)}")
     text.append(f" {look.word}", look.style)
-    if judged is not None and width >= 70:
+    if judged is not None:
         text.append(f", {judged.flips} of {judged.n} kept aside", "dim")
-    elif node.ucb < 1 and width >= 70:
+    elif node.ucb < 1:
         text.append(f", at most {percent(node.ucb, tau)} of a half", "dim")
     return text
 
@@ -281,13 +278,10 @@ class TreePane(ScrollView, can_focus=True):
         if index >= len(self.rows):
             return drawn(self, Text())
         text = self._text(index)
-        if index != self.cursor:
-            return drawn(self, text)
-        # In reverse to its end; underlined while another pane is at work.
-        text.append(" " * max(0, self.size.width - text.cell_len))
-        if self.has_focus:
-            return drawn(self, Text(text.plain, "reverse"))
-        text.stylize("underline")
+        if index == self.cursor:
+            # In reverse to its end; underlined while another pane is at work.
+            text.append(" " * max(0, self.size.width - text.cell_len))
+            text = Text(text.plain, "reverse" if self.has_focus else "underline")
         return drawn(self, text)
 
     def on_click(self, event: Click) -> None:
@@ -296,8 +290,5 @@ class TreePane(ScrollView, can_focus=True):
     key_down = partialmethod(move, 1)
     key_up = partialmethod(move, -1)
 
-    def key_pagedown(self) -> None:
-        self.move(self.size.height)
-
-    def key_pageup(self) -> None:
-        self.move(-self.size.height)
+    key_pagedown = partialmethod(move, 10)
+    key_pageup = partialmethod(move, -10)

@@ -25,7 +25,7 @@ from tui.words import JUDGED, basis_of, noun_of
 MAP_HELP = (
     "The model: layers across, heads or strips of a layer's units down (or the other way where there are few "
     "layers). A cell fills with every verdict. ● is for units shown on answers kept aside; shading says how many "
-    "answers of the better half change without the strongest unit in a cell. Arrows move from unit to unit, Enter "
+    "answers of the better half change without the strongest unit in a cell. Arrows move from cell to cell, Enter "
     "opens the card."
 )
 _LEVELS = " ▁▂▃▄▅▆▇█"
@@ -99,8 +99,6 @@ class MapPane(Widget, can_focus=True):
         self._now: tuple[int, frozenset[int]] = (-1, frozenset())
         """Layer and units of the node asked last."""
         self._lines: dict[int, Text] = {}
-        self._found: list[tuple[int, int]] | None = None
-        """Rows and columns of the cells with one unit, or with one that reaches τ; None until they are asked for."""
 
     def show(self, state: RunState, board: Board, place: Place | None, tick: int = 0) -> None:
         """Draw a snapshot, where it is another."""
@@ -125,7 +123,7 @@ class MapPane(Widget, can_focus=True):
         self.on_resize()
 
     def on_resize(self, event: Resize | None = None) -> None:
-        self._lines, self._found = {}, None
+        self._lines = {}
         self.refresh()
 
     @property
@@ -137,25 +135,20 @@ class MapPane(Widget, can_focus=True):
 
     @property
     def unit(self) -> str | None:
-        """The only unit of the cell under the cursor, or the strongest there that reaches τ."""
+        """The unit of the cell under the cursor, the strongest of several."""
         from mecharule_ops.types import Neuron
 
-        if self.place is None or self.at not in self._with_units:
+        if self.place is None or not self._layers:
             return None
-        cell = self.grid.cells[self.at[0]][self.at[1]]
-        strengths = ((self.units[layer].strengths, layer) for layer in self._layers_of(cell))
-        units = [(of[unit], layer, unit) for of, layer in strengths for unit in range(cell.begin, cell.end)]
-        return str(Neuron(basis_of(self.place.letter), *max(units)[1:]))
-
-    @property
-    def _with_units(self) -> list[tuple[int, int]]:
-        if self._found is None:
-            rows = enumerate(self.grid.cells if self._layers else ())
-            self._found = [(r, c) for r, row in rows for c, cell in enumerate(row) if self._has_unit(cell)]
-        return self._found
-
-    def _has_unit(self, cell: Cell) -> bool:
-        return len(cell.layers) == cell.end - cell.begin == 1 or self._strength(cell) > 0
+        row = self.grid.cells[min(self.at[0], len(self.grid.cells) - 1)]
+        cell = row[min(self.at[1], len(row) - 1)]
+        strengths = ((layer, self.units[layer].strengths) for layer in self._layers_of(cell))
+        units = [
+            (of[unit], layer, unit)
+            for layer, of in strengths
+            for unit in range(cell.begin, min(cell.end, len(of)))
+        ]
+        return str(Neuron(basis_of(self.place.letter), *max(units)[1:])) if units else None
 
     def _strength(self, cell: Cell) -> int:
         """Of the strongest unit of a cell."""
@@ -248,19 +241,7 @@ class MapPane(Widget, can_focus=True):
         return Text().append(JUDGED["shown"].glyph, JUDGED["shown"].style).append(signs, "dim")
 
     def _step(self, rows: int, columns: int) -> None:
-        """Go to the unit that is nearest on that side; to the next cell while no unit reaches τ yet."""
-        row, column = self.at
-        goal = row + rows, column + columns
-        units = [
-            (abs(r - goal[0]) + abs(c - goal[1]), r, c)
-            for r, c in self._with_units
-            if (r - row) * rows > 0 or (c - column) * columns > 0
-        ]
-        if units:
-            goal = min(units)[1:]
-        elif any(any(layer.strengths) for layer in self.units.values()):
-            goal = self.at
-        self._go(*goal)
+        self._go(self.at[0] + rows, self.at[1] + columns)
 
     def _go(self, row: int, column: int) -> None:
         cells = self.grid.cells

@@ -96,12 +96,7 @@ def test_ten_thousand_hostile_texts_appear_exactly_as_plain_text() -> None:
         assert drawn == shown
         assert ascii_only(shown).isascii()
     assert plain("a\n b") == "a b"
-
-
-def test_the_fuzz_would_catch_markup() -> None:
-    """The same check fails on a text that is read as markup."""
-    assert Text.from_markup("op in [b]").plain != "op in [b]"
-    assert said("op in [b]").plain == "op in [b]"
+    assert Text.from_markup("op in [b]").plain != "op in [b]" == said("op in [b]").plain
 
 
 def test_hostile_texts_pass_through_chat_and_files() -> None:
@@ -113,6 +108,7 @@ def test_hostile_texts_pass_through_chat_and_files() -> None:
         assert len(list(csv.reader(io.StringIO(csv_of(("a", "b"), rows))))) == len(rows) + 1
         turn = entry_text(Entry(who="agent", text=text)).plain.splitlines()
         assert turn == [plain(line) for line in text.splitlines()] or not text.strip()
+    assert plain_columns("  m1.17   .44\x1b[31m  x") == "  m1.17   .44�[31m  x"
     assert csv_of(("a", "b", "c"), [("=1+1", "+.39", "@x")]).splitlines()[1] == "'=1+1,+.39,'@x"
 
 
@@ -122,11 +118,6 @@ def test_ascii_keeps_the_width_of_every_line() -> None:
         assert cell_len(ascii_only(text)) == cell_len(text)
         assert ascii_only(text).isascii()
     assert ascii_only("1→0 ▸ ├●┤") == "1>0 > [*]"
-
-
-def test_columns_of_a_printed_table_keep_their_spaces() -> None:
-    """A tool's table stays a table in the chat, without its control characters."""
-    assert plain_columns("  m1.17   .44\x1b[31m  x") == "  m1.17   .44�[31m  x"
 
 
 # --- numbers ----------------------------------------------------------------------------------------------
@@ -207,11 +198,11 @@ def test_search_goes_round_and_reasons_name_their_numbers() -> None:
     view = state.searches["cha:1:m0"]
     close = replace(view.nodes[2], ucb=0.1998)
     cards = [card(state, view, node, 60).plain for node in (view.nodes[0], view.nodes[2], close)]
-    assert "at most 100 % of a half, which reaches 20 %: it may hold a unit that does, and was" in cards[0]
-    assert "at most 15 % of a half, below 20 %: ruled out with all its units" in cards[1]
-    assert "at most 19.98 % of a half, below 20 %: ruled out" in cards[2]
-    unjudged = card(replace(state, judged={}), view, view.nodes[4], 60).plain
-    assert "which reaches 20 %: not ruled out" in unjudged
+    for told, least, verdict in zip(
+        cards, ("100", "15", "19.98"), ("opened", "ruled out", "ruled out"), strict=True
+    ):
+        assert verdict in told
+        assert f"at most {least} % of a half; 20 % is looked for" in told
 
 
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:
@@ -220,7 +211,6 @@ def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> No
     timeline, draw = Timeline(events), random.Random(3)
     for position in [0, len(events), STRIDE, STRIDE + 1, *(draw.randrange(len(events)) for _ in range(5))]:
         assert timeline.at(position) == fold(events[:position])
-    assert timeline.at(-5) == RunState()
 
 
 # --- tables -----------------------------------------------------------------------------------------------
@@ -243,9 +233,7 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
     """Answers kept aside first, then each half; the answer follows by its parts; colour is of what is shown alone."""
     state = fold(story())
     view = state.searches["cha:1:m0"]
-    told = (("", "Switch it off."), ("", "1 + 1 = 2 → 3"), ("How sure", "Very."))
-    made = card(state, view, view.nodes[4], 60, told)
-    assert made.style == ""
+    made = card(state, view, view.nodes[4], 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
     assert made.plain == (
         "● shown  m0.17  1→0  1 channel of layer 0\n"
         "█████████▍·········· 30 of 64 answers kept aside, at least 32 %\n"
@@ -253,11 +241,11 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
         "█··················· 3 of 64 of half B of the answers\n"
         "\nSwitch it off.\n1 + 1 = 2 → 3\nHow sure. Very.\n"
     )
-    bold = [made.plain[span.start : span.end] for span in made.spans if str(span.style) == "bold"]
-    assert bold == ["  m0.17  1→0", "1 + 1 = 2 → 3", "How sure. "]
+    bold = [made.plain[span.start : span.end].rstrip() for span in made.spans if str(span.style) == "bold"]
+    assert bold == ["  m0.17  1→0", "1 + 1 = 2 → 3", "How sure."]
     made = card(replace(state, judged={}), view, view.nodes[4], 60)
     assert "green" not in str(made.spans)
-    assert "not ruled out" in made.plain
+    assert "○ reaches τ" in made.plain
 
 
 # --- forms ------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partialmethod
+from itertools import chain
 from typing import Any, ClassVar, cast
 
 from rich.table import Table
@@ -27,6 +28,8 @@ from tui.working_app import WorkingApp
 
 Pane = MapPane | TreePane | TextTable | ReadingPane | ChatPane
 _FAR = 1_000_000
+WIDE = 110
+"""Columns from which the keys stand in two columns."""
 _OF_A_SCREEN_ON_SHOW = (events.Mount, events.ScreenResume, events.Resize, events.Timer, events.Key)
 
 
@@ -164,18 +167,19 @@ class HelpPopup(ClosesOnce, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         commands = commands_of(self.of_screen)
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(justify="right", no_wrap=True)
-        grid.add_column(ratio=1)
-        for command in commands:
-            grid.add_row(Text(", ".join(map(key_said, command.keys)), "bold"), Text(command.help))
-        grid.add_row(Text("^P", "bold"), Text("every command by name"))
-        names = f"\nIn the chat of a run each is /its-name: {', '.join(command.name for command in commands)}"
+        told = [(", ".join(map(key_said, command.keys)), command.help) for command in commands]
+        told.append(("^P", "every command by name, which after a / is one of the chat too"))
+        columns = 2 if self.app.size.width >= WIDE else 1
+        grid, lines = Table.grid(padding=(0, 2)), -(-len(told) // columns)
+        for _ in range(columns):
+            grid.add_column(justify="right", no_wrap=True)
+            grid.add_column(ratio=1)
+        for line in range(lines):
+            grid.add_row(*chain(*((Text(keys, "bold"), Text(does)) for keys, does in told[line::lines])))
         with VerticalScroll(classes="popup tall"):
             if self.about:
                 yield Static(Text(f"{self.about}\n"), markup=False)
             yield Static(grid)
-            yield Static(Text(names, "dim"), markup=False)
 
     def on_mount(self) -> None:
         for text in self.query(VerticalScroll):  # None where a key has closed it before it was drawn.

@@ -36,7 +36,7 @@ class HomeScreen(CommandScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.summaries: tuple[RunSummary, ...] | None = None
+        self.summaries: tuple[RunSummary, ...] = ()
         self.marked: list[str] = []
 
     def compose(self) -> ComposeResult:
@@ -67,23 +67,17 @@ class HomeScreen(CommandScreen):
         self._show_rows()
 
     def _show_rows(self) -> None:
-        rows = [
-            (
-                run.id + (" *" if run.id in self.marked else ""),
-                run.status,
-                run.model,
-                run.task,
-                time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.when)) if run.when else "",
-            )
-            for run in self.summaries or ()
-        ]
+        rows = []
+        for run in self.summaries:
+            when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.when)) if run.when else ""
+            rows.append((run.id + " *" * (run.id in self.marked), run.status, run.model, run.task, when))
         self.query_one(TextTable).show(HEADER, rows)
 
     @property
     def selected(self) -> RunSummary | None:
         """The run under the cursor."""
         table = self.query_one(TextTable)
-        return self.summaries[table.cursor_row] if self.summaries and table.selected else None
+        return self.summaries[table.cursor_row] if table.selected else None
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()

@@ -25,35 +25,28 @@ STRIDE = 256
 
 
 class Timeline:
-    """The states of a fixed list of events."""
+    """The states of a fixed list of events, at positions from 0, before the first, to their number."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = tuple(events)
-        self._kept = [RunState()]
-        self._verdicts = [n for n, event in enumerate(self.events, 1) if isinstance(event, VERDICTS)]
-
-    def __len__(self) -> int:
-        """Positions run from 0, before the first event, to this."""
-        return len(self.events)
+        self._kept, state = [RunState()], RunState()
+        for number, event in enumerate(self.events, 1):
+            state = state.apply(event)
+            if number % STRIDE == 0:
+                self._kept.append(state)
 
     def at(self, position: int) -> RunState:
-        """The state after that many events; each event is folded at most once to get there, plus a stride."""
-        position = min(max(position, 0), len(self.events))
-        while len(self._kept) <= position // STRIDE:
-            begin = (len(self._kept) - 1) * STRIDE
-            self._kept.append(self._folded(self._kept[-1], begin, begin + STRIDE))
-        nearest = position // STRIDE
-        return self._folded(self._kept[nearest], nearest * STRIDE, position)
+        """The state after that many events."""
+        state = self._kept[position // STRIDE]
+        for event in self.events[position - position % STRIDE : position]:
+            state = state.apply(event)
+        return state
 
     def after_verdicts(self, position: int, verdicts: int) -> int:
         """The position after so many more verdicts, or the end."""
-        last = islice((n for n in self._verdicts if n > position), verdicts - 1, None)
-        return next(last, len(self))
-
-    def _folded(self, state: RunState, begin: int, end: int) -> RunState:
-        for event in islice(self.events, begin, end):
-            state = state.apply(event)
-        return state
+        later = enumerate(islice(self.events, position, None), position + 1)
+        met = (number for number, event in later if isinstance(event, VERDICTS))
+        return next(islice(met, verdicts - 1, None), len(self.events))
 
 
 class ReplayScreen(RunView):
@@ -64,7 +57,7 @@ class ReplayScreen(RunView):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.timeline = Timeline(session.events)
-        self.position = len(self.timeline)
+        self.position = len(session.events)
         self.playing, self.speed = False, SPEEDS[0]
         self.state = self.timeline.at(self.position)
 
@@ -77,11 +70,11 @@ class ReplayScreen(RunView):
         if self.playing:
             self.tick += 1
             self.go(self.timeline.after_verdicts(self.position, self.speed))
-            self.playing = self.position < len(self.timeline)
+            self.playing = self.position < len(self.timeline.events)
 
     def do_play(self) -> None:
         self.playing = not self.playing
-        if self.playing and self.position == len(self.timeline):
+        if self.playing and self.position == len(self.timeline.events):
             self.go(0)
         self.draw_lines()
 
@@ -91,7 +84,7 @@ class ReplayScreen(RunView):
 
     def go(self, position: int) -> None:
         """Show the run after so many events."""
-        self.position = min(max(position, 0), len(self.timeline))
+        self.position = min(max(position, 0), len(self.timeline.events))
         self.state = self.timeline.at(self.position)
         self.draw()
 
@@ -101,15 +94,15 @@ class ReplayScreen(RunView):
         return self.session if self.state.finished else Session()
 
     def draw_lines(self) -> None:
-        total = len(self.timeline)
-        self.query_one("#headline", Line).say(headline(self.state, "REPLAY", "", self.app.size.width))
+        total, width = len(self.timeline.events), self.app.size.width
+        self.query_one("#headline", Line).say(headline(self.state, "REPLAY", "", width))
         line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
         self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
         names = ("play", "speed", "backward", "forward", "ledger", "follow", "back", "help")
         words = {"forward": "on", "backward": "back", "back": "leave", "speed": f"×{self.speed}"}
         keys = hint_parts("replay", names, play="pause" if self.playing else "play", **words)
-        self.query_one("#status", Line).say(fitted(keys, self.app.size.width))
+        self.query_one("#status", Line).say(fitted(keys, width))
 
     def _step(self, events: int) -> None:
         self.go(self.position + events)

@@ -1,4 +1,4 @@
-"""A run on its panes, live and replayed alike: which of them fit, what a snapshot draws, searching and copying."""
+"""A run on its panes, live and replayed alike: which of them fit, what a snapshot draws, searching and reading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tui.chat_pane import ChatPane
-from tui.found import FOUND_HELP, Answer, card, found_text, shown_units
+from tui.found import FOUND_HELP, card, found_text, shown_units
 from tui.screens.common import CommandScreen, Line, Pane
 from tui.screens.reading import ReadingScreen
 from tui.session import Session
@@ -43,8 +43,8 @@ class RunView(CommandScreen):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.chosen: list[str] = ["chat", "found", "map", "tree"]
-        """The panes, the one asked for last behind all others."""
+        self.front = "tree"
+        """The pane asked for last."""
         self.maximised = False
         self.state = RunState()
         """The snapshot on show."""
@@ -54,7 +54,7 @@ class RunView(CommandScreen):
         """The kind and direction chosen by the person; None follows the work."""
         self.picked: Key | None = None
         """The node whose card stands in place of what was found."""
-        self.cards: dict[Key, Answer] = {}
+        self.cards: dict[Key, str] = {}
         """Why units flip, as answered so far."""
 
     def compose(self) -> ComposeResult:
@@ -84,38 +84,31 @@ class RunView(CommandScreen):
     @property
     def shown(self) -> frozenset[str]:
         """The panes on show."""
-        last, every = self.chosen[-1], frozenset(PANES)
         if self.maximised or not self.together:
-            return frozenset({last})
-        return every - {"tree"} if last == "chat" else every
-
-    @property
-    def map_rows(self) -> int:
-        """Rows that the map would fill."""
-        layers = self.board.places.get(self.place, {}) if self.place else {}
-        units = max((len(layer.fates) for layer in layers.values()), default=9)
-        return 2 + (self.app.size.height >= TALL) + max(9, min(len(layers), units, 16))
+            return frozenset({self.front})
+        return frozenset(PANES) - ({"tree"} if self.front == "chat" else frozenset())
 
     def on_resize(self, event: Resize | None = None) -> None:
         self.place_panes()
         self.call_after_refresh(self.draw)
 
     def place_panes(self) -> None:
-        """Show the panes that fit and were asked for."""
+        """Show the panes that fit and were asked for; the map has the rows that it fills, the log a few."""
         shown, (width, height) = self.shown, self.app.size
-        bordered = self.together and width >= BORDERS
+        bordered, tall = self.together and width >= BORDERS, height >= TALL
         self.set_class(self.together, "together")
-        self.set_class(not self.together, "single")
         self.set_class(bordered, "bordered")
         for pane in PANES:
             self.query_one(f"#{pane}").display = pane in shown
         upper, chat = self.query_one("#upper"), self.query_one("#chat")
         upper.display = bool({"map", "found"} & shown)
-        log = (3 if height < TALL else 5) + bordered
-        room = height - 3 - (5 if height < TALL else 9) - log
-        fits = len(shown) > 1
-        upper.styles.height = min(self.map_rows + 2 * bordered, room) if fits else "1fr"
-        chat.styles.height = log if fits and self.chosen[-1] != "chat" else "1fr"
+        layers = self.board.places.get(self.place, {}).values() if self.place else ()
+        units = max((len(layer.fates) for layer in layers), default=9)
+        rows = 2 + tall + max(9, min(len(layers), units, 16)) + 2 * bordered
+        log, tree = (5, 9) if tall else (3, 5)
+        several = len(shown) > 1
+        upper.styles.height = min(rows, height - 3 - tree - log - bordered) if several else "1fr"
+        chat.styles.height = log + bordered if several and self.front != "chat" else "1fr"
 
     def choose(self, pane: str) -> None:
         """Bring a pane to the front and work in it."""
@@ -131,13 +124,12 @@ class RunView(CommandScreen):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         # Not `event.widget`: a key pressed since may have moved the focus on.
-        pane = self.pane_of(self.focused)
-        if pane is not None and pane != self.chosen[-1]:
-            self._bring(pane)
+        self._bring(self.here)
 
     def _bring(self, pane: str) -> None:
-        self.chosen = [*(other for other in self.chosen if other != pane), pane]
-        self.place_panes()
+        if pane != self.front:
+            self.front = pane
+            self.place_panes()
 
     def pane_of(self, widget: Widget | None) -> str | None:
         """The pane that a widget is in."""
@@ -147,7 +139,7 @@ class RunView(CommandScreen):
     @property
     def here(self) -> str:
         """The name of the pane that has the focus, or was chosen last."""
-        return self.pane_of(self.focused) or self.chosen[-1]
+        return self.pane_of(self.focused) or self.front
 
     @property
     def moved(self) -> Pane:
@@ -173,10 +165,8 @@ class RunView(CommandScreen):
         """Draw the snapshot on the panes on show."""
         if not self.app.holds(self):
             return
-        before = self.map_rows
         self.board.catch_up(self.state)
-        if self.map_rows != before:
-            self.place_panes()
+        self.place_panes()
         place, units = self.place, self.query_one(MapPane)
         best = self._strongest if self.state.finished else None
         self.query_one(TreePane).show(self.state, self.board, place, self.tick, best)
@@ -204,36 +194,32 @@ class RunView(CommandScreen):
         view = self.state.searches.get(self.picked.search) if self.picked else None
         return view.nodes.get(self.picked.node) if view and self.picked else None
 
-    def _draw_side(self) -> None:
-        """The card of what was picked, else what was found."""
-        pane, key, node = self.query_one("#found", ReadingPane), self.picked, self._node
-        width = pane.size.width - 2
-        if key and node:
-            pane.border_title = "2 card · f for what was found"
-            told = self.cards.get(key, ()) if self.on_file.findings else ()
-            pane.show(card(self.state, self.board.view(key.search), node, width, told))
-        else:
-            pane.border_title = "2 found" if self.state.finished else "2 found so far"
-            pane.show(found_text(self.state, self.board, self.place, width, self.on_file.headline))
-
     def _pick(self, key: Key | None) -> None:
+        """Show the card of a node, else what was found; with findings, why a unit flips is in its card."""
         self.picked = key if key is not None and key.node >= 0 else None
         self._draw_side()
         asked, node = self.picked, self._node if self.on_file.findings else None
         if asked and node and (node.size, node.verdict) == (1, "kept") and asked not in self.cards:
-            self.cards[asked] = ()
+            self.cards[asked] = ""
             at = self.board.view(asked.search).at
             line = f"why {node.printed(at.basis)} --regime {at.regime}"
             told = partial(self.app.backend.call, line, self.session.run, lambda doing: None)
             self.app.fetch(self, "card", told, partial(self._keep_card, asked))
 
     def _keep_card(self, key: Key, result: ToolResult) -> None:
-        from mecharule_ops.facts.answer_text import ending, parted
-
-        told = parted(result.facts)
-        closing = ending([f"{part}. {said}" for part, said in told], result.facts)
-        self.cards[key] = [*told, *(("", line) for line in closing)]
+        self.cards[key] = result.text
         self._draw_side()
+
+    def _draw_side(self) -> None:
+        pane, key, node = self.query_one("#found", ReadingPane), self.picked, self._node
+        width = pane.size.width - 2
+        if key and node:
+            pane.border_title = "2 card · f for what was found"
+            told = self.cards.get(key, "") if self.on_file.findings else ""
+            pane.show(card(self.state, self.board.view(key.search), node, width, told))
+        else:
+            pane.border_title = "2 found" if self.state.finished else "2 found so far"
+            pane.show(found_text(self.state, self.board, self.place, width, self.on_file.headline))
 
     def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
         self._pick(self.query_one(TreePane).key)
@@ -301,6 +287,7 @@ class RunView(CommandScreen):
 
     def do_maximise(self) -> None:
         self.maximised = not self.maximised
+        self.place_panes()
         self.choose(self.here)
 
     def do_search(self, text: str = "") -> None:
