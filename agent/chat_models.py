@@ -31,7 +31,6 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, Secre
 
 from mecharule_ops.errors import ModelUnavailable, UsageError, misfit
 from mecharule_ops.events import OFFLINE
-from mecharule_ops.loading.model_names import GGUF, gguf_file
 from mecharule_ops.plain_text import typed_path, user_folder
 
 if TYPE_CHECKING:
@@ -221,7 +220,7 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
 
     address, key = choice.base_url, environment.get("OPENAI_API_KEY", "unused")
     if provider == LOCAL:
-        path = gguf_file() if model == GGUF else typed_path(model)
+        path = typed_path(model)
         model, (address, key) = path.stem, _served(path)
     return ChatOpenAI(
         model=model,
@@ -240,9 +239,7 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
 def _served(path: Path) -> tuple[str, str]:
     """The address and the key of llama.cpp's server over a file. Raises `UsageError`, `ModelUnavailable`."""
     if not path.is_file():
-        raise UsageError(
-            f"expected a GGUF file after {LOCAL}/, got {path}; `mecharule models fetch {GGUF}` fetches one"
-        )
+        raise UsageError(f"expected a GGUF file after {LOCAL}/, got {path}; name one on this machine")
     try:
         import xllamacpp
     except ImportError as error:

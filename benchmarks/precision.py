@@ -18,7 +18,7 @@ from mecharule_ops.config import make_config
 from mecharule_ops.engine.ablation import AblationEngine
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.outcomes import Outcomes
-from mecharule_ops.engine.precision import Precision, calibrate, multiplies_changes
+from mecharule_ops.engine.precision import calibrate, multiplies_changes
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.replacement.baselines import replacement_table
 from mecharule_ops.tasks.task_names import task_of
@@ -36,7 +36,8 @@ class Compared:
     """Outcomes that were decided again in float32."""
     time: float
     """Over that of products in float32."""
-    calibration: Precision
+    slope: float
+    """A lead below it, times the movement, was decided again."""
 
 
 def compared(case: Case, groups: int) -> Iterator[Compared]:
@@ -54,10 +55,10 @@ def compared(case: Case, groups: int) -> Iterator[Compared]:
             layer, size = int(rng.integers(subject.n_layers)), int(rng.integers(1, 9))
             chosen = rng.choice(subject.width(basis), 1 if basis.row.heads else size, replace=False)
             asked.append(tuple(Neuron(basis, layer, int(channel)) for channel in chosen))
-        calibration = calibrate(subject, task, seen, table)
+        calibrated = calibrate(subject, task, seen, table)
         outcomes: list[Outcomes] = []
         seconds = []
-        for slope in (None, calibration.slope):
+        for slope in (None, calibrated):
             engine = AblationEngine(subject, task, seen, intervention, table, slope=slope)
             engine.evaluate(asked[:1], range(len(seen)))
             began = time.perf_counter()
@@ -70,7 +71,7 @@ def compared(case: Case, groups: int) -> Iterator[Compared]:
             differ=int((true.labels != found.labels).sum()),
             again=found.decided_again,
             time=seconds[1] / seconds[0],
-            calibration=calibration,
+            slope=calibrated,
         )
 
 
@@ -92,7 +93,7 @@ def main(model: str = "arith-tiny", groups: str = "200", records: str = "64") ->
         print(
             f"{model} {one.basis}: {one.differ} of {one.outcomes:,} outcomes differ, {one.again:,} decided again "
             f"({one.again / one.outcomes:.2%}), time {one.time:.2f} of float32 products; "
-            f"calibration on {one.calibration.compared:,} leads, {one.calibration.turned} turned"
+            f"slope {one.slope:.2g}"
         )
     if worst < 0:
         print("this processor has no instructions for bfloat16 matrices: every product is in float32 anyway")

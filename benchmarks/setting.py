@@ -83,7 +83,7 @@ class Setting:
         asked = self.subject, self.task, records, intervention, table
         slope = None
         if multiplies_changes(self.subject):
-            slope = calibrate(self.subject, self.task, records, table).slope
+            slope = calibrate(self.subject, self.task, records, table)
         return AblationEngine(*asked, slope=slope), ReferenceEngine(*asked, rows=len(self.examples))
 
 

@@ -60,7 +60,8 @@ def _proved(model: str, given: DoctorOptions, tell: Tell) -> tuple[dict[str, Fac
 
     from mecharule_ops.config import make_config
     from mecharule_ops.engine.behaviour import behaviour_on
-    from mecharule_ops.engine.proof import prove
+    from mecharule_ops.engine.guard import check_intervention
+    from mecharule_ops.engine.soundness import check_soundness
     from mecharule_ops.replacement.baselines import replacement_table
     from mecharule_ops.tasks.task_names import task_of
     from mecharule_ops.types import Basis, Intervention
@@ -69,24 +70,22 @@ def _proved(model: str, given: DoctorOptions, tell: Tell) -> tuple[dict[str, Fac
     try:
         subject = model_names.load(model, given.device, given.dtype, placed.append)
         task = task_of(make_config(model=model))
-        records = behaviour_on(task, subject, task.examples(RECORDS, np.random.default_rng(0))).records
+        seen = behaviour_on(task, subject, task.examples(RECORDS, np.random.default_rng(0)))
         intervention = Intervention(basis=Basis.MLP_OUT, phase=task.phase)
-        proof = prove(subject, task, records, replacement_table(subject, records, intervention))
+        sound = check_soundness(subject, seen.prompts, [record.tokens for record in seen.records])
+        table = replacement_table(subject, seen.records, intervention)
+        guard = check_intervention(subject, task, seen.records, intervention, table)
     except UsageError:
         raise
     except MechaRuleError as error:
         return {"hook_check": str(error)}, False
-    shown: dict[str, FactValue] = {
+    return {
         "placed": placed[0],
-        "hook_check": proof.guard,
-        "contributions": f"sum to the residual stream, {proof.soundness.sums:.1e} of its largest entry apart at most",
-        "padding": f"changes no answer, {proof.soundness.padding:.1e} of a hidden state's largest entry at most",
-        "hooked_against_plain": f"{proof.hooked:.1e} logits apart at most, the largest is {proof.largest:.3g}",
-        "replaced_by_itself": f"{proof.restored:.1e} logits apart at most",
-        "largest_batch": f"{proof.rows:,} positions",
-        "seconds_an_example_forward": round(proof.seconds, 6),
-    }
-    return shown, proof.passed
+        "hook_check": guard.sentence,
+        "contributions": f"sum to the residual stream, {sound.sums:.1e} of its largest entry apart at most",
+        "padding": f"changes no answer, {sound.padding:.1e} of a hidden state's largest entry at most",
+        "passes": f"give the model's own logits, {sound.passes:.1e} of the largest apart at most",
+    }, True
 
 
 def _line(name: str, value: FactValue) -> str:

@@ -9,7 +9,7 @@ Axes: group record token. `examples` are positions among the records given at co
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -79,14 +79,7 @@ class AblationEngine:
         group's lowest layer up. Raises `UsageError` for a unit that the model does not have, `ModelUnavailable`
         where a logit is no number, and `AblationStopped`.
         """
-        labels, margins = self._baseline(groups, examples)
-        forwards = again = 0
-        for chosen, columns, verified in self._verified(groups, examples, early=True):
-            labels[np.ix_(chosen, columns)] = verified.labels.T
-            margins[np.ix_(chosen, columns)] = verified.margins.T
-            forwards += verified.forwards
-            again += verified.decided_again
-        return Outcomes(labels=labels, margins=margins, example_forwards=forwards, decided_again=again)
+        return self._filled(groups, examples, self._verified(groups, examples, early=True))
 
     def completions(
         self, groups: Sequence[Group], examples: Sequence[int], held: Sequence[Group] = ()
@@ -98,20 +91,17 @@ class AblationEngine:
         exists, and they are released. Costs and errors as `evaluate`, without its early end.
         """
         assert not held or len(held) == len(groups), (len(held), len(groups))
-        labels, margins = self._baseline(groups, examples)
         tokens = [[self._records[example].tokens for example in examples] for _ in groups]
-        forwards = 0
-        for chosen, columns, verified in self._verified(groups, examples, early=False, held=held):
-            labels[np.ix_(chosen, columns)] = verified.labels.T
-            margins[np.ix_(chosen, columns)] = verified.margins.T
-            forwards += verified.forwards
+        batches = list(self._verified(groups, examples, early=False, held=held))
+        for chosen, columns, verified in batches:
             for (row, group), completion in verified.changed.items():
                 tokens[chosen[group]][columns[row]] = completion
+        found = self._filled(groups, examples, batches)
         return Completions(
-            tokens=tuple(tuple(row) for row in tokens),
-            labels=labels,
-            margins=margins,
-            example_forwards=forwards,
+            tokens=tuple(map(tuple, tokens)),
+            labels=found.labels,
+            margins=found.margins,
+            example_forwards=found.example_forwards,
         )
 
     def leads(self, groups: Sequence[Group], examples: Sequence[int], *, of_change: bool) -> GroupLeads:
@@ -128,11 +118,23 @@ class AblationEngine:
                 found.append(self._speculation.leads(chunk, groups, of_change=of_change))
         return GroupLeads.joined(found, 0)
 
-    def _baseline(self, groups: Sequence[Group], examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """What holds where no token is in reach of the intervention."""
-        labels = np.array([self._records[example].label for example in examples], dtype=bool)
-        shape = (len(groups), len(examples))
-        return np.broadcast_to(labels, shape).copy(), np.full(shape, np.inf, np.float32)
+    def _filled(
+        self,
+        groups: Sequence[Group],
+        examples: Sequence[int],
+        batches: Iterable[tuple[list[int], list[int], Verified]],
+    ) -> Outcomes:
+        """What batches gave, over what holds where no token is in reach of the intervention."""
+        baseline = np.array([self._records[example].label for example in examples], dtype=bool)
+        labels = np.repeat(baseline[None], len(groups), 0)
+        margins = np.full(labels.shape, np.inf, np.float32)
+        forwards = again = 0
+        for chosen, columns, verified in batches:
+            labels[np.ix_(chosen, columns)] = verified.labels.T
+            margins[np.ix_(chosen, columns)] = verified.margins.T
+            forwards += verified.forwards
+            again += verified.decided_again
+        return Outcomes(labels=labels, margins=margins, example_forwards=forwards, decided_again=again)
 
     def _verified(
         self, groups: Sequence[Group], examples: Sequence[int], early: bool, held: Sequence[Group] = ()

@@ -83,11 +83,8 @@ class Chunk:
         if (basis, layer) not in self.sites:
             module, in_input = subject.wiring.site(blocks.stack[layer], basis)
             seen: list[Tensor] = []
-            handle = hooked(module, in_input, lambda site: seen.append(site.clone()))
-            try:
+            with hooked(module, in_input, lambda site: seen.append(site.clone())):
                 self.layout(blocks, 1)(layer, self.clean.inputs[layer])
-            finally:
-                handle.remove()
             self.sites[basis, layer] = seen[0].unflatten(-1, subject.unit_shape(basis))
         return self.sites[basis, layer]
 

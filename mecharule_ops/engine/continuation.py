@@ -9,7 +9,7 @@ one token, whatever the guess.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -44,9 +44,7 @@ def trimmed(reader: Reader, row: OpenRow) -> OpenRow:
         (n for n in range(len(row.guess)) if reader.ended((*row.accepted, *row.guess[: n + 1]))),
         len(row.guess),
     )
-    return OpenRow(
-        row=row.row, group=row.group, accepted=row.accepted, guess=row.guess[:length], margin=row.margin
-    )
+    return replace(row, guess=row.guess[:length])
 
 
 def advanced(
@@ -60,9 +58,7 @@ def advanced(
         if not agrees or reader.label(record, accepted, early) is not None:
             break
     taken = len(accepted) - len(row.accepted)
-    return OpenRow(
-        row=row.row, group=row.group, accepted=accepted, guess=tuple(tokens[taken:]), margin=margin
-    )
+    return replace(row, accepted=accepted, guess=tuple(tokens[taken:]), margin=margin)
 
 
 def feed(

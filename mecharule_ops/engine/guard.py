@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import torch
 from jaxtyping import Float
@@ -127,16 +128,11 @@ def _probed(
     subject: Subject, records: Sequence[BehaviourRecord], intervention: Intervention
 ) -> tuple[list[BehaviourRecord], list[Span]]:
     """The first `RECORDS` records with intervened positions, and these."""
-    chosen: list[BehaviourRecord] = []
-    spans: list[Span] = []
-    for record in records:
-        if len(chosen) == RECORDS:
-            break
-        span = span_of(subject.encode([record.example.prompt])[0], record.tokens, intervention.phase)
-        if span.fed:
-            chosen.append(record)
-            spans.append(span)
-    return chosen, spans
+    prompts = (subject.encode([record.example.prompt])[0] for record in records)
+    pairs = zip(records, prompts, strict=True)
+    each = ((record, span_of(ids, record.tokens, intervention.phase)) for record, ids in pairs)
+    found = list(islice(((record, span) for record, span in each if span.fed), RECORDS))
+    return [record for record, _ in found], [span for _, span in found]
 
 
 def _silent(bench: _Bench, layer: int, far: Tensor) -> bool:
@@ -167,18 +163,12 @@ def _site(bench: _Bench, layer: int, units: Units | None) -> tuple[Tensor, Tenso
     block = bench.blocks.stack[layer]
     module, in_input = bench.subject.wiring.site(block, bench.basis)
     seen: list[Tensor] = []
-
     calls = bench.blocks.bind(bench.clean.batch, 1)
-    # Hooks run in the order of registration, so the edit lies between the two readings.
-    before = hooked(module, in_input, lambda site: seen.append(site.clone()))
     edits = [] if units is None else [Edit(units=units)]
-    with editing(bench.subject, block, bench.basis, 1, edits):
-        after = hooked(module, in_input, lambda site: seen.append(site.clone()))
-        try:
-            output = calls(layer, bench.clean.inputs[layer])
-        finally:
-            before.remove()
-            after.remove()
+    reading = partial(hooked, module, in_input, lambda site: seen.append(site.clone()))
+    # Hooks run in the order of registration, so the edit lies between the two readings.
+    with reading(), editing(bench.subject, block, bench.basis, 1, edits), reading():
+        output = calls(layer, bench.clean.inputs[layer])
     shape = bench.subject.unit_shape(bench.basis)
     return seen[0].unflatten(-1, shape), seen[1].unflatten(-1, shape), output
 

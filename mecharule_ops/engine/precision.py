@@ -9,7 +9,6 @@ which an outcome is decided again in float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -33,23 +32,6 @@ FACTOR = 2.0
 """The largest of some thousand errors is exceeded among millions, and by another processor."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Precision:
-    """What the calibration showed."""
-
-    error: float
-    """Largest error of a lead, in logits, a unit of movement of the hidden state."""
-    compared: int
-    """Leads."""
-    turned: int
-    """Of these, those whose token was another one in float32."""
-
-    @property
-    def slope(self) -> float:
-        """A lead below it, times the movement, is decided again."""
-        return FACTOR * self.error
-
-
 def multiplies_changes(subject: Subject) -> bool:
     """Whether products of the change pay: weights in bfloat16, on a device with instructions for it."""
     fast = subject.device.type == "cuda" or multiplies_bfloat16(subject.device)
@@ -58,10 +40,11 @@ def multiplies_changes(subject: Subject) -> bool:
 
 def calibrate(
     subject: Subject, task: Task, records: Sequence[BehaviourRecord], table: ReplacementTable
-) -> Precision:
-    """The calibration on a draw of `RECORDS` records. Cost: three evaluations of two groups a layer on each.
+) -> float:
+    """The slope: a lead below it, times the movement of the hidden state, is decided again.
 
-    Groups go through in batches of `SIZES`, so that what differs between batches counts too.
+    Measured on a draw of `RECORDS` records; groups go through in batches of `SIZES`, so that what differs between
+    batches counts too. Cost: three evaluations of two groups a layer on each.
     """
     groups = probes(subject, table)
     drawn = some_records(records, RECORDS, of="precision")
@@ -74,18 +57,15 @@ def calibrate(
         return GroupLeads.joined([engine.leads(each, examples, of_change=of_change) for each in asked], 1)
 
     true = measured(SIZES[0], False)
-    return _compared(true, [measured(size, True) for size in SIZES])
+    return FACTOR * max(largest_error(true, measured(size, True)) for size in SIZES)
 
 
-def _compared(true: GroupLeads, found: Sequence[GroupLeads]) -> Precision:
-    errors, turned = [], 0
-    for one in found:
-        same = one.tokens == true.tokens
-        # Where another token leads, the true one's lead has fallen through 0.
-        error = np.where(same, np.abs(one.margins - true.margins), one.margins + true.margins)
-        errors.append(float((error / np.maximum(true.moved, STILL)).max(initial=0.0)))
-        turned += int((~same).sum())
-    return Precision(error=max(errors), compared=len(found) * true.margins.size, turned=turned)
+def largest_error(true: GroupLeads, found: GroupLeads) -> float:
+    """Of a lead, in logits, a unit of movement of the hidden state."""
+    # Where another token leads, the true one's lead has fallen through 0.
+    same = found.tokens == true.tokens
+    error = np.where(same, np.abs(found.margins - true.margins), found.margins + true.margins)
+    return float((error / np.maximum(true.moved, STILL)).max(initial=0.0))
 
 
 def probes(subject: Subject, table: ReplacementTable) -> list[Group]:

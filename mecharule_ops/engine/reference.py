@@ -125,27 +125,23 @@ class ReferenceEngine:
         """
         from transformer_lens.model_bridge import TransformerBridge
 
-        self._check_room()
-        twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
-        weights = self._subject.hf.state_dict()
-        here = {name: tensor.to(self._device).float() for name, tensor in weights.items()}
-        twin.load_state_dict(here, assign=True)
-        return TransformerBridge.boot_transformers(
-            f"local-{self._subject.hf.config.model_type}",
-            hf_model=twin.eval(),
-            tokenizer=_offline(self._subject.tokenizer),
-            device=str(self._device),
-        )
-
-    def _check_room(self) -> None:
-        weights, device = self._subject.hf.state_dict().values(), self._device
-        new = [tensor for tensor in weights if tensor.dtype != torch.float32 or tensor.device != device]
-        wider, free = sum(4 * tensor.numel() for tensor in new), free_bytes(device)
+        state, device = self._subject.hf.state_dict(), self._device
+        new = [one for one in state.values() if one.dtype != torch.float32 or one.device != device]
+        wider, free = sum(4 * one.numel() for one in new), free_bytes(device)
         if wider > free:
             raise ModelUnavailable(
                 f"expected {wider / 1e9:.2f} GB free on {device} to widen the weights for the reference "
                 f"path, got {free / 1e9:.2f} GB; free some or choose another --device"
             )
+        twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
+        here = {name: tensor.to(device).float() for name, tensor in state.items()}
+        twin.load_state_dict(here, assign=True)
+        return TransformerBridge.boot_transformers(
+            f"local-{self._subject.hf.config.model_type}",
+            hf_model=twin.eval(),
+            tokenizer=_offline(self._subject.tokenizer),
+            device=str(device),
+        )
 
     def _clean(self, units: Group, examples: Sequence[int]) -> _Held:
         """The units' values in a clean decoding of the examples."""
@@ -251,25 +247,16 @@ class ReferenceEngine:
         """One hook a layer that writes the replacements at intervened offsets."""
         whole = int(offsets.min())
         lowest = {Phase.DECODE: 1, Phase.LAST_PROMPT: 0, Phase.WHOLE: whole}[self._intervention.phase]
-        acted = offsets >= lowest
-        if not acted.any():
-            return []
-        layers = sorted({neuron.layer for neuron in group})
-        return [
-            (
-                _hook_name(self._intervention.basis, layer),
-                self._hook(
-                    layer, [neuron.channel for neuron in group if neuron.layer == layer], offsets, acted
-                ),
-            )
-            for layer in layers
-        ]
-
-    def _hook(self, layer: int, channels: list[int], offsets: Tensor, acted: Tensor) -> Callable[..., Tensor]:
-        values = self._replacement.value(layer, offsets).to(self._device)
-        acted = acted.to(self._device)
-
-        return partial(_replaced, channels=channels, values=values, acted=acted)
+        acted = (offsets >= lowest).to(self._device)
+        channels: dict[int, list[int]] = {}
+        for neuron in group if acted.any() else ():
+            channels.setdefault(neuron.layer, []).append(neuron.channel)
+        hooks = []
+        for layer, chosen in channels.items():
+            values = self._replacement.value(layer, offsets).to(self._device)
+            write = partial(_replaced, channels=chosen, values=values, acted=acted)
+            hooks.append((_hook_name(self._intervention.basis, layer), write))
+        return hooks
 
 
 def _hook_name(basis: Basis, layer: int) -> str:

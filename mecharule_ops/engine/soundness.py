@@ -3,8 +3,9 @@
 1. What attention and MLP of each layer write sums to what the layer adds to the residual stream: nothing else is
    written, and nothing is scaled on the way.
 2. Padding changes no answer: half a prompt, completed beside the whole one, is completed as it is alone.
+3. The passes that ablate give the model's own logits, with a unit of the first layer replaced by itself.
 
-Cost: a forward and two short completions for each of `RECORDS` prompts.
+Cost: a few forwards and two short completions for each of `RECORDS` prompts.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ import torch
 from torch import Tensor, nn
 
 from mecharule_ops.engine.guard import TIE, GuardFailed
-from mecharule_ops.loading.generation import Tokens
+from mecharule_ops.loading.generation import SharedPrefix, Tokens
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.passes.intervention import hooked
-from mecharule_ops.types import Basis
+from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.passes.ablated import ablated_copies
+from mecharule_ops.passes.clean import clean_spans
+from mecharule_ops.passes.forward import Blocks
+from mecharule_ops.passes.greedy import unembedding_of
+from mecharule_ops.passes.intervention import Units, hooked
+from mecharule_ops.passes.spans import span_of
+from mecharule_ops.types import Basis, Phase
 
 RECORDS = 2
 ADDED, PADDED = 1e-4, 1e-3
@@ -36,6 +43,8 @@ class Soundness:
     """Largest difference between a layer's writes and what it adds to the residual stream."""
     padding: float
     """Largest difference that padding makes to the hidden state an answer begins with."""
+    passes: float
+    """Largest difference of a logit between the passes that ablate and the model's plain forward."""
 
 
 def check_soundness(subject: Subject, prompts: Sequence[Tokens], completions: Sequence[Tokens]) -> Soundness:
@@ -44,6 +53,7 @@ def check_soundness(subject: Subject, prompts: Sequence[Tokens], completions: Se
     return Soundness(
         sums=max(_sums(subject, prompt) for prompt, _ in pairs),
         padding=max(_padding(subject, prompt, len(completion)) for prompt, completion in pairs),
+        passes=max(_passes(subject, *pair) for pair in pairs),
     )
 
 
@@ -64,7 +74,7 @@ def _sums(subject: Subject, prompt: Tokens) -> float:
 
     with ExitStack() as stack, torch.inference_mode():
         for name, (module, in_input) in sites.items():
-            stack.callback(hooked(module, in_input, partial(see, name)).remove)
+            stack.enter_context(hooked(module, in_input, partial(see, name)))
         subject.hf.base_model(input_ids=torch.tensor([prompt], device=subject.device), use_cache=False)
     worst = 0.0
     for layer in range(len(blocks)):
@@ -93,5 +103,27 @@ def _padding(subject: Subject, prompt: Tokens, length: int) -> float:
         raise GuardFailed(
             f"expected padding to change no answer of {subject.name}, got {'another' if other else 'the same'} answer "
             f"and a difference of {share:.1e} of the largest entry of a hidden state; do not trust this model's answers"
+        )
+    return share
+
+
+def _passes(subject: Subject, prompt: Tokens, completion: Tokens) -> float:
+    """On prompt and completion."""
+    span, unembedding = span_of(prompt, completion, Phase.LAST_PROMPT), unembedding_of(subject)
+    with torch.inference_mode():
+        ids = torch.tensor([[*span.prefix, *span.fed]], device=subject.device)
+        plain = subject.hf(ids).logits[0, len(span.prefix) :].float()
+        with through_onednn(subject.hf):
+            blocks, shared = Blocks(subject), SharedPrefix.of(subject.hf, [span.prefix])
+            clean = clean_spans(subject, blocks, [span], Basis.MLP_OUT, shared)
+            own = Units(channels=torch.tensor([0]), values=clean.writes[0][:, :, :1])
+            bind = partial(blocks.bind, clean.batch)
+            final = ablated_copies(subject, clean, Basis.MLP_OUT, [{0: own}], bind)
+        found = unembedding.capped(unembedding.logits(final[0, 0]))
+    share = float((found - plain).abs().max() / plain.abs().max())
+    if not share <= ADDED:
+        raise GuardFailed(
+            f"expected the passes that ablate to give the logits of {subject.name}, got a difference of {share:.1e} of "
+            "the largest; do not trust ablations of this model"
         )
     return share

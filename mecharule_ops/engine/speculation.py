@@ -29,7 +29,6 @@ from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_copies
 from mecharule_ops.passes.intervention import Units
-from mecharule_ops.passes.spans import Span
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Basis, Neuron
 
@@ -157,7 +156,9 @@ class Speculation:
 
         With `of_change` products are those of the change from the clean pass.
         """
-        offsets = self._offsets(chunk.spans)
+        length = max(len(span.fed) for span in chunk.spans)
+        # They run on over the padding.
+        offsets = torch.tensor([[span.offset] for span in chunk.spans]) + torch.arange(length)
         units = [self._units(group, offsets) for group in groups]
         final = ablated_copies(
             self._subject,
@@ -182,11 +183,9 @@ class Speculation:
         """A row whose greedy token `at` is the first that differs from the baseline's, or that is decided `again`."""
         baseline = self._reader.baseline(chunk.records[row], chunk.early)
         kept = baseline[: chunk.spans[row].first_predicted + at]
-        if again:
-            guess = tuple(token for token in greedy.tolist() if token >= 0)
-            return OpenRow(row=row, group=group, accepted=kept, guess=guess, margin=np.inf)
-        guess = tuple(token for token in greedy[at + 1 :].tolist() if token >= 0)
-        return OpenRow(row=row, group=group, accepted=(*kept, int(greedy[at])), guess=guess, margin=np.inf)
+        true = () if again else (int(greedy[at]),)
+        guess = tuple(token for token in greedy[at + len(true) :].tolist() if token >= 0)
+        return OpenRow(row=row, group=group, accepted=kept + true, guess=guess, margin=np.inf)
 
     def _settled(
         self,
@@ -273,11 +272,6 @@ class Speculation:
         return {
             site: Units(channels=units.channels, values=units.values[only]) for site, units in held.items()
         }, until
-
-    def _offsets(self, spans: Sequence[Span]) -> Tensor:
-        """`[record, position]` offsets, running on over the padding."""
-        length = max(len(span.fed) for span in spans)
-        return torch.tensor([[span.offset] for span in spans]) + torch.arange(length)
 
     def _units(self, group: Collection[Neuron], offsets: Tensor) -> GroupUnits:
         """A group's units by layer with their replacements at `offsets`."""

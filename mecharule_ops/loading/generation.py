@@ -160,8 +160,7 @@ def _decoded(
     completions: list[list[int]] = [[] for _ in prompts]
     margins = np.full(len(prompts), np.inf, np.float32)
     alive = list(range(len(prompts)))
-    hook = final_norm.register_forward_pre_hook(lambda module, inputs: residuals.append(inputs[0][:, -1]))
-    try:
+    with final_norm.register_forward_pre_hook(lambda module, inputs: residuals.append(inputs[0][:, -1])):
         while alive:
             logits = model(
                 ids,
@@ -186,8 +185,6 @@ def _decoded(
             alive = [alive[slot] for slot in kept]
             ids, positions = chosen[index, None], positions[index, -1:] + 1
             mask = functional.pad(mask[index], (0, 1), value=1)
-    finally:
-        hook.remove()
     return completions, margins, normalised(final_norm, residuals[0]).cpu().numpy()
 
 

@@ -35,10 +35,6 @@ class Subject(ModelShape):
 
     def __post_init__(self) -> None:
         assert not self.hf.training
-        if not self.tokenizer.is_fast:
-            raise UsageError(
-                f"expected a fast tokenizer, got {type(self.tokenizer).__name__}; load it with use_fast"
-            )
         # Kept in the tokenizer's file they would cut and pad, and count for the hash until the first text.
         self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.backend_tokenizer.no_truncation()

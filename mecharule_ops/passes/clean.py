@@ -134,15 +134,10 @@ def _places(subject: Subject, spans: Sequence[Span], shared: SharedPrefix) -> Pl
 @contextmanager
 def _reading(sites: dict[str, Site], places: Places, into: dict[str, Tensor]) -> Iterator[None]:
     """Inside, every site's tensor is gathered at `places`."""
-    handles = [
-        hooked(module, in_input, partial(_gather, into, name, places))
-        for name, (module, in_input) in sites.items()
-    ]
-    try:
+    with ExitStack() as stack:
+        for name, (module, in_input) in sites.items():
+            stack.enter_context(hooked(module, in_input, partial(_gather, into, name, places)))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _gather(into: dict[str, Tensor], name: str, places: Places, site: Tensor) -> None:

@@ -124,15 +124,12 @@ class Blocks:
     def _returns_tuples(self, device: torch.device) -> bool:
         """Whether blocks give tuples, seen from one forward of a single token."""
         seen: list[bool] = []
-        hook = self.stack[0].register_forward_hook(
+        see = self.stack[0].register_forward_hook(
             lambda module, inputs, output: seen.append(isinstance(output, tuple))
         )
-        try:
-            with torch.inference_mode():
-                token = torch.ones((1, 1), dtype=torch.long, device=device)
-                self._model(input_ids=token, attention_mask=token)
-        finally:
-            hook.remove()
+        with see, torch.inference_mode():
+            token = torch.ones((1, 1), dtype=torch.long, device=device)
+            self._model(input_ids=token, attention_mask=token)
         return seen[0]
 
 

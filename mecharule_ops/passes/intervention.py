@@ -49,11 +49,8 @@ def editing(
     module, in_input = subject.wiring.site(block, basis)
     shape = subject.unit_shape(basis)
 
-    handle = hooked(module, in_input, lambda site: apply(site, edits, copies, shape))
-    try:
+    with hooked(module, in_input, lambda site: apply(site, edits, copies, shape)):
         yield
-    finally:
-        handle.remove()
 
 
 @contextmanager
@@ -68,7 +65,7 @@ def editing_each(
 
 
 def hooked(module: nn.Module, in_input: bool, see: Callable[[Tensor], None]) -> RemovableHandle:
-    """Has every call of `module` hand its first input, or else its output, to `see` first."""
+    """Has every call of `module` hand its first input, or else its output, to `see` first; inside a `with`, or on."""
     if in_input:
         return module.register_forward_pre_hook(lambda module, inputs: see(inputs[0]))
     return module.register_forward_hook(lambda module, inputs, output: see(output))

@@ -32,19 +32,16 @@ def arrays_of(table: ReplacementTable) -> dict[str, np.ndarray]:
 
 
 def table_from(arrays: Mapping[str, np.ndarray], intervention: Intervention) -> ReplacementTable:
-    """The table that `arrays_of` took apart, equal in every bit. Raises `KeyError` when an array is missing.
-
-    A table of before the records were drawn names none, and its range is that of the records that made its values.
-    """
+    """The table that `arrays_of` took apart, equal in every bit. Raises `KeyError` when an array is missing."""
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     layers = range(sum(name.startswith("value") for name in tensors))
     return ReplacementTable(
         intervention=intervention,
         values=tuple(tensors[f"value{layer}"] for layer in layers),
         offsets=tensors["offsets"],
-        records=tuple(tensors["records"].tolist()) if "records" in tensors else (),
+        records=tuple(tensors["records"].tolist()),
         others=Observed(
-            offsets=tensors.get("range_offsets", tensors["offsets"]),
+            offsets=tensors["range_offsets"],
             counts=tensors["counts"],
             layers=tuple(
                 UnitStatistics(**{name: tensors[f"{name}{layer}"] for name in _STATISTICS})

@@ -439,7 +439,7 @@ class Run:
             return None
 
         def measured() -> float:
-            return calibrate(self.subject, self.task, self.records, self.replacement(intervention)).slope
+            return calibrate(self.subject, self.task, self.records, self.replacement(intervention))
 
         return self.store.kept(keys.slope(intervention), measured)
 

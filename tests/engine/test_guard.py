@@ -11,10 +11,9 @@ import torch
 from tiny_models import FAMILIES
 from toy_behaviour import Toy, hooked, toy, turning
 
-from mecharule_ops.engine import proof as proving
+from mecharule_ops.engine import soundness
 from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.engine.guard import GuardFailed, GuardResult, check_intervention
-from mecharule_ops.engine.proof import Proof, prove
 from mecharule_ops.engine.soundness import Soundness, check_soundness
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading import generation
@@ -29,12 +28,6 @@ TRUE_APPLY = intervention_module.apply
 def guarded(bench: Toy, intervention: Intervention) -> GuardResult:
     table = bench.table(intervention)
     return check_intervention(bench.subject, bench.task, bench.records, intervention, table)
-
-
-def proved(family: str, basis: Basis = Basis.MLP_OUT) -> Proof:
-    made = toy(family)
-    table = made.table(Intervention(basis=basis, phase=Phase.LAST_PROMPT))
-    return prove(made.subject, made.task, made.records, table)
 
 
 def checked(bench: Toy, subject: Subject | None = None) -> Soundness:
@@ -53,15 +46,12 @@ def test_the_guard_holds_on_every_architecture(family: str, basis: Basis) -> Non
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_is_sound_and_passes_the_proof(family: str) -> None:
-    """Writes sum to the residual stream, padding changes no answer: differences are rounding. A batch is measured."""
+def test_every_family_is_sound(family: str) -> None:
+    """Writes sum to the residual stream, padding changes nothing, passes give the logits: all but for rounding."""
     sound = checked(toy(family))
     assert 0 <= sound.sums < 1e-5
     assert 0 <= sound.padding < 1e-4
-    found = proved(family, tuple(Basis)[FAMILIES.index(family) % 3])
-    assert found.passed
-    assert found.rows > 0 < found.seconds
-    assert "in all 3 layers the " in found.guard
+    assert 0 <= sound.passes < 1e-5
 
 
 @pytest.mark.parametrize("basis", Basis)
@@ -124,13 +114,12 @@ def test_records_without_intervened_positions_are_refused() -> None:
         check_intervention(bench.subject, bench.task, [], intervention, bench.table(intervention))
 
 
-def test_a_pass_that_is_off_fails_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Either difference by itself is enough."""
-    real = proving.ablated_copies
-    monkeypatch.setattr(proving, "ablated_copies", lambda *args, **named: real(*args, **named) + 0.1)
-    found = proved("llama")
-    assert found.hooked <= 1e-4 * found.largest < found.restored
-    assert not found.passed
+def test_a_pass_that_is_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its logits are not the model's own."""
+    real = soundness.ablated_copies
+    monkeypatch.setattr(soundness, "ablated_copies", lambda *args: real(*args) + 0.1)
+    with pytest.raises(GuardFailed, match="the passes that ablate to give the logits"):
+        checked(toy("llama"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from toy_behaviour import Toy, toy
 
 from mecharule_ops.engine.guard import check_intervention
 from mecharule_ops.engine.precision import calibrate
-from mecharule_ops.engine.proof import prove
 from mecharule_ops.engine.rounding import measure_rounding
+from mecharule_ops.engine.soundness import check_soundness
 from mecharule_ops.loading import products
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
@@ -71,7 +71,7 @@ def test_weights_in_bfloat16_over_cards(tmp_path: Path, monkeypatch: pytest.Monk
 
     def decided(bench: Toy) -> Any:
         table = bench.table(intervention(Basis.MLP_HIDDEN, Phase.DECODE))
-        error = calibrate(bench.subject, bench.task, bench.records, table).error
+        error = calibrate(bench.subject, bench.task, bench.records, table)
         found = bench.engine(table, slope=10.0).evaluate(bench.groups(Basis.MLP_HIDDEN, 3, 1), range(10))
         return error, found.labels, found.margins, found.decided_again
 
@@ -111,9 +111,8 @@ def outcomes(bench: Toy, basis: Basis, phase: Phase) -> Any:
 def shown(bench: Toy, basis: Basis, phase: Phase) -> Any:
     asked = intervention(basis, phase)
     given, table = (bench.subject, bench.task, bench.records), bench.table(asked)
-    proof, moved = prove(*given, table), measure_rounding(bench.subject, *told(bench))
-    sentence = check_intervention(*given, asked, table).sentence
-    return sentence, proof.hooked, proof.restored, proof.largest, moved.disagreement
+    sound, moved = check_soundness(bench.subject, *told(bench)), measure_rounding(bench.subject, *told(bench))
+    return check_intervention(*given, asked, table).sentence, *astuple(sound), moved.disagreement
 
 
 def first_order(bench: Toy, basis: Basis, phase: Phase) -> Any:

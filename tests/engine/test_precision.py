@@ -13,7 +13,7 @@ from tiny_models import FAMILIES, crossed, tiny_model
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.engine.precision import FACTOR, STILL, Precision, _compared, calibrate
+from mecharule_ops.engine.precision import STILL, calibrate, largest_error
 from mecharule_ops.engine.speculation import GroupLeads
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
@@ -63,9 +63,9 @@ def test_outcomes_are_those_of_float32(family: str, basis: Basis) -> None:
     examples = range(len(wide.records))
     true = wide.engine(table).evaluate(groups, examples)
     completions = wide.engine(table).completions(groups, examples).tokens
-    precision = calibrate(low.subject, low.task, low.records, table)
-    assert precision.error > 0
-    for slope in (precision.slope, np.inf):
+    calibrated = calibrate(low.subject, low.task, low.records, table)
+    assert calibrated > 0
+    for slope in (calibrated, np.inf):
         engine = low.engine(table, slope=slope)
         found = engine.evaluate(groups, examples)
         assert (found.labels == true.labels).all()
@@ -89,7 +89,7 @@ def test_what_is_in_doubt_is_decided_again_and_nothing_else() -> None:
     assert 0 < still_off.sum() < off.sum()
 
 
-def test_the_slope_by_hand() -> None:
+def test_the_largest_error_by_hand() -> None:
     """Errors .1 at movement 2, a turned token with leads .2 and .3 at movement 1, nothing moved at all."""
     tokens, moved = np.array([[4, 4, 4]]), np.array([[2.0, 1.0, 0.0]], np.float32)
     true = GroupLeads(tokens=tokens, margins=np.array([[1.0, 0.2, 3.0]], np.float32), moved=moved)
@@ -98,11 +98,8 @@ def test_the_slope_by_hand() -> None:
         margins=np.array([[1.1, 0.3, 3.0 + STILL / 10]], np.float32),
         moved=moved,
     )
-    precision = _compared(true, [found, true])
-    assert precision.error == pytest.approx(0.5)
-    assert (precision.compared, precision.turned) == (6, 1)
-    assert precision.slope == FACTOR * precision.error
-    assert Precision(error=0.0, compared=1, turned=0).slope == 0
+    assert largest_error(true, found) == pytest.approx(0.5)
+    assert largest_error(true, true) == 0
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])

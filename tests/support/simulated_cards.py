@@ -94,9 +94,6 @@ class OnCard(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return OnCard(self.held.clone(), self.card)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return f"OnCard({self.card}, {self.held!r})"
-
 
 class _Moved(torch.autograd.Function):
     """A copy on another device."""

@@ -41,12 +41,13 @@ def write_gguf(
     flags: Collection[str] = (),
     part: tuple[int, int] | None = None,
     scaling: str | None = None,
+    architecture: str = gguf.MODEL_ARCH_NAMES[_ARCHITECTURE],
 ) -> Path:
     """`path`, a file with these weights.
 
     `flags` such as `add_bos_token` are true in it, `part` is (number from 0, parts), and positions are scaled by 4.
     """
-    writer = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[_ARCHITECTURE])
+    writer = gguf.GGUFWriter(path, architecture)
     if part is not None:
         writer.add_uint16("split.no", part[0])
         writer.add_uint16("split.count", part[1])
