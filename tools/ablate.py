@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -29,7 +30,7 @@ from mecharule_ops.types import Baseline, BehaviourRecord, Example, Intervention
 from tools._asked import Asked, condition_of, direction, records_among, unit_of, units_of
 from tools._counts import change_words, example_data, flipped_fact, flips_fact, flips_of
 from tools.arguments import AblateArguments, FlipArguments, PairsArguments
-from tools.result import About, Priced, Tell, of_facts
+from tools.result import About, Priced, Tell, ToolResult, of_facts
 
 TRIED = 2
 """Pairs whose clean answers are read, for each pair that is wanted: both must start from the unit's outcome."""
@@ -47,6 +48,10 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
     if len({unit.basis for unit in units}) > 1:
         raise UsageError(f"expected units of one basis, got {given.units!r}")
     baseline = None if given.baseline is None else Baseline(given.baseline)
+    if given.prompts:
+        examples = [typed_example(run.task, text) for text in given.prompts]
+        yield 2 * len(examples)
+        return _on_prompts(run, units, regime, baseline or run.config.baseline, examples, given)
     if given.where is not None:
         condition, every = condition_of(run, given.where), len(drawn(run, regime, Part.TRAIN))
         if not (places := records_among(run, regime, Part.TRAIN, given.where).tolist()):
@@ -65,6 +70,39 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
     if len(units) == len(known) > 1:
         facts.append(_beside_alone(made, known, run.config.alpha, of))
     return of_facts([*facts, flipped_fact(made, given.show_text, of)])
+
+
+def _on_prompts(
+    run: Run,
+    units: Group,
+    regime: Regime,
+    baseline: Baseline,
+    examples: Sequence[Example],
+    given: AblateArguments,
+) -> ToolResult:
+    """The counts of the prompts that start from the regime's outcome, certified; how many others were left out."""
+    from mecharule_ops.engine.behaviour import behaviour_on
+
+    if own := [one.prompt for one in examples if one.id == OWN]:
+        raise UsageError(
+            f"expected prompts of the table, which have a label, got {own[0]!r}; `flip` takes it"
+        )
+    how = replace(run.intervention(units[0].basis), baseline=baseline)
+    records = behaviour_on(run.task, run.subject, examples).records
+    starting = [record for record in records if record.label == bool(regime.value)]
+    if not starting:
+        raise ClaimNotSupported(f"none of {len(records)} prompts starts from the outcome of {regime.arrow}")
+    rows = rows_before_and_after(run, how, units, starting, ["typed prompts"] * len(starting))
+    claim = (
+        f"ablating {'+'.join(map(str, units))} flips {sum(row.flipped for row in rows)}/{len(rows)} typed prompts "
+        f"({regime.arrow})"
+    )
+    made = keep(run, certified(run, how, units, rows, regime=regime, kind="flip", claim=claim))
+    of = About(f"unit{'s' * (len(units) > 1)}.{'+'.join(made.units)}.prompts", f"c:{made.id}")
+    facts = [flips_fact(made, of, given.baseline), flipped_fact(made, given.show_text, of)]
+    if left := len(records) - len(starting):
+        facts.append(of.told("left_out", "ablate.left_out", left, of=len(records), regime=regime))
+    return of_facts(facts)
 
 
 def _beside_alone(joint: Certificate, alone: list[Certificate], alpha: float, of: About) -> Fact:

@@ -127,6 +127,8 @@ class AblateArguments(PricedArguments):
     """units of one basis with commas, ablated together"""
     where: str | None = None
     """a condition: on the train records where it holds, in place of the slices"""
+    prompts: list[str] = []
+    """on these prompts of the task or table, in place of the slices (on the command line once for each)"""
     baseline: BaselineName | None = None
     """what a unit is set to (default: as in the run)"""
     regime: RegimeLabel = None

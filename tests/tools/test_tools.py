@@ -169,6 +169,18 @@ def test_ablate_on_train_records_or_by_another_baseline_is_certified(
         tool("ablate", run="last", units=strongest, where="a > 999")
 
 
+def test_ablate_on_typed_prompts_is_certified(tool: Tool, strongest: str) -> None:
+    """Counts of what starts from the outcome; what does not is counted beside, and nothing else can be counted."""
+    done = tool("ablate", run="last", units=strongest, prompts=["120-7=", "12+30=", "299+299="], yes=True)
+    (told,) = done.data[f"unit.{strongest}.prompts.flips"].values()
+    left = done.data.get(f"unit.{strongest}.prompts.left_out", 0)
+    assert told["n"] + left == 3
+    assert f"flips {told['flips']} of" in done.text
+    assert tool("verify", what=done.certificate).exit_code == 0
+    with pytest.raises(UsageError, match="hello"):
+        tool("ablate", run="last", units=strongest, prompts=["hello"])
+
+
 def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, strongest: str) -> None:
     """At most so many of a prompt; those of both slices, or none that is stored; two completions an example."""
     before = len(tool("show", table="certificates").data["rows"])
