@@ -39,7 +39,7 @@ def test_only_named_modules_stay_unchecked() -> None:
     """Engine, first order and accounts are checked; what is named as an exception exists."""
     checked = set(modules_with_arrays())
     assert checked >= {
-        f"mecharule_ops.{name}" for name in ("engine.ablation", "mechanism.first_order", "rules.family_rules")
+        f"mecharule_ops.{name}" for name in ("engine.ablation", "mechanism.first_order", "rules.unit_rules")
     }
     assert not checked & UNCHECKED
     assert all(find_spec(name) for name in UNCHECKED)

@@ -9,12 +9,12 @@ from typing import TypeVar
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, OneUnit, Together
+from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, Together
 from mecharule_ops.mechanism.links import FLIPPED, Activation, DirectShare, HeadReading, Written
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
 from mecharule_ops.numbers import k_of_n, of_n, percent, plural, signed
 from mecharule_ops.plain_text import plain
-from mecharule_ops.types import Basis, FlipCount
+from mecharule_ops.types import Basis, FlipCount, Neuron
 
 BREAKS, READS, WRITES, THROUGH, CARRIERS = "breaks", "reads", "writes", "through", "carriers"
 """The parts of a chain."""
@@ -152,10 +152,10 @@ def _through(chain: Chain) -> str:
 
 def _carriers(chain: Chain) -> str:
     """Which single heads found above it carry flips; empty where none lies above it."""
-    held = [(one.hold, one.gone.count) for one in chain.mediation.through if isinstance(one.hold, OneUnit)]
+    held = [(one.hold, one.gone.count) for one in chain.mediation.through if isinstance(one.hold, Neuron)]
     if not held or not chain.mediation.flips.flips:
         return ""
-    heads = [(hold, gone) for hold, gone in held if hold.unit.basis is Basis.ATTN_HEAD and gone]
+    heads = [(hold, gone) for hold, gone in held if hold.basis is Basis.ATTN_HEAD and gone]
     heads.sort(key=lambda one: -one[1])
     named = ", ".join(f"{hold_words(hold)} {gone}" for hold, gone in heads[:_NAMED])
     return said("chain.carriers", named=named) if named else said("chain.carriers.none")

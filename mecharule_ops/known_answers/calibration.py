@@ -20,7 +20,7 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.gates.outcome import LearnedGates
 from mecharule_ops.known_answers.known_model import Flips, KnownModel
-from mecharule_ops.mechanism.holds import Hold, LayerSizes
+from mecharule_ops.mechanism.holds import Hold, LayerSizes, held_by
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis, FlipEstimate, Neuron, Phase, Regime
@@ -326,7 +326,7 @@ class _Truth:
         oracle = self._known.oracle
         channels = len(self._known.units(Basis.MLP_OUT)) // oracle.layers
         shape = LayerSizes(layers=oracle.layers, heads=oracle.heads, channels=channels)
-        return hold.units(units[0], shape)
+        return held_by(hold, units[0], shape)
 
 
 def _gated(run: Run, case: Case, tell: Callable[[str], None]) -> LearnedGates:

@@ -29,20 +29,6 @@ class LayerSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class OneUnit:
-    """One unit."""
-
-    unit: Neuron
-
-    def __str__(self) -> str:
-        return str(self.unit)
-
-    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
-        """The unit."""
-        yield self.unit
-
-
-@dataclass(frozen=True, slots=True)
 class HeldLayer:
     """All heads of a layer, or its MLP."""
 
@@ -52,24 +38,15 @@ class HeldLayer:
     def __str__(self) -> str:
         return f"{self.kind.letter}{self.layer}"
 
-    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
-        """Every unit of it."""
-        width = shape.heads if self.kind is Basis.ATTN_HEAD else shape.channels
-        return (Neuron(self.kind, self.layer, channel) for channel in range(width))
-
 
 @dataclass(frozen=True, slots=True)
 class Together:
     """Several at once."""
 
-    parts: tuple[OneUnit | HeldLayer, ...]
+    parts: tuple[Neuron | HeldLayer, ...]
 
     def __str__(self) -> str:
         return "+".join(map(str, self.parts))
-
-    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
-        """Those of each part."""
-        return (unit for part in self.parts for unit in part.units(ablated, shape))
 
 
 class Above(StrEnum):
@@ -79,18 +56,26 @@ class Above(StrEnum):
     HEADS = "heads-above"
     MLPS = "MLPs-above"
 
-    def units(self, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
-        """Those of every layer above."""
-        held = {Above.HEADS: (Basis.ATTN_HEAD,), Above.MLPS: (Basis.MLP_OUT,)}
-        return (
-            unit
-            for kind in held.get(self, (Basis.ATTN_HEAD, Basis.MLP_OUT))
-            for layer in layers_above(ablated, kind, shape.layers)
-            for unit in HeldLayer(kind, layer).units(ablated, shape)
-        )
+
+Hold = Neuron | HeldLayer | Together | Above
 
 
-Hold = OneUnit | HeldLayer | Together | Above
+def held_by(hold: Hold, ablated: Neuron, shape: LayerSizes) -> Iterator[Neuron]:
+    """The units of a hold beside an ablated one, in a model of these sizes."""
+    match hold:
+        case Neuron():
+            yield hold
+        case HeldLayer(kind, layer):
+            width = shape.heads if kind is Basis.ATTN_HEAD else shape.channels
+            yield from (Neuron(kind, layer, channel) for channel in range(width))
+        case Together(parts):
+            for part in parts:
+                yield from held_by(part, ablated, shape)
+        case Above():
+            kinds = {Above.HEADS: [Basis.ATTN_HEAD], Above.MLPS: [Basis.MLP_OUT]}
+            for kind in kinds.get(hold, [Basis.ATTN_HEAD, Basis.MLP_OUT]):
+                for layer in layers_above(ablated, kind, shape.layers):
+                    yield from held_by(HeldLayer(kind, layer), ablated, shape)
 
 
 def parse_hold(text: str) -> Hold:
@@ -101,10 +86,10 @@ def parse_hold(text: str) -> Hold:
     return parts[0] if len(parts) == 1 else Together(parts)
 
 
-def _part(text: str) -> OneUnit | HeldLayer:
+def _part(text: str) -> Neuron | HeldLayer:
     whole = _WHOLE.fullmatch(text)
     if whole is None:
-        return OneUnit(Neuron.parse(text))
+        return Neuron.parse(text)
     return HeldLayer(Basis.ATTN_HEAD if whole[1] == "a" else Basis.MLP_OUT, int(whole[2]))
 
 

@@ -33,10 +33,10 @@ from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.families import Family, RuleStatus
-from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.rules.in_words import with_words
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.rules.matthews import best_cut
+from mecharule_ops.rules.unit_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.run.controlling import unit_vocabulary
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run

@@ -17,7 +17,7 @@ from mecharule_ops.certificates import certificate
 from mecharule_ops.certificates.verification import totals_of
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.findings.chain import mediation_in, pairs_in
-from mecharule_ops.mechanism.holds import Hold, LayerSizes
+from mecharule_ops.mechanism.holds import Hold, LayerSizes, held_by
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron, Regime
@@ -196,7 +196,7 @@ def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:
     if hold is None:
         return ()
     shape = LayerSizes(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
-    units = hold.units(min(ablated, key=lambda unit: unit.layer), shape)
+    units = held_by(hold, min(ablated, key=lambda unit: unit.layer), shape)
     return tuple(unit for unit in units if unit not in ablated)
 
 

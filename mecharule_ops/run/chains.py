@@ -16,7 +16,7 @@ from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.findings.chain import Chain, mediation_in, pairs_in
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.mechanism import links
-from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, OneUnit, Together, is_above, layers_above
+from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, Together, is_above, layers_above
 from mecharule_ops.mechanism.mediation import first_change
 from mecharule_ops.run import certify
 from mecharule_ops.run.live_run import Run
@@ -69,7 +69,7 @@ def chain_plan(
     """
     found = found_units(findings, unit, regime) if held is None else list(held)
     known = findings.unit(unit, regime)
-    higher = [OneUnit(other) for other in found if is_above(unit, other)][:MOST]
+    higher = [other for other in found if is_above(unit, other)][:MOST]
     holds: list[Hold] = [*higher]
     if len(higher) > 1:
         holds.append(Together(tuple(higher)))

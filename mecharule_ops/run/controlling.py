@@ -28,9 +28,9 @@ from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.rules.anchoring import hq_rules
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.in_words import with_words
+from mecharule_ops.rules.unit_rules import Target, hq_rules
 from mecharule_ops.run.driver import count
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
@@ -243,8 +243,8 @@ def anchored_rule(
 ) -> UnitRule:
     """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
     train, test = (np.flatnonzero(run.train[eligible] == part) for part in (True, False))
-    table = unit_vocabulary(run, eligible, flips)
-    rule = hq_rules(neuron, flips, table, train, test, run.prompt_only, run.config.seed)
+    target, table = Target(flips=flips, train=train, test=test), unit_vocabulary(run, eligible, flips)
+    rule = hq_rules(neuron, target, table, run.prompt_only, run.config.seed)
     return with_words(rule, run.task)
 
 

@@ -11,7 +11,7 @@ from mecharule_ops.engine.chunks import Chunk
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.holds import Above, LayerSizes, is_above, parse_hold
+from mecharule_ops.mechanism.holds import Above, LayerSizes, held_by, is_above, parse_hold
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 
@@ -61,7 +61,7 @@ def test_every_later_unit_held_leaves_the_direct_effect(family: str, basis: Basi
     unit = Neuron(basis, 0, 1)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     shape = LayerSizes(layers=subject.n_layers, heads=subject.n_heads, channels=subject.d_model)
-    held = tuple(Above.EVERYTHING.units(unit, shape))
+    held = tuple(held_by(Above.EVERYTHING, unit, shape))
     examples = list(range(10))
     found = bench.engine(table).completions([(unit,)], examples, [held])
     for example, tokens in zip(examples, found.tokens[0], strict=True):
@@ -124,7 +124,7 @@ def test_what_lies_above_a_unit() -> None:
     head, shape = Neuron(Basis.ATTN_HEAD, 1, 0), LayerSizes(layers=3, heads=1, channels=1)
 
     def texts(held: str, unit: Neuron) -> str:
-        return " ".join(map(str, parse_hold(held).units(unit, shape)))
+        return " ".join(map(str, held_by(parse_hold(held), unit, shape)))
 
     assert texts("above", head) == "a2.h0 m1.0 m2.0"
     assert texts("heads-above", head) == "a2.h0"

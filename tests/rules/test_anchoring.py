@@ -10,9 +10,9 @@ from predicate_columns import table as columns
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.rules.algebra import Rule, lookup_in
-from mecharule_ops.rules.anchoring import hq_rules
 from mecharule_ops.rules.families import UnitRule, dataset_coverage, is_hq, is_hq_full, is_hq_test
 from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.rules.unit_rules import Target, hq_rules
 from mecharule_ops.types import FlipCount, Neuron, RuleScore
 
 ELIGIBLE = 600
@@ -34,7 +34,8 @@ def flips_of(text: str, matrix: np.ndarray) -> np.ndarray:
 
 
 def anchored_to(flips: np.ndarray, matrix: np.ndarray, train: np.ndarray = TRAIN) -> UnitRule:
-    return hq_rules(UNIT, flips, columns(matrix, PREDICATES), train, TEST, reads_prompt, 0)
+    target = Target(flips=flips, train=train, test=TEST)
+    return hq_rules(UNIT, target, columns(matrix, PREDICATES), reads_prompt, 0)
 
 
 def test_a_planted_trigger_is_anchored() -> None:

@@ -10,7 +10,7 @@ import pytest
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules import free_form_trees, short_rules
 from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, RuleStatus
-from mecharule_ops.rules.family_rules import FamilyColumns, Target, account_rules
+from mecharule_ops.rules.unit_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.types import Neuron
 
 RECORDS = 900

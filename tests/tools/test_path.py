@@ -15,7 +15,7 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies, totals_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings.chain import Chain, mediation_in, pairs_in
-from mecharule_ops.mechanism.holds import Above, HeldLayer, OneUnit
+from mecharule_ops.mechanism.holds import Above, HeldLayer
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.run.certify import certify_mediation
 from mecharule_ops.types import Basis, Neuron, Regime
@@ -111,7 +111,7 @@ def test_it_is_measured_once(ask: Ask, unit: Neuron, chain: Chain) -> None:
 def test_named_units_are_held_in_place_of_the_found_ones(ask: Ask, unit: Neuron, chain: Chain) -> None:
     """Those that the chain holds already cost nothing; another one is measured, and kept."""
     given = {"parts": "chain", "neuron": str(unit)}
-    held = str(next(one.hold for one in chain.mediation.through if isinstance(one.hold, OneUnit)))
+    held = str(next(one.hold for one in chain.mediation.through if isinstance(one.hold, Neuron)))
     assert "nothing" in ask("explain", **given, hold=held, estimate=True).text
     assert "ablated completions" in ask("explain", **given, hold="m1.0", estimate=True).text
     through: Any = ask("explain", **given, hold="m1.0").as_json[f"unit.{unit}.chain.through"]

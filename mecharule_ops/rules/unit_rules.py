@@ -1,0 +1,147 @@
+"""The rules of one unit: anchored to its flips (paper, §4.5), and in three families beside free-form trees.
+
+The flip target of unit j on the eligible records D_b is y(x) = 1 where the outcome under do({j}) is not b. Train
+records choose cuts, value sets, length, clauses and trees; held-out records are predicted once by the rule and once by
+the trees. They select nothing that is fitted; they decide which rules are shown: by the interval, and once the run has
+ended after correction over all of its learned rules. HQ-F alone is fitted on every eligible record: it describes, it
+does not predict. Axes: neuron, record (of D_b), predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from mecharule_ops.errors import UsageError
+from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
+from mecharule_ops.rules.algebra import Rule, lookup_in, score
+from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, RuleStatus, UnitRule
+from mecharule_ops.rules.free_form_trees import free_form_trees
+from mecharule_ops.rules.interval import chance_test
+from mecharule_ops.rules.ruleshap import check_target, learn_rule, readiness
+from mecharule_ops.rules.short_rules import phrased, short_rule
+from mecharule_ops.types import Columns, FlipCount, FlipsWhere, Neuron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Target:
+    """What is to be predicted, and which records may choose. Raises `UsageError` unless these share none with test."""
+
+    flips: Bool[np.ndarray, " record"]
+    train: Int[np.ndarray, " train"]
+    test: Int[np.ndarray, " test"]
+
+    def __post_init__(self) -> None:
+        places = np.concatenate([self.train, self.test])
+        inside = not places.size or (places.min() >= 0 and places.max() < len(self.flips))
+        if not inside or len(np.unique(places)) != len(places):
+            raise UsageError(
+                f"expected disjoint train and test positions below {len(self.flips)}: split D_b once"
+            )
+
+    def scored(self, bare: UnitRule, rule: Rule, fires: Bool[np.ndarray, " record"]) -> UnitRule:
+        """The rule with what held-out records say of it."""
+        held, flips = fires[self.test], self.flips[self.test]
+        return replace(
+            bare,
+            rule=rule,
+            held_out=score(held, flips) if len(flips) else None,
+            chance=chance_test(held, flips),
+            where=FlipsWhere.of(held, flips),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FamilyColumns:
+    """What one family adds to those before it, on the records whose flips are known."""
+
+    predicates: PredicateColumns | None = None
+    """Conditions with their texts; None for none."""
+    values: Columns = field(default_factory=dict)
+    """Columns of numbers, texts and conditions by the name that a rule gives them, such as `lead_1` or `push_1`. Cuts
+    are made on train; NaN where a record has no value."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether it adds nothing."""
+        return not self.values and not (self.predicates and self.predicates.texts)
+
+    @property
+    def numbers(self) -> dict[str, np.ndarray]:
+        """The columns that the trees read as they are."""
+        return {name: column for name, column in self.values.items() if column.dtype.kind in "if"}
+
+    def table(self, train: Int[np.ndarray, " train"]) -> PredicateColumns:
+        """Its conditions and the predicates made of its values."""
+        made = evaluated(column_predicates(self.values, train), self.values) if self.values else None
+        tables = [table for table in (self.predicates, made) if table is not None]
+        return tables[0].beside(tables[-1])
+
+
+def hq_rules(
+    unit: Neuron,
+    target: Target,
+    table: PredicateColumns,
+    prompt_only_of: Callable[[str], bool],
+    seed: int,
+) -> UnitRule:
+    """The unit's anchored rules, HQ-T and HQ-F, with their scores; a rule is None where none was learned.
+
+    Cost: no model calls; two RuleSHAP fits. Raises `UsageError` when shapes disagree.
+    """
+    check_target(table, target.flips)
+    learned = learn_rule(table.on(target.train), target.flips[target.train], seed=seed)
+    full = learn_rule(table, target.flips, seed=seed)
+    bare = UnitRule(
+        neuron=unit,
+        family=Family.ANCHORED,
+        train=learned.train,
+        full_rule=full.rule,
+        full=full.train,
+        flips=FlipCount(flips=int(np.count_nonzero(target.flips)), n=len(target.flips)),
+    )
+    if learned.rule is None:
+        return replace(bare, absent=learned.status)
+    bare = replace(bare, prompt_only=all(map(prompt_only_of, learned.rule.predicates)))
+    return target.scored(bare, learned.rule, learned.rule.fires(lookup_in(table.matrix, table.texts)))
+
+
+def account_rules(
+    unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns], seed: int
+) -> tuple[UnitRule, ...]:
+    """The unit's rule in each family of an account, in order; one without columns of its own says so.
+
+    Cost: no model calls.
+    """
+    table = PredicateColumns(texts=(), matrix=np.zeros((len(target.flips), 0), bool))
+    values, rules = dict[str, np.ndarray](), list[UnitRule]()
+    for family in OF_AN_ACCOUNT:
+        bare, own = UnitRule(neuron=unit, family=family), families.get(family, FamilyColumns())
+        if own.empty:
+            rules.append(replace(bare, absent=RuleStatus.NO_COLUMNS))
+            continue
+        table = table.beside(own.table(target.train))
+        values |= own.numbers
+        rules.append(_learned(bare, target, table, values, seed))
+    return tuple(rules)
+
+
+def _learned(
+    bare: UnitRule, target: Target, table: PredicateColumns, values: Mapping[str, np.ndarray], seed: int
+) -> UnitRule:
+    """One family's rule over all columns that it may read."""
+    ready = readiness(target.flips[target.train], table.texts)
+    if ready is not RuleStatus.LEARNED:
+        return replace(bare, absent=ready)
+    features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
+    generator = np.random.default_rng([seed, OF_AN_ACCOUNT.index(bare.family)])
+    trees = free_form_trees(features, target.flips, target.train, target.test, generator, seed)
+    short = short_rule(table, target.flips, target.train, seed)
+    bare = replace(bare, free_form=trees, validated=short.validated, train=short.learned.train)
+    if short.learned.rule is None or short.fires is None:
+        return replace(bare, absent=short.learned.status)
+    bare = replace(bare, prompt_only=bare.family is Family.INPUT)
+    return target.scored(bare, phrased(short.learned.rule), short.fires)
