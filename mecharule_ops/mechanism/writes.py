@@ -40,7 +40,6 @@ class _Sum:
 
     moved: Float[Tensor, " channel"]
     """Σ of what the unembedding's input gains."""
-    positions: int = 0
     own: list[tuple[float, bool]] = field(default_factory=list)
     """By position: the push on the token written, and whether no other answer token gets more."""
 
@@ -61,7 +60,8 @@ def writes(
     _, head = subject.wiring.head(subject.hf)
     weight = head.get_parameter("weight").detach()
     fixed = not unit.basis.row.heads
-    sums = {side: _Sum(moved=weight.new_zeros(weight.shape[1])) for side in (True, False)}
+    groups = {EVERY: np.ones_like(flipped), FLIPPED: flipped, UNFLIPPED: ~flipped}
+    sums = {name: _Sum(moved=weight.new_zeros(weight.shape[1])) for name in groups}
     for batch in forcing.batches():
         with torch.no_grad(), through_onednn(subject.hf):
             fed = forcing.feed_units(batch, replacement, [unit.layer], traced=False)
@@ -71,23 +71,14 @@ def writes(
         rows = np.array(batch)[predicted.row.cpu().numpy()]
         pushes = (moved @ weight[answer].T).cpu().numpy()
         places = np.searchsorted(answer.cpu().numpy(), predicted.generated.cpu().numpy())
-        for group, total in sums.items():
-            here = np.flatnonzero(flipped[rows] == group)
+        for name, total in sums.items():
+            here = np.flatnonzero(groups[name][rows])
             total.moved += towards[torch.from_numpy(here).to(towards.device)].sum(0)
-            total.positions += len(here)
             total.own += [_own(pushes[row], int(places[row])) for row in here.tolist()]
-    every = _Sum(
-        moved=sums[True].moved + sums[False].moved,
-        positions=sums[True].positions + sums[False].positions,
-        own=sums[True].own + sums[False].own,
-    )
-    groups = {EVERY: every, FLIPPED: sums[True], UNFLIPPED: sums[False]}
     return Writes(
         fixed=fixed,
         groups=tuple(
-            _written(subject, name, total, weight, answer)
-            for name, total in groups.items()
-            if total.positions
+            _written(subject, name, total, weight, answer) for name, total in sums.items() if total.own
         ),
     )
 
@@ -140,10 +131,10 @@ def _own(pushes: np.ndarray, place: int) -> tuple[float, bool]:
 
 
 def _written(subject: Subject, group: str, total: _Sum, weight: Tensor, answer: Tensor) -> Written:
-    pushes = linear(total.moved[None] / total.positions, weight)[0]
+    pushes = linear(total.moved[None] / len(total.own), weight)[0]
     return Written(
         group=group,
-        positions=total.positions,
+        positions=len(total.own),
         answer=_listed(subject, pushes[answer], answer),
         vocabulary=_listed(subject, pushes, torch.arange(len(pushes), device=pushes.device)),
         own_push=float(np.mean([push for push, _ in total.own])),

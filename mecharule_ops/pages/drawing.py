@@ -10,7 +10,6 @@ import io
 import re
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -89,11 +88,7 @@ def _inline(svg: str, name: str) -> str:
     svg = _PLACES.sub(lambda found: _LONG.sub(_rounded, found[0]), svg)
     svg = re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
     short = f"f{zlib.crc32(name.encode()):x}"
-    return (
-        _classed(_named(svg, short), short)
-        .replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1)
-        .strip()
-    )
+    return _named(svg, short).replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1).strip()
 
 
 def _named(svg: str, short: str) -> str:
@@ -112,16 +107,3 @@ _LONG = re.compile(r"-?\d+\.\d{3,}")
 def _rounded(number: re.Match[str]) -> str:
     """To a hundredth of a point, which nobody sees, and which halves a page."""
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
-
-
-def _classed(svg: str, short: str) -> str:
-    """The same drawing with each style that comes again said once."""
-    seen = Counter(re.findall(r' style="([^"]*)"', svg))
-    named = {
-        style: f"{short}c{place}"
-        for place, style in enumerate(one for one, times in seen.items() if times > 2)
-    }
-    for style, known in named.items():
-        svg = svg.replace(f' style="{style}"', f' class="{known}"')
-    rules = "".join(f".{known}{{{style}}}" for style, known in named.items())
-    return svg.replace("<defs>", f"<style>{rules}</style><defs>", 1) if rules else svg

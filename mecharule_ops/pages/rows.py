@@ -173,8 +173,6 @@ class RuleRow:
     """Whether an anchored rule is of high quality on held-out records, and as learned on all."""
     full_mcc: float | None = column("full-fit MCC", lambda row: _short(row.full_mcc), of="full.mcc")
     """Of an anchored rule learned on all records, on these."""
-    checked: str = column("checked")
-    """When it can be checked; empty without a rule."""
     prompt_only: bool
     """Whether the shown rule can be checked before the model answers."""
 

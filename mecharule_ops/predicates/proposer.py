@@ -19,9 +19,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.predicates.language import parse_predicate
 from mecharule_ops.predicates.table import PredicateScore, Refusal, build_table, is_one_sided
-from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.types import Columns
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -71,8 +69,8 @@ class OfflineProposer:
     def propose(self, context: ProposalContext) -> tuple[str, ...]:
         """Up to `limit` new predicates by falling |AUC − 0.5|; ties in the order of the grammar.
 
-        Candidates that a filter of `build_table` would drop, or that fire like a known predicate, are left
-        out; where the labels have one value only there are none.
+        Candidates that a filter of `build_table` drops, or that fire like a known predicate, are left out; where the
+        labels have one value only there are none.
         """
         if is_one_sided(context.labels):
             return ()
@@ -87,28 +85,13 @@ class OfflineProposer:
             everything,
             prompt_columns=context.prompt_columns,
         )
-        done = _answered(context)
         scored = [
             (abs(score.auc - 0.5), predicate.text)
             for predicate, score in zip(table.predicates, table.scores, strict=True)
-            if predicate.text not in done
+            if predicate.text not in context.known
         ]
         scored.sort(key=lambda pair: -pair[0])
         return tuple(text for _, text in scored[: self.limit])
-
-
-def _answered(context: ProposalContext) -> frozenset[str]:
-    """Known and refused texts, the refused ones as proposed and in canonical form."""
-    refused = [refusal.text for refusal in context.refusals]
-    return frozenset([*context.known, *refused, *(_canonical(text, context) for text in refused)])
-
-
-def _canonical(text: str, context: ProposalContext) -> str:
-    """The canonical form, or the text itself when it is no predicate."""
-    try:
-        return parse_predicate(text, context.schema).text
-    except PredicateRefused:
-        return text
 
 
 def enumerate_candidates(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -59,24 +58,13 @@ def measure(
 ) -> MeasuredClauses:
     """Counts and MCC of the clauses; of those that fire on the same records only the first stays."""
     columns = pack(_literal_rows(matrix))
-    goal = pack(target[None, :])[0]
-    seen: set[bytes] = set()
-    kept: list[Literals] = []
-    hits, fired = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for chunk in _chunks(clauses):
-        bits = np.bitwise_and.reduce(columns[_padded(chunk)], axis=1)
-        new = []
-        for index, row in enumerate(bits):
-            if (digest := blake2b(row.tobytes(), digest_size=16).digest()) not in seen:
-                seen.add(digest)
-                new.append(index)
-        kept += [chunk[index] for index in new]
-        chunk_hits, chunk_fired = packed_counts(bits[new], goal)
-        hits.append(chunk_hits)
-        fired.append(chunk_fired)
-    counts = np.concatenate(fired)
-    mcc = mcc_of_counts(np.concatenate(hits), counts, int(np.count_nonzero(target)), len(target))
-    return MeasuredClauses(clauses=tuple(kept), fired=counts, mcc=mcc)
+    bits = [np.bitwise_and.reduce(columns[_padded(chunk)], axis=1) for chunk in _chunks(clauses)]
+    every = np.concatenate([columns[:0], *bits])
+    _, first = np.unique(every, axis=0, return_index=True)
+    kept = np.sort(first)
+    hits, fired = packed_counts(every[kept], pack(target[None, :])[0])
+    mcc = mcc_of_counts(hits, fired, int(np.count_nonzero(target)), len(target))
+    return MeasuredClauses(clauses=tuple(clauses[place] for place in kept.tolist()), fired=fired, mcc=mcc)
 
 
 def shap_weights(

@@ -112,15 +112,6 @@ class UnitRule:
         """Whether it predicts held-out flips, told apart from chance."""
         return self.status is RuleStatus.SHOWN
 
-    @property
-    def checked(self) -> str:
-        """When it can be checked; empty without a rule."""
-        if self.rule is None:
-            return ""
-        if self.family in (Family.CLEAN_RUN, Family.MECHANISM):
-            return f"after one {'clean' if self.family is Family.CLEAN_RUN else 'backward'} pass"
-        return "before the model answers" if self.prompt_only else "after the answer"
-
 
 def is_hq(score: RuleScore | None, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
     """True when a rule's MCC reaches the threshold and it fires on the floor's share of its scope or more."""

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from mecharule_ops.confidence import lower_bound, upper_bound
 from mecharule_ops.mechanism.links import FirstChange, breaks
-from mecharule_ops.mechanism.mediation import Outcome, first_change, mediation
+from mecharule_ops.mechanism.mediation import Outcome, mediation
 from mecharule_ops.mechanism.pairs import Interaction, pair_flips
 from mecharule_ops.types import FlipCount
 
@@ -46,14 +46,6 @@ def test_nothing_held_takes_nothing_away_and_all_held_everything() -> None:
     (through,) = mediation(CLEAN, clean, {"m1": clean}, 0.05).through
     assert (through.gone.n, through.gone.lower, through.gone.upper) == (0, 0.0, 1.0)
     assert np.isnan(through.gone.rate)
-
-
-def test_the_first_change() -> None:
-    """A missing token is a change; equal completions have none."""
-    assert first_change((1, 2, 3), (1, 2, 3)) is None
-    assert first_change((1, 2, 3), (1, 4, 3)) == 1
-    assert first_change((1, 2, 3), (1, 2)) == 2
-    assert first_change((1, 2), (1, 2, 3)) == 2
 
 
 def test_pairs_are_counted_as_a_loop_counts_them() -> None:

@@ -140,15 +140,6 @@ def test_a_unit_above_all_random_ones_that_is_not_shown_says_why() -> None:
     assert said[third].endswith("(95 %, by 99 drawn at random, itself among them); above all 98 random")
 
 
-@pytest.mark.parametrize("findings", [FINDINGS, run_of(MANY), run_of(NEGATIVE)])
-def test_no_line_is_cut_and_three_say_what_was_found_when_and_how_sure(findings: Findings) -> None:
-    """Columns that have no room go whole; a run without units says so in the first of the three."""
-    text = screen(findings)
-    assert "…" not in text
-    said = [part for part in ("Found. ", "When. ", "How sure. ") if f"\n{part}" in text]
-    assert said == (["Found. "] if findings.searches == (NEGATIVE,) else ["Found. ", "When. ", "How sure. "])
-
-
 def test_an_example_stands_under_what_was_found() -> None:
     text = screen(FINDINGS, example="Without a20.h8: 132 + 1 = 133 → 128.")
     assert "\nFor example. Without a20.h8: 132 + 1 = 133 → 128.\nWhen. a20.h8" in text

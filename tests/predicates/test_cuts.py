@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.atoms import complement, equality
+from mecharule_ops.predicates.atoms import complement
 from mecharule_ops.predicates.cuts import (
     NEAR,
     PredicateColumns,
@@ -126,11 +126,3 @@ def test_complements_are_true_where_the_predicate_is_false() -> None:
         assert turned is not None
         one, other = evaluated([text], columns).matrix, evaluated([turned], columns).matrix
         assert (one == ~other).all(), text
-
-
-def test_equalities_are_read() -> None:
-    """Expression and constant; anything else is none."""
-    assert equality("digit(a, 0) == 7") == ("digit(a, 0)", 7)
-    assert equality("runner_up_1 == '7'") == ("runner_up_1", "7")
-    assert equality("x == -2") == ("x", -2)
-    assert [equality(text) for text in ("a == b", "a >= 3", "a == b == 3", "carry(a, b)")] == [None] * 4

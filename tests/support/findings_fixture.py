@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import comb
 from typing import Any
+
+from scipy.stats import hypergeom
 
 from mecharule_ops import types
 from mecharule_ops.findings import counts, records
@@ -62,13 +63,11 @@ def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) ->
 
 
 def chance_p(score: types.RuleScore) -> float:
-    """Of the table nearest to a score: the hypergeometric tail summed term by term."""
+    """Of the table nearest to a score: the hypergeometric tail."""
     fired = round(score.coverage * score.n)
     spread = (fired * (score.n - fired) * score.positives * (score.n - score.positives)) ** 0.5
     hits = round((score.mcc * spread + fired * score.positives) / score.n)
-    reached = range(hits, min(fired, score.positives) + 1)
-    rest = score.n - score.positives
-    return sum(comb(score.positives, k) * comb(rest, fired - k) for k in reached) / comb(score.n, fired)
+    return float(hypergeom.sf(hits - 1, score.n, score.positives, fired))
 
 
 def node(number: int, parent: int | None, size: int, verdict: Verdict, plus: int) -> Node:
