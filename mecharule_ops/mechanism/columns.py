@@ -18,29 +18,23 @@ from mecharule_ops.types import Neuron
 Decode = Callable[[Sequence[int]], str]
 
 
-def clean_run_columns(leads: Leads, decode: Decode, positions: Sequence[int]) -> dict[str, np.ndarray]:
-    """`lead_1` and `runner_up_1` of each generated token of `positions` (from 0), and `least_lead`."""
+def clean_run_columns(leads: Leads, decode: Decode) -> dict[str, np.ndarray]:
+    """`lead_1` and `runner_up_1` of each generated token in reach of some record, and `least_lead`."""
     columns: dict[str, np.ndarray] = {}
-    records, length, _ = leads.lead.shape
-    for position in positions:
-        lead, token = np.full(records, np.nan), np.full(records, -1)
-        if position < length:
-            lead, token = leads.lead[:, position, 0].astype(float), leads.token[:, position, 0]
-        columns[f"lead_{position + 1}"] = lead
-        columns[f"runner_up_{position + 1}"] = texts_of(token, decode)
+    for position in leads.positions:
+        columns[f"lead_{position + 1}"] = leads.lead[:, position, 0].astype(float)
+        columns[f"runner_up_{position + 1}"] = texts_of(leads.token[:, position, 0], decode)
     columns["least_lead"] = extreme(np.fmin, leads.lead[:, :, 0])
     return columns
 
 
-def mechanism_columns(
-    unit: Neuron, drops: Effects, pushes: Effects, positions: Sequence[int]
-) -> dict[str, np.ndarray]:
-    """`drop_1` and `push_1` of each generated token over its runner-up; `drop_minus_lead`, as first order has it."""
+def mechanism_columns(unit: Neuron, drops: Effects, pushes: Effects) -> dict[str, np.ndarray]:
+    """`drop_1` and `push_1` of each such token over its runner-up; `drop_minus_lead`, as first order has it."""
     place = drops.units.index(unit)
     columns: dict[str, np.ndarray] = {}
-    for position in positions:
-        columns[f"drop_{position + 1}"] = _effect_at(drops, position, place)
-        columns[f"push_{position + 1}"] = _effect_at(pushes, position, place)
+    for position in drops.leads.positions:
+        columns[f"drop_{position + 1}"] = drops.effect[:, position, 0, place].astype(float)
+        columns[f"push_{position + 1}"] = pushes.effect[:, position, 0, place].astype(float)
     excess = drops.excess[:, place].astype(float)
     columns["drop_minus_lead"] = np.where(np.isfinite(excess), excess, np.nan)
     return columns
@@ -55,10 +49,3 @@ def texts_of(tokens: np.ndarray, decode: Decode) -> np.ndarray:
 def extreme(take: np.ufunc, values: np.ndarray) -> np.ndarray:
     """The least or largest number of each row; NaN for a row with none."""
     return take.reduce(values.astype(float), axis=1, initial=np.nan)
-
-
-def _effect_at(found: Effects, position: int, place: int) -> np.ndarray:
-    records, length = found.effect.shape[:2]
-    if position >= length:
-        return np.full(records, np.nan)
-    return found.effect[:, position, 0, place].astype(float)

@@ -44,25 +44,21 @@ class MeasuredClauses:
     """Records on which each fires."""
     mcc: Float[np.ndarray, " clause"]
 
-    def firing_on(self, least: int) -> MeasuredClauses:
-        """Those that fire on at least so many records."""
-        kept = np.flatnonzero(self.fired >= least)
-        clauses = tuple(self.clauses[index] for index in kept)
-        return MeasuredClauses(clauses=clauses, fired=self.fired[kept], mcc=self.mcc[kept])
-
 
 def measure(
     clauses: Sequence[Literals],
     matrix: Bool[np.ndarray, "record predicate"],
     target: Bool[np.ndarray, " record"],
+    least: int = 0,
 ) -> MeasuredClauses:
-    """Counts and MCC of the clauses; of those that fire on the same records only the first stays."""
+    """Counts and MCC of clauses that fire on at least so many records; of those that fire alike the first stays."""
     columns = pack(_literal_rows(matrix))
     bits = [np.bitwise_and.reduce(columns[_padded(chunk)], axis=1) for chunk in _chunks(clauses)]
     every = np.concatenate([columns[:0], *bits])
     _, first = np.unique(every, axis=0, return_index=True)
-    kept = np.sort(first)
-    hits, fired = packed_counts(every[kept], pack(target[None, :])[0])
+    hits, fired = packed_counts(every, pack(target[None, :])[0])
+    kept = np.sort(first[fired[first] >= least])
+    hits, fired = hits[kept], fired[kept]
     mcc = mcc_of_counts(hits, fired, int(np.count_nonzero(target)), len(target))
     return MeasuredClauses(clauses=tuple(clauses[place] for place in kept.tolist()), fired=fired, mcc=mcc)
 

@@ -138,8 +138,8 @@ def extract(
     # Not `shap.TreeExplainer`, which after an import of seconds makes the same call; a test walks the trees with it.
     phi = shap_values(booster, sample.features)
     singles: set[Literals] = {(literal,) for literal in range(2 * len(table.texts))}
-    found = measure(sorted(path_prefixes(booster) | singles, key=plainness), table.matrix, target)
-    found = found.firing_on(settings.least_firings(len(target)))
+    offered = sorted(path_prefixes(booster) | singles, key=plainness)
+    found = measure(offered, table.matrix, target, settings.least_firings(len(target)))
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
     ranked = _ranked(found, weights, table.texts, len(target))[: settings.pool]
     status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE

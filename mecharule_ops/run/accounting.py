@@ -150,8 +150,7 @@ def kept_accounts(
     train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
     test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
     first = FirstOrder(run, units, regime, records, train, test)
-    leads = first.drops.leads
-    read = clean_run_columns(leads, run.subject.decode, leads.positions)
+    read = clean_run_columns(first.drops.leads, run.subject.decode)
     columns = {name: column[eligible] for name, column in run.observed.columns.items()}
     own = evaluated(run.task.account_predicates(), columns)
     for unit, flipped in zip(units, flips, strict=True):
@@ -163,7 +162,7 @@ def kept_accounts(
             Family.CLEAN_RUN: FamilyColumns(predicates=vocabulary.at(~prompt), values=read),
         }
         if unit not in arithmetic:
-            effects = mechanism_columns(unit, first.drops, first.pushes, leads.positions)
+            effects = mechanism_columns(unit, first.drops, first.pushes)
             families[Family.MECHANISM] = FamilyColumns(values=effects)
         rules = account_rules(unit, target, families, seed)
         if unit in arithmetic:

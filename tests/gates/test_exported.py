@@ -12,7 +12,7 @@ import pytest
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.behaviour import observe
 from mecharule_ops.engine.reference import ReferenceEngine
-from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError, UsageError
+from mecharule_ops.errors import ModelUnavailable, StoreError, UsageError
 from mecharule_ops.gates.exported import GATE, VALUES, GateFile, gated_answers
 from mecharule_ops.gates.outcome import Gate
 from mecharule_ops.loading.model import Subject
@@ -99,12 +99,10 @@ def test_answers_are_those_of_the_reference_engine(setting: Setting, tmp_path: P
 
 
 def test_what_does_not_fit_is_refused_by_name(setting: Setting, tmp_path: Path) -> None:
-    """Another model, an unknown field, another prompt, a folder without gates or values."""
+    """Another model, another prompt, a folder without gates or values."""
     other = {**encode(identity("arith-tiny", setting.subject)), "model_hash": "0" * 16}
     with pytest.raises(ModelUnavailable, match="model_hash='0000"):
         setting.answers(setting.written(tmp_path / "model", model=other))
-    with pytest.raises(ClaimNotSupported, match="unknown fields"):
-        setting.answers(setting.written(tmp_path / "field", format=4))
     with pytest.raises(StoreError, match=GATE):
         setting.answers(tmp_path / "nowhere")
     bare = setting.written(tmp_path / "bare")

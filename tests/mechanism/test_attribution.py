@@ -11,7 +11,6 @@ from tiny_models import crossed, tiny_model
 from torch import nn
 from toy_behaviour import first_offset, hooked, toy
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.shape import wiring_for
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig, integrate
@@ -186,15 +185,3 @@ def test_the_cap_keeps_the_largest_magnitudes_across_layers() -> None:
     assert [layer.channels.tolist() for layer in kept.layers] == [[1, 2], [0]]
     assert [layer.scores.tolist() for layer in kept.layers] == [[1.0, -3.0], [2.0]]
     assert Candidates.strongest(Basis.MLP_OUT, scores).total == 9
-
-
-def test_wrong_calls_are_named() -> None:
-    """Unequal lengths, an empty answer, no pairs and no steps are usage errors."""
-    with pytest.raises(UsageError, match="equal token length, got 2 and 1"):
-        AttributionPair(clean=(1, 2), corrupt=(1,), completion=(3,))
-    with pytest.raises(UsageError, match="a completion"):
-        AttributionPair(clean=(1, 2), corrupt=(1, 3), completion=())
-    with pytest.raises(UsageError, match="got 0 pairs"):
-        eap_ig(subject("llama"), [], Basis.MLP_OUT, Phase.DECODE)
-    with pytest.raises(UsageError, match="steps 0"):
-        eap_ig(subject("llama"), PAIRS, Basis.MLP_OUT, Phase.DECODE, steps=0)

@@ -101,10 +101,6 @@ def test_tables_are_laid_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a >= 5", "a < 5"),
-        ("a < 5", "a >= 5"),
-        ("digit(a, 0) == 3", "digit(a, 0) != 3"),
-        ("x in (1, 2)", "x not in (1, 2)"),
         ("a % 3 == 0", "a % 3 != 0"),
         ("a % b == 0", None),
         ("a / 0 > 1", None),

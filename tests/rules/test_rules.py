@@ -195,18 +195,6 @@ def test_the_greedy_or_replays_a_naive_climb() -> None:
     assert max(sizes) > 1
 
 
-def test_more_starts_escape_a_seed_that_blocks_the_way() -> None:
-    """The target is p or q; the best single clause r overlaps both, and only another start finds it."""
-    target = np.zeros(100, bool)
-    target[:40] = True
-    p, q, r = (np.zeros(100, bool) for _ in range(3))
-    p[:20], q[20:40], r[:36], r[90:] = True, True, True, True
-    pool = [clause(condition(name)) for name in ("r", "p", "q")]
-    fires = np.stack([r, p, q])
-    assert "r" in greedy_or(pool, fires, target, 3).predicates
-    assert greedy_or(pool, fires, target, 3, starts=3) == Rule.parse("p or q")
-
-
 @given(literals, st.integers(0, 2**32 - 1))
 def test_compactifying_never_lowers_mcc_and_leaves_nothing_idle(parts: Literals, seed: int) -> None:
     """Every clause and condition that stays is needed: taking any out lowers the MCC."""
