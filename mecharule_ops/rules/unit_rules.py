@@ -5,25 +5,37 @@ records choose cuts, value sets, length, clauses and trees; held-out records are
 the trees. They select nothing that is fitted; they decide which rules are shown: by the interval, and once the run has
 ended after correction over all of its learned rules. HQ-F alone is fitted on every eligible record: it describes, it
 does not predict. Axes: neuron, record (of D_b), predicate.
+
+The trees say how well the columns of a family can predict at all. Depth, rounds and the threshold on the probability
+come from cross-validation on the train records: the threshold maximises the MCC of the pooled out-of-fold predictions
+(nested choice; Cawley and Talbot 2010). A yardstick, no upper bound: another learner may do better, and a short rule of
+the same columns sometimes does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
-from jaxtyping import Bool, Int
+import xgboost as xgb
+from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
 from mecharule_ops.rules.algebra import Rule, lookup_in, score
+from mecharule_ops.rules.boosting import parameters
 from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, RuleStatus, UnitRule
-from mecharule_ops.rules.free_form_trees import free_form_trees
-from mecharule_ops.rules.interval import chance_test
+from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
+from mecharule_ops.rules.matthews import MARGIN, best_threshold
 from mecharule_ops.rules.ruleshap import check_target, learn_rule, readiness
-from mecharule_ops.rules.short_rules import phrased, short_rule
+from mecharule_ops.rules.short_rules import folds_of, phrased, short_rule
 from mecharule_ops.types import Columns, FlipCount, FlipsWhere, Neuron
+
+DEPTHS, ROUNDS = (2, 5), (30, 60, 100)
+"""What cross-validation may choose from, rounds ascending."""
+FOLDS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,10 +150,38 @@ def _learned(
         return replace(bare, absent=ready)
     features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
     generator = np.random.default_rng([seed, OF_AN_ACCOUNT.index(bare.family)])
-    trees = free_form_trees(features, target.flips, target.train, target.test, generator, seed)
+    trees = free_form_trees(features, target, generator, seed)
     short = short_rule(table, target.flips, target.train, seed)
     bare = replace(bare, free_form=trees, validated=short.validated, train=short.learned.train)
     if short.learned.rule is None or short.fires is None:
         return replace(bare, absent=short.learned.status)
     bare = replace(bare, prompt_only=bare.family is Family.INPUT)
     return target.scored(bare, phrased(short.learned.rule), short.fires)
+
+
+def free_form_trees(
+    features: Float32[np.ndarray, "record column"], target: Target, generator: np.random.Generator, seed: int
+) -> MccInterval | None:
+    """Return the held-out MCC of trees fitted on train; NaN is a missing value. Needs both sides in train.
+
+    None where there are too few held-out records for an interval. Cost: no model calls.
+    """
+
+    def fitted(records: Int[np.ndarray, " some"], depth: int, rounds: int) -> xgb.Booster:
+        """Each tree is grown on a drawn four fifths of the records."""
+        data = xgb.DMatrix(features[records], label=target.flips[records].astype(np.float32), nthread=1)
+        return xgb.train({**parameters(depth, seed), "subsample": 0.8}, data, rounds)
+
+    train, wanted = target.train, target.flips[target.train]
+    folds = folds_of(wanted, FOLDS, generator)
+    guessed = {choice: np.zeros(len(train), np.float32) for choice in product(DEPTHS, ROUNDS)}
+    for fold, depth in product(range(FOLDS), DEPTHS):
+        out = folds == fold
+        booster, unseen = fitted(train[~out], depth, ROUNDS[-1]), xgb.DMatrix(features[train[out]], nthread=1)
+        for rounds in ROUNDS:  # Fewer are a prefix of more.
+            guessed[depth, rounds][out] = booster.predict(unseen, iteration_range=(0, rounds))
+    found = {choice: best_threshold(guess, wanted) for choice, guess in guessed.items()}
+    best = max(value for _, value in found.values())
+    (depth, rounds), (threshold, _) = next(one for one in found.items() if one[1][1] > best - MARGIN)
+    said = fitted(train, depth, rounds).predict(xgb.DMatrix(features[target.test], nthread=1))
+    return mcc_interval(said >= threshold, target.flips[target.test])

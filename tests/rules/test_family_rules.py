@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules import free_form_trees, short_rules
+from mecharule_ops.rules import short_rules, unit_rules
 from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, RuleStatus
 from mecharule_ops.rules.unit_rules import FamilyColumns, Target, account_rules
 from mecharule_ops.types import Neuron
@@ -39,7 +39,7 @@ TARGET = Target(flips=FLIPS, train=TRAIN, test=TEST)
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("DEPTHS", (3,)), ("ROUNDS", (20, 40)), ("FOLDS", 3)):
-        monkeypatch.setattr(free_form_trees, name, value)
+        monkeypatch.setattr(unit_rules, name, value)
     monkeypatch.setattr(short_rules, "FOLDS", 3)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mecharule_ops.rules import free_form_trees as module
+from mecharule_ops.rules import unit_rules as module
 from mecharule_ops.rules.algebra import mcc
-from mecharule_ops.rules.free_form_trees import free_form_trees
+from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.rules.matthews import best_threshold
+from mecharule_ops.rules.unit_rules import Target, free_form_trees
 
 TRAIN, TEST = np.arange(700), np.arange(700, 1000)
 
@@ -25,10 +26,14 @@ def planted(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix.astype(np.float32), (matrix[:, 0] & matrix[:, 1]) | (matrix[:, 2] & matrix[:, 3])
 
 
+def scored(features: np.ndarray, flips: np.ndarray) -> MccInterval | None:
+    return free_form_trees(features, Target(flips=flips, train=TRAIN, test=TEST), np.random.default_rng(0), 0)
+
+
 def test_it_reaches_a_planted_rule() -> None:
     """Held-out MCC above .95 on a target that the columns make."""
     features, target = planted(0)
-    held_out = free_form_trees(features, target, TRAIN, TEST, np.random.default_rng(0), 0)
+    held_out = scored(features, target)
     assert held_out is not None
     assert held_out.mcc > 0.95
     assert held_out.n == 300
@@ -39,7 +44,7 @@ def test_on_shuffled_targets_its_interval_holds_zero(seed: int) -> None:
     """With the link between columns and target broken there is nothing to find."""
     features, target = planted(seed)
     shuffled = np.random.default_rng(seed).permutation(target)
-    held_out = free_form_trees(features, shuffled, TRAIN, TEST, np.random.default_rng(0), 0)
+    held_out = scored(features, shuffled)
     assert held_out is not None
     assert held_out.low <= 0 <= held_out.high
 
@@ -50,7 +55,7 @@ def test_it_reads_numbers_and_missing_values() -> None:
     column = rng.normal(size=(1000, 3)).astype(np.float32)
     gone = rng.random(1000) < 0.2
     column[gone, 0] = np.nan
-    held_out = free_form_trees(column, (column[:, 0] > 0.4) | gone, TRAIN, TEST, np.random.default_rng(0), 0)
+    held_out = scored(column, (column[:, 0] > 0.4) | gone)
     assert held_out is not None
     assert held_out.mcc > 0.9
 
@@ -60,9 +65,7 @@ def test_held_out_targets_choose_nothing() -> None:
     features, target = planted(2)
     turned = target.copy()
     turned[TEST] = ~turned[TEST]
-    one, other = (
-        free_form_trees(features, each, TRAIN, TEST, np.random.default_rng(0), 0) for each in (target, turned)
-    )
+    one, other = (scored(features, each) for each in (target, turned))
     assert one is not None
     assert other is not None
     assert other.mcc == pytest.approx(-one.mcc)

@@ -13,8 +13,7 @@ from words_read_back import ARITHMETIC, ReadBack
 
 from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
-from mecharule_ops.rules.in_words import rule_in_words
-from mecharule_ops.rules.simplified import simplified
+from mecharule_ops.rules.in_words import rule_in_words, simplified
 from mecharule_ops.tasks import phrases
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.column_words import OF_EVERY_TASK, Domain, table_words
