@@ -37,8 +37,6 @@ class Verification:
     status: VerificationStatus
     differing: tuple[int, ...] = ()
     """Examples that differ with no near tie to explain it."""
-    near_ties: tuple[int, ...] = ()
-    """Examples that differ from where the first or the second run chose a token by less than the tie margin."""
     sentence: str
 
 
@@ -93,7 +91,7 @@ def compare_rows(
     ties = tuple(sorted({example for example, near in changed if near} - set(differing)))
     status = VerificationStatus.DIFFERS if differing else VerificationStatus.MATCH
     sentence = _sentence(len(certificate.example_ids), differing, ties)
-    return Verification(status=status, differing=differing, near_ties=ties, sentence=sentence)
+    return Verification(status=status, differing=differing, sentence=sentence)
 
 
 def cannot(reason: str) -> Verification:

@@ -250,7 +250,7 @@ def rounding(findings: Findings) -> Stated:
 def limits(findings: Findings) -> Iterator[Stated]:
     """What the run cannot show; which bounds and tests stand behind what it claims."""
     if (numbers := findings.numbers) is not None:
-        yield stated("limits.numbers", encode(numbers), n=numbers)
+        yield stated("limits.numbers", dict(numbers), **numbers)
     if findings.close_completions is not None:
         yield rounding(findings)
     units = max((search.cost.candidates for search in findings.searches), default=0)

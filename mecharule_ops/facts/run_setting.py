@@ -38,9 +38,7 @@ def setting(findings: Findings) -> Iterator[Stated]:
     yield stated("settings.seed", findings.seed, f=findings)
     offline = "settings.proposer.offline" if findings.proposer == "offline" else ""
     yield stated("settings.proposer", findings.proposer, offline, f=findings)
-    counts = findings.predicates
-    kept = {name: getattr(counts, name) for name in ("proposed", "refused", "kept")}
-    yield stated("settings.predicates", kept, p=counts)
+    yield stated("settings.predicates", dict(findings.predicates), **findings.predicates)
 
 
 def _part(findings: Findings, section: str) -> Iterator[Stated]:
@@ -67,7 +65,9 @@ def model(run: Run, findings: Findings) -> Iterator[Stated]:
         size = {"layers": plural(layers, "layer"), "each": plural(width, f"{basis.value} unit")}
         yield stated(f"model.{basis.value}", [layers, width], "model.basis", **size, all=layers * width)
     device = findings.numbers
-    how = "float32 on the processor (CPU), no GPU" if device is None else f"{device.dtype} on {device.device}"
+    how = (
+        "float32 on the processor (CPU), no GPU" if device is None else "{dtype} on {device}".format(**device)
+    )
     yield stated("model.computed_in", how, how=how)
     yield rounding(findings)
 

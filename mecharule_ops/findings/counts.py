@@ -37,14 +37,6 @@ class CloseCompletions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """The type and the device of a model that was not in float32 on the processor."""
-
-    dtype: str
-    device: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WholeLayer:
     """The ablation of all candidate units of one layer together: the root of its CHA tree."""
 

@@ -193,17 +193,6 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PredicateCounts:
-    """What became of the proposed predicates."""
-
-    proposed: int
-    refused: int
-    """Did not parse, wrong type, constant or duplicate."""
-    kept: int
-    """Left after scoring and filtering."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """Everything one run found."""
 
@@ -225,7 +214,8 @@ class Findings:
     seed: int
     versions: Mapping[str, str]
     proposer: str
-    predicates: PredicateCounts
+    predicates: Mapping[str, int]
+    """How many were `proposed`; `refused`, as they did not parse, were constant or came twice; `kept` after scoring."""
     stages: Mapping[str, float]
     """The seconds that each took."""
     searches: tuple[SearchOutcome, ...]
@@ -237,8 +227,8 @@ class Findings:
     """What the task must say in every report: where its items and labels come from."""
     close_completions: counts.CloseCompletions | None = None
     """None in runs that did not measure it."""
-    numbers: counts.Numbers | None = None
-    """None for float32 on the processor."""
+    numbers: Mapping[str, str] | None = None
+    """`dtype` and `device` of the model; None for float32 on the processor."""
     clusters: str = ""
     """The column whose values name items that are alike, such as a construction; empty for none."""
     mcc_floor: float = THRESHOLD

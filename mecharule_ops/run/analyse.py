@@ -259,16 +259,18 @@ def run_findings(
         task_score=Share(count=int(run.labels.sum()), n=len(run.records)),
         alpha_policy=config.spending.value,
         versions=certify.versions(),
-        predicates=records.PredicateCounts(
-            proposed=vocabulary["proposed"], refused=len(vocabulary["refusals"]), kept=len(vocabulary["kept"])
-        ),
+        predicates={
+            "proposed": vocabulary["proposed"],
+            "refused": len(vocabulary["refusals"]),
+            "kept": len(vocabulary["kept"]),
+        },
         searches=tuple(
             shown_over(controlling.decided_over(searches, config.alpha, config.epsilon), config.alpha)
         ),
         words=run.task.words,
         notes=run.task.notes,
         close_completions=None if rounding is None else _close_completions(run, decode(Rounding, rounding)),
-        numbers=None if usual or placed is None else counts.Numbers(**placed),
+        numbers=None if usual or placed is None else {"dtype": placed["dtype"], "device": placed["device"]},
         clusters=run.task.cluster_column,
         stages={stage.stage: stage.seconds for stage in stages},
     )

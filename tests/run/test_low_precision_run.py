@@ -14,7 +14,6 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.run_evidence import limits
-from mecharule_ops.findings.counts import Numbers
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import rerun
@@ -64,7 +63,7 @@ def test_every_stored_outcome_is_the_one_of_float32(run: Run) -> None:
 
 
 def test_the_report_says_what_was_computed_with(run: Run) -> None:
-    assert run.findings.numbers == Numbers(dtype="bfloat16", device="cpu")
+    assert run.findings.numbers == {"dtype": "bfloat16", "device": "cpu"}
     _, _, said = next(limits(run.findings))
     assert "bfloat16 on cpu" in said
 

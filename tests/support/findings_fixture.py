@@ -192,7 +192,7 @@ FINDINGS = records.Findings(
     seed=7,
     versions={"torch": "2.13.0"},
     proposer="offline",
-    predicates=records.PredicateCounts(proposed=120, refused=14, kept=61),
+    predicates={"proposed": 120, "refused": 14, "kept": 61},
     searches=(POSITIVE, NEGATIVE),
     stages={"search": 312.5},
 )
