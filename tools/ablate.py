@@ -62,7 +62,7 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
     yield 0 if made else sum(map(len, (slices or run.slices(regime).named).values()))
     if made is None:
         kind = "ablate" if slices is None and baseline in (None, run.config.baseline) else "flip"
-        made = keep(run, certify(run, units, regime, kind=kind, baseline=baseline, slices=slices))
+        made = keep(run, next(certify(run, [units], regime, kind=kind, baseline=baseline, slices=slices)))
     of = About(f"unit{'s' * (len(units) > 1)}.{'+'.join(made.units)}", f"c:{made.id}")
     facts = [flips_fact(made, of, given.baseline)]
     alone = [find_certificate(run, (unit,), regime, baseline, slices) for unit in units]

@@ -55,7 +55,7 @@ def _of_units(run: Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[F
     """Both certificates, example by example, with McNemar's exact test at α."""
     groups = [(unit,) for unit in units]
     made = [
-        opening.find_certificate(run, one, regime) or opening.keep(run, certify(run, one, regime))
+        opening.find_certificate(run, one, regime) or opening.keep(run, next(certify(run, [one], regime)))
         for one in groups
     ]
     (left, right), n = flips_of(*made)

@@ -267,7 +267,7 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
         data = [_node_data(each, neuron) for each in path]
         facts.append(of("tests", said, data, part="Tests"))
     if given.test:
-        made = made or keep(run, certify(run, (neuron,), regime))
+        made = made or keep(run, next(certify(run, [(neuron,)], regime)))
         facts.append(_counts.flips_fact(made, About.of_unit(run, neuron)))
     elif not path or path[-1].size > 1:
         facts.append(of.told("next", "why_not.next", f"mecharule why-not {run.id} {neuron} --test"))

@@ -214,7 +214,7 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
         written = 0
         # What a stop leaves unwritten `ablate` certifies; rules and controls are not lost to it.
         with suppress(AblationStopped):
-            for certificate in certify.certify_each(run, groups, regime, rules=rules):
+            for certificate in certify.certify(run, groups, regime, rules=rules):
                 opening.keep(run, certificate, journal.emit)
                 written += 1
         stage.summary = f"{written} of {len(groups)} written"

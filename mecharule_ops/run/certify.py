@@ -34,23 +34,6 @@ PORTION = 4
 
 def certify(
     run: Run,
-    units: Group,
-    regime: Regime,
-    *,
-    kind: str = "ablate",
-    baseline: Baseline | None = None,
-    slices: Mapping[str, Sequence[int]] | None = None,
-) -> certificate.Certificate:
-    """The certificate of ablating `units` together; it claims what its rows show.
-
-    On the compact slices and with the run's own baseline, unless others are named. Cost: one completion an example; its
-    outcomes are stored for later searches and questions.
-    """
-    return next(certify_each(run, [units], regime, kind=kind, baseline=baseline, slices=slices))
-
-
-def certify_each(
-    run: Run,
     groups: Sequence[Group],
     regime: Regime,
     *,
@@ -59,7 +42,11 @@ def certify_each(
     baseline: Baseline | None = None,
     slices: Mapping[str, Sequence[int]] | None = None,
 ) -> Iterator[certificate.Certificate]:
-    """The certificate of each group of units of one basis; clean passes are made once a portion, which a stop loses."""
+    """The certificate of ablating the units of each group together, all of one basis; it claims what its rows show.
+
+    On the compact slices and with the run's own baseline, unless others are named. Cost: one completion an example; its
+    outcomes are stored for later searches and questions. Clean passes are made once a portion, which a stop loses.
+    """
     examples = "examples " if slices is None else ""
     for first in range(0, len(groups), PORTION):
         portion = groups[first : first + PORTION]
@@ -71,8 +58,12 @@ def certify_each(
             claim = (
                 f"ablating {'+'.join(map(str, units))} flips {' and '.join(flips)} {examples}({regime.arrow})"
             )
-            rule = certified_rule(rules.get(units))
-            yield certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=rule)
+            known, score = rules.get(units), None
+            if known is not None and known.held_out is not None:
+                score = certificate.CertifiedScore(
+                    text=str(known.rule), scope="held-out", **asdict(known.held_out)
+                )
+            yield certified(run, intervention, units, rows, regime=regime, kind=kind, claim=claim, rule=score)
 
 
 def placed_in(slices: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
@@ -182,13 +173,6 @@ def completion_of(
     return certificate.Completion(
         tokens=tokens, text=decode(tokens), label=label, margin=float(found.margins[group, column])
     )
-
-
-def certified_rule(rule: UnitRule | None) -> certificate.CertifiedScore | None:
-    """The rule with its one held-out score, as a certificate states it."""
-    if rule is None or rule.rule is None or rule.held_out is None:
-        return None
-    return certificate.CertifiedScore(text=str(rule.rule), scope="held-out", **asdict(rule.held_out))
 
 
 def held_units(subject: Subject, ablated: Group, hold: Hold | None) -> Group:

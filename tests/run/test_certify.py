@@ -97,7 +97,7 @@ def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
     """A group on both slices: one row an example, flips of do(A), both hooks named."""
     units = (Neuron.parse("m0.1"), Neuron.parse("m1.2"))
     positions = run.slices(Regime.BASELINE_POSITIVE).positions
-    made = certify(run, units, Regime.BASELINE_POSITIVE)
+    made = next(certify(run, [units], Regime.BASELINE_POSITIVE))
     labels = run.completer(run.intervention(Basis.MLP_OUT), plain=True).evaluate([units], positions).labels
     assert [row.after.label for row in made.rows] == labels[0].tolist()
     assert sum(total.n for total in made.totals) == len(positions)

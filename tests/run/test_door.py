@@ -76,7 +76,7 @@ def test_an_ablation_on_the_slices_is_run_once(copied_run: Path, monkeypatch: py
                 return made.completions(groups, examples)
 
         monkeypatch.setattr(Run, "completer", lambda *_, **__: Counted())
-        certificate = certify(run, units, Regime.BASELINE_POSITIVE)
+        certificate = next(certify(run, [units], Regime.BASELINE_POSITIVE))
         slices = run.slices(Regime.BASELINE_POSITIVE)
         flips = run.flips([units], slices.positions, Regime.BASELINE_POSITIVE)[0]
         assert paid == [len(slices.positions)]
