@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops.loading.placement import free_memory
 from mecharule_ops.loading.shape import first_line
 
 if TYPE_CHECKING:
@@ -52,37 +53,37 @@ def parts_of(file: Path) -> list[Path]:
     return parts
 
 
-def read_headers(parts: Sequence[Path]) -> list[GGUFReader]:
-    """The parts' headers; no weight is read. Raises `ModelUnavailable` for a file that is none or no first part."""
-    from gguf import GGUFReader
-
-    try:
-        readers = [GGUFReader(part) for part in parts]
-    except _ERRORS as error:
-        raise ModelUnavailable(f"expected a GGUF file, got {parts[0]} ({error}); copy it again") from error
-    if _field(readers[0], "general.architecture", None) is None:
-        raise ModelUnavailable(
-            f"expected a GGUF file that names its architecture, {parts[0]} does not, like every part of a split model "
-            "but the first; name the first part, with the others beside it"
-        )
-    return readers
-
-
 def _field(reader: GGUFReader, name: str, default: Any) -> Any:
     field = reader.fields.get(name)
     return default if field is None else field.contents()
 
 
 def convert_gguf(parts: Sequence[Path], built: Path) -> None:
-    """The directory `built` of a model in these files. Raises `ModelUnavailable` where it would be another model."""
-    readers = read_headers(parts)
+    """The directory `built` of a model in these files.
+
+    Raises `ModelUnavailable` where it would be another model, and for one that memory has no room for.
+    """
+    from gguf import GGUFReader
+
     try:
+        readers = [GGUFReader(part) for part in parts]
+        if _field(readers[0], "general.architecture", None) is None:
+            raise ModelUnavailable(
+                f"expected a GGUF file that names its architecture, {parts[0]} does not, like every part of a split "
+                "model but the first; name the first part, with the others beside it"
+            )
+        needed = 4 * sum(int(tensor.n_elements) for reader in readers for tensor in reader.tensors)
+        if (free := free_memory()) < needed:
+            raise ModelUnavailable(
+                f"expected {needed / 1e9:.1f} GB of free memory to convert {parts[0]}, got {free / 1e9:.1f} GB; "
+                "name a Hugging Face directory of the model"
+            )
         whole = parts[0] if len(parts) == 1 else _merged(readers, built.with_suffix(".gguf"))
         _convert(whole, parts[0], readers, built)
     except _ERRORS as error:
         raise ModelUnavailable(
-            f"expected a GGUF file that transformers can convert, got {parts[0]} ({first_line(error)}); "
-            "name a Hugging Face directory of the model"
+            f"expected a GGUF file that transformers can convert, got {parts[0]} ({first_line(error)}); copy it again "
+            "or name a Hugging Face directory of the model"
         ) from error
 
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from mecharule_ops.errors import ModelUnavailable, UsageError, did_you_mean
-from mecharule_ops.loading.gguf_files import convert_gguf, parts_of, read_headers, stem_of
-from mecharule_ops.loading.placement import free_memory, place, this_machine
+from mecharule_ops.loading.gguf_files import convert_gguf, parts_of, stem_of
+from mecharule_ops.loading.placement import place, this_machine
 from mecharule_ops.loading.shape import first_line, read_shape, read_tokenizer
 from mecharule_ops.plain_text import typed_path, user_folder
 
@@ -125,12 +125,6 @@ def from_gguf(file: Path) -> Path:
     digest = hashlib.sha256(b"".join(map(_sha256, parts))).hexdigest()
     target = directory_of(f"gguf-{digest[:16]}")
     if not (target / "config.json").is_file():
-        size = 4 * sum(int(tensor.n_elements) for reader in read_headers(parts) for tensor in reader.tensors)
-        if (free := free_memory()) < size:
-            raise ModelUnavailable(
-                f"expected {size / 1e9:.1f} GB of free memory to convert {file}, got {free / 1e9:.1f} GB; "
-                "name a Hugging Face directory of the model"
-            )
         with workshop(target) as built:
             convert_gguf(parts, built)
     return target

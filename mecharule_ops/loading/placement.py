@@ -85,10 +85,6 @@ def place(shape: ModelShape, machine: Machine, device: str = AUTO, dtype: str = 
             reason = f"{kind} on {' and '.join(used)}: {_gb(needed(shape, kind))} of {_gb(free)} free"
             if kind != "float32":
                 reason += f"; float32 would need {_gb(needed(shape, 'float32'))}"
-            if len(used) > 1:
-                reason += "; no card alone has room"
-            elif device == AUTO and used == ["cpu"]:
-                reason += "; no GPU has room" if cards else "; no CUDA device"
             return Placement(device=names[0], blocks=blocks, dtype=kind, reason=reason)
     room = ", ".join(f"{name} has {_gb(machine[name])}" for name in devices)
     raise ModelUnavailable(

@@ -15,7 +15,7 @@ from tiny_models import save_tiny
 
 from agent.verbs.options import called
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading import model_names
+from mecharule_ops.loading import gguf_files, model_names
 from mecharule_ops.loading import model_names as fetching
 from mecharule_ops.loading.model_names import fetch, load, models
 
@@ -118,7 +118,7 @@ def test_gguf_files_that_cannot_be_converted_are_refused(
     (tmp_path / "b.gguf").write_bytes(b"no such thing" * 10)
     with pytest.raises(ModelUnavailable, match="expected a GGUF file"):
         load(str(tmp_path / "b.gguf"))
-    monkeypatch.setattr(fetching, "free_memory", lambda: 10)
+    monkeypatch.setattr(gguf_files, "free_memory", lambda: 10)
     with pytest.raises(ModelUnavailable, match="free memory to convert"):
         load(str(write_gguf(tmp_path / "c.gguf", laid_out())))
     assert not list((cache / "models").glob("gguf-*"))

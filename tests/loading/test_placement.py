@@ -42,7 +42,6 @@ def test_the_choice(free: dict[str, int], asked: tuple[str, str], expected: tupl
     """A GPU if there is one, float32 if it fits, else bfloat16; the reason carries the numbers."""
     found = place(SEVEN, free, *asked)
     assert (found.device, found.dtype) == expected
-    assert ("GPU" in found.reason or "CUDA" in found.reason) == (asked[0] == "auto" and found.device == "cpu")
     assert f"{needed(SEVEN, found.dtype) / 1e9:.2f} GB" in found.reason
 
 
@@ -85,8 +84,7 @@ def test_a_model_is_spread_where_no_card_alone_has_room() -> None:
         assert (found.device, found.dtype) == ("cuda:1", "bfloat16")
         assert list(dict.fromkeys(found.blocks)) == ["cuda:1", "cuda:0"]
         assert found.reason == (
-            "bfloat16 on cuda:1 and cuda:0: 18.04 GB of 22.00 GB free; float32 would need 30.80 GB; "
-            "no card alone has room"
+            "bfloat16 on cuda:1 and cuda:0: 18.04 GB of 22.00 GB free; float32 would need 30.80 GB"
         )
     wide = place(SEVEN, {"cpu": 0, "cuda:0": 17 * GB, "cuda:1": 17 * GB})
     assert (wide.dtype, len(set(wide.blocks))) == ("float32", 2)
