@@ -23,7 +23,7 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.run.certify import certified, certify, rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, keep, outcome_for
-from mecharule_ops.run.tabulating import Part, drawn, rule_fires
+from mecharule_ops.run.tabulating import Part, rule_fires
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text import OWN, TextTask
 from mecharule_ops.types import Baseline, BehaviourRecord, Example, Intervention, Regime
@@ -53,10 +53,9 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
         yield 2 * len(examples)
         return _on_prompts(run, units, regime, baseline or run.config.baseline, examples, given)
     if given.where is not None:
-        condition, every = condition_of(run, given.where), len(drawn(run, regime, Part.TRAIN))
+        condition = condition_of(run, given.where)
         if not (places := records_among(run, regime, Part.TRAIN, given.where).tolist()):
-            some = f"some of {every} train records"
-            raise UsageError(f"expected a condition that holds on {some}, got {condition}")
+            raise UsageError(f"expected a condition that holds on some train records, got {condition}")
         slices = {f"train records where {condition}": places}
     made = find_certificate(run, units, regime, baseline, slices)
     yield 0 if made else sum(map(len, (slices or run.slices(regime).named).values()))
@@ -158,14 +157,11 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     if outcome.regime is not regime or not (rule and rule.rule and rule.shown and rule.held_out):
         return of_facts([*facts, of.told("rule", "flip.rule.none", regime=regime)])
     fires = bool(rule_fires(rule.rule, task, [record])[0])
-    value = {"text": str(rule.rule), "held_out_mcc": rule.held_out.mcc, "fires": fires}
-    parts = {
-        "holds": "holds" if fires else "does not hold",
-        "came": "agrees" if fires == row.flipped else "is wrong here",
-        "mcc": short(rule.held_out.mcc),
-    }
-    value |= {"agrees": fires == row.flipped}
-    return of_facts([*facts, of.told("rule", "flip.rule", value, rule=rule, **parts)])
+    agrees, mcc = fires == row.flipped, rule.held_out.mcc
+    value = {"text": str(rule.rule), "held_out_mcc": mcc, "fires": fires, "agrees": agrees}
+    parts: dict[str, Any] = {"holds": "holds" if fires else "does not hold", "rule": rule, "mcc": short(mcc)}
+    parts |= {"came": "agrees" if agrees else "is wrong here"}
+    return of_facts([*facts, of.told("rule", "flip.rule", value, **parts)])
 
 
 def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
@@ -187,15 +183,11 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
 
     unit, regime, how = asked.neuron, asked.regime, run.intervention(asked.neuron.basis)
     clean = behaviour_on(run.task, run.subject, list(chain.from_iterable(tried))).records
-    starting = [
-        record
-        for pair in zip(clean[::2], clean[1::2], strict=True)
-        if all(one.label == bool(regime.value) for one in pair)
-        for record in pair
-    ][: 2 * given.n]
+    both, label = zip(clean[::2], clean[1::2], strict=True), bool(regime.value)
+    starts = [pair for pair in both if pair[0].label == pair[1].label == label][: given.n]
+    starting, n = list(chain.from_iterable(starts)), len(starts)
     if not starting:
         raise ClaimNotSupported(f"of {len(tried)} pairs none starts from the outcome that {unit} flips")
-    n = len(starting) // 2
     rows = rows_before_and_after(run, how, (unit,), starting, ["holds", "fails"] * n)
     counts = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
     holds, fails = counts[True, False], counts[False, True]
@@ -215,12 +207,12 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
         of.told(f"{condition}.flips_go_with", f"pairs.flips_go_with.{goes_with}", goes_with, test=test),
     ]
     shown = shown_rows(made, given.show_text)
-    parted = [two for two in zip(shown[::2], shown[1::2], strict=True) if two[0].flipped != two[1].flipped]
-    if parted:
-        told = [[f"{last_line(row.prompt)} {change_words(row)}" for row in pair] for pair in parted[:SHOWN]]
-        more = f"; {len(parted) - SHOWN} more" if len(parted) > SHOWN else ""
+    apart = [two for two in zip(shown[::2], shown[1::2], strict=True) if two[0].flipped != two[1].flipped]
+    if apart:
+        told = [[f"{last_line(row.prompt)} {change_words(row)}" for row in pair] for pair in apart[:SHOWN]]
+        more = f"; {len(apart) - SHOWN} more" if len(apart) > SHOWN else ""
         said = f"Parted: {'; '.join(map(' beside '.join, told))}{more}"
-        facts.append(of(f"{condition}.parted", said, [list(map(example_data, pair)) for pair in parted]))
+        facts.append(of(f"{condition}.parted", said, [list(map(example_data, pair)) for pair in apart]))
     return of_facts(facts)
 
 

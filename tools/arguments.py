@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -69,10 +69,14 @@ class OfUnitArguments(Arguments):
     neuron: Unit
 
 
-class DirectedArguments(OfUnitArguments):
-    """About a unit in one direction of flips."""
+class OfRegimeArguments(Arguments):
+    """In one direction of flips."""
 
     regime: RegimeLabel = None
+
+
+class DirectedArguments(OfRegimeArguments, OfUnitArguments):
+    """About a unit in one direction of flips."""
 
 
 class PricedArguments(Arguments):
@@ -118,7 +122,7 @@ class FlipArguments(PricedArguments, OfUnitArguments):
     show_text: ShowText = False
 
 
-class AblateArguments(PricedArguments):
+class AblateArguments(PricedArguments, OfRegimeArguments):
     """ablate one unit, or several together, on both compact slices or where a condition holds, with a certificate"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
@@ -131,7 +135,6 @@ class AblateArguments(PricedArguments):
     """on these prompts of the task or table, in place of the slices (on the command line once for each)"""
     baseline: BaselineName | None = None
     """what a unit is set to (default: as in the run)"""
-    regime: RegimeLabel = None
     show_text: ShowText = False
 
 
@@ -156,12 +159,11 @@ class VerifyArguments(Arguments):
     """of the weights (default: as it was made)"""
 
 
-class TargetArguments(PricedArguments):
+class TargetArguments(PricedArguments, OfRegimeArguments):
     """About success, or a unit's flips, on train records."""
 
     unit: str | None = None
     """the flips of this unit in place of success"""
-    regime: RegimeLabel = None
 
 
 class ScoreArguments(TargetArguments):
@@ -188,7 +190,7 @@ class ColumnArguments(Arguments):
     """who made it"""
 
 
-class TabulateArguments(PricedArguments):
+class TabulateArguments(PricedArguments, OfRegimeArguments):
     """count a unit's flips where a condition holds and where not, by a column, or beside another unit's"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "units")
@@ -205,10 +207,9 @@ class TabulateArguments(PricedArguments):
     """train is free to look at; looks at held-out records are counted"""
     paired: bool = False
     """the units on the same records, with an exact paired test"""
-    regime: RegimeLabel = None
 
 
-class RecordsArguments(PricedArguments, TableArguments):
+class RecordsArguments(PricedArguments, OfRegimeArguments, TableArguments):
     """list train records: prompt, answer, answer without the unit, whether it flips, lead"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "unit")
@@ -220,7 +221,6 @@ class RecordsArguments(PricedArguments, TableArguments):
     """only those it flips, or does not"""
     limit: int = Field(20, ge=1)
     """rows shown; what is left out is always said"""
-    regime: RegimeLabel = None
 
 
 class RegisterArguments(DirectedArguments):
@@ -262,10 +262,9 @@ class ExtractArguments(TargetArguments, TableArguments):
     """a condition: only such records, as 'not (RULE)'"""
 
 
-class SlicesArguments(OfRunArguments):
+class SlicesArguments(OfRegimeArguments, OfRunArguments):
     """show the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
 
-    regime: RegimeLabel = None
     again: bool = False
     """make them anew by spectral compression; the run stays as it is"""
     size: int | None = Field(None, ge=1)
@@ -295,10 +294,9 @@ class RunArguments(PricedArguments, OfRunArguments):
     """interpolation steps of EAP-IG"""
 
 
-class CandidatesArguments(TableArguments):
+class CandidatesArguments(OfRegimeArguments, TableArguments):
     """list the units as attribution ranks them, which orders the search and proves nothing"""
 
-    regime: RegimeLabel = None
     layer: int | None = Field(None, ge=0)
     """one layer only"""
 
@@ -362,7 +360,7 @@ class ShowArguments(TableArguments):
     """write one self-contained page to this file"""
 
 
-class CompareArguments(PricedArguments):
+class CompareArguments(PricedArguments, OfRegimeArguments):
     """compare two units of a run on the same examples, two layers as wholes, or two runs: paired, with certificates"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "first", "second")
@@ -373,7 +371,6 @@ class CompareArguments(PricedArguments):
     """the other unit or layer; of a layer default: its strongest unit"""
     basis: BasisName | None = None
     """of layers: one of the run's bases (default: its first)"""
-    regime: RegimeLabel = None
 
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
@@ -384,19 +381,16 @@ _SHORT = {"model": ("-m",), "n": ("-n",)}
 def options_of(arguments: type[Arguments]) -> Iterator[Option]:
     """The positional arguments in order, then a flag for every other field."""
     fields = arguments.model_fields
-    for name in arguments.positional:
-        value = _value(fields[name])
-        several = value.pop("action", None) == "append"
-        optional = {} if fields[name].is_required() else {"nargs": "*" if several else "?"}
-        yield (name,), {**value, **optional}
-    for name, field in fields.items():
-        if name in arguments.positional:
+    for name in dict.fromkeys((*arguments.positional, *fields)):
+        field, value = fields[name], _value(fields[name])
+        if name not in arguments.positional:
+            flag = f"--{(field.alias or name).replace('_', '-')}"
+            required = {"required": True} if field.is_required() else {}
+            yield (*_SHORT.get(name, ()), flag), {**value, **required}
             continue
-        required = {"required": True} if field.is_required() else {}
-        yield (
-            (*_SHORT.get(name, ()), f"--{(field.alias or name).replace('_', '-')}"),
-            {**_value(field), **required},
-        )
+        several = value.pop("action", None) == "append"
+        optional = {} if field.is_required() else {"nargs": "*" if several else "?"}
+        yield (name,), {**value, **optional}
 
 
 def _value(field: FieldInfo) -> dict[str, Any]:
@@ -407,8 +401,8 @@ def _value(field: FieldInfo) -> dict[str, Any]:
     option: dict[str, Any] = {"help": (field.description or "").replace("%", "%%")}
     if field.annotation is bool:
         return {**option, "action": "store_true", "default": None}
-    beside = list(field.metadata)
-    for member in _members(field.annotation):
+    beside, of = list(field.metadata), field.annotation
+    for member in get_args(of) if get_origin(of) in (Union, UnionType) else (of,):
         kind, *more = get_args(member) if get_origin(member) is Annotated else (member,)
         beside += more
         if get_origin(kind) is Literal:
@@ -420,10 +414,3 @@ def _value(field: FieldInfo) -> dict[str, Any]:
             option |= {"metavar": "N"} if kind is int else {}
     read = next(filter(inspect.isfunction, beside), None)
     return option | ({"type": read} if read else {}) | ({"metavar": field.title} if field.title else {})
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    """The types of a union other than None, or the type itself."""
-    if get_origin(annotation) in (Union, UnionType):
-        return tuple(kind for kind in get_args(annotation) if kind is not NoneType)
-    return (annotation,)

@@ -29,8 +29,8 @@ Tell = Callable[[str], None]
 WIDTH = 120
 A_MINUTE, FEW = 60.0, 200
 """Seconds, and for want of a pace ablated completions, that a yes must allow beyond."""
-_TOLD = ("key", "said", "unit", "part")
-"""What JSON holds of a fact, beside its sources and its value."""
+_TOLD = ("key", "said", "unit", "part", "sources")
+"""What JSON holds of a fact, beside its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +51,7 @@ class ToolResult:
     @property
     def as_json(self) -> dict[str, object]:
         """The data, and each fact with its sources: all of them, the text shows fewer."""
-        told = [
-            {**{name: getattr(one, name) for name in _TOLD}, "sources": list(one.sources)}
-            for one in self.facts
-        ]
+        told = [{name: getattr(one, name) for name in _TOLD} for one in self.facts]
         return {**self.data, **keyed(self.facts), **({"facts": told} if told else {})}
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Len
@@ -22,7 +22,6 @@ from mecharule_ops.facts.rules import rule_words
 from mecharule_ops.findings.shown import corrected_beside
 from mecharule_ops.numbers import of_n
 from mecharule_ops.pages import document
-from mecharule_ops.pages.document import Table, row_of
 from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
@@ -34,13 +33,7 @@ from mecharule_ops.store import keys
 from mecharule_ops.store.keys import OwnColumn
 from tools._asked import Asked, condition_of, unit_and_regime
 from tools._counts import rule_data
-from tools.arguments import (
-    AnchorArguments,
-    ColumnArguments,
-    ExtractArguments,
-    ScoreArguments,
-    TargetArguments,
-)
+from tools.arguments import AnchorArguments, ColumnArguments, ExtractArguments, ScoreArguments
 from tools.result import About, Priced, Tell, of_facts, shown
 
 SHOWN = 8
@@ -50,8 +43,7 @@ LABELS: TypeAdapter[dict[str, Any]] = TypeAdapter(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Target:
+class _Target(NamedTuple):
     """What is to be told apart, on which train records."""
 
     key: str
@@ -70,7 +62,7 @@ class ClauseRow:
     importance: float = document.column("importance", "{0.importance:+.3f}".format)
 
 
-def _target(run: Run, given: TargetArguments) -> Generator[int, None, _Target]:
+def _target(run: Run, given: ScoreArguments | ExtractArguments) -> Generator[int, None, _Target]:
     """Success on all train records, or the flips of a unit on those that it may flip; flips not stored are priced."""
     if given.unit is None:
         yield 0
@@ -103,14 +95,10 @@ def score(run: Run, given: ScoreArguments, tell: Tell) -> Priced:
             facts.append(of.told(text, "score.refused", {"refused": str(error)}, text=text))
             continue
         (one,) = score_predicates(holds[:, None], target.holds)
-        hits, others = int((holds & target.holds).sum()), int((~holds & target.holds).sum())
-        value = {
-            "hits": hits,
-            "n": int(holds.sum()),
-            "hits_elsewhere": others,
-            "n_elsewhere": int((~holds).sum()),
-        }
-        facts.append(of.told(text, "score", {**value, **asdict(one)}, of=target.words, text=text))
+        hits, n = int((holds & target.holds).sum()), int(holds.sum())
+        value = {"hits": hits, "n": n, **asdict(one)}
+        value |= {"hits_elsewhere": int(target.holds.sum()) - hits, "n_elsewhere": len(holds) - n}
+        facts.append(of.told(text, "score", value, of=target.words, text=text))
     return of_facts(facts, exit_code=UsageError.exit_code if refused else 0)
 
 
@@ -119,32 +107,31 @@ def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
 
     Of the run's predicates, with those proposed from the unit's flips and those over columns of one's own.
     """
-    target = yield from _target(run, given)
-    positions, holds = target.positions, target.holds
+    key, words, positions, holds = yield from _target(run, given)
     if given.among is not None:
         inside = fires(run, condition_of(run, given.among))[positions]
         positions, holds = positions[inside], holds[inside]
     columns = {name: column[positions] for name, column in columns_of(run).items()}
-    texts = unit_vocabulary(run, positions, holds).texts if given.unit else tuple(run.vocabulary["kept"])
-    own = {name: column for name, column in columns.items() if name not in {"lead", *run.observed.columns}}
     asked = None if given.columns is None else {name.strip() for name in given.columns.split(",")}
     if unknown := sorted((asked or set()) - columns.keys()):
         raise UsageError(f"expected columns of {', '.join(columns)}; got {unknown[0]!r}")
-    own |= {name: columns[name] for name in asked or ()}
-    texts = (*texts, *column_predicates(own, np.arange(len(positions))))
-    schema = schema_of(columns)
+    cut = columns.keys() - {"lead", *run.observed.columns} | (asked or set())
+    texts = unit_vocabulary(run, positions, holds).texts if given.unit else tuple(run.vocabulary["kept"])
+    of_cuts = {name: column for name, column in columns.items() if name in cut}
+    texts, schema = (*texts, *column_predicates(of_cuts, np.arange(len(positions)))), schema_of(columns)
     if asked is not None:
         texts = tuple(text for text in texts if parse_predicate(text, schema).reads <= asked)
     table = evaluated(texts, columns)
     tell(f"RuleSHAP over {len(table.texts)} predicates and {len(positions):,} train records")
     learned = learn_rule(table, holds, seed=run.config.seed)
-    rule = learned.status.value if learned.rule is None else str(learned.rule)
-    train = None if learned.train is None else learned.train.mcc
-    said = f"rule of {target.words} in run {run.id}: {rule}{'' if train is None else f' (train MCC {train:.2f})'}"
-    clauses = [row_of(ClauseRow, ranked, clause=str(ranked.clause)) for ranked in learned.clauses]
-    result = shown(said, Table.of_rows(ClauseRow, clauses), given, key=f"{target.key}.clauses", run=run.id)
-    value = {"rule": None if learned.rule is None else rule, "train_mcc": train, "records": len(positions)}
-    first = fact(f"The {said}", f"run:{run.id}", unit=given.unit, key=f"{target.key}.extracted", value=value)
+    rule, train = learned.rule and str(learned.rule), learned.train and learned.train.mcc
+    score = "" if train is None else f" (train MCC {train:.2f})"
+    said = f"rule of {words} in run {run.id}: {rule or learned.status.value}{score}"
+    clauses = [document.row_of(ClauseRow, ranked, clause=str(ranked.clause)) for ranked in learned.clauses]
+    rows = document.Table.of_rows(ClauseRow, clauses)
+    result = shown(said, rows, given, key=f"{key}.clauses", run=run.id)
+    value = {"rule": rule, "train_mcc": train, "records": len(positions)}
+    first = fact(f"The {said}", f"run:{run.id}", unit=given.unit, key=f"{key}.extracted", value=value)
     return replace(result, facts=(first, *result.facts))
 
 
@@ -163,7 +150,7 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
         (rule,) = corrected_beside([made], run.rule_ps(), findings.alpha)
         run.keep_of_unit(keys.of_unit(keys.ANCHORED, unit, regime), rule)
     assert rule.flips is not None
-    of, start = About(f"unit.{unit}.anchored", f"run:{run.id}", unit), findings.words.of(bool(regime.value))
+    of, start = About.of_unit(run, unit, "anchored"), findings.words.of(bool(regime.value))
     facts = [
         of.told("flips", "anchor.flips", encode(rule.flips), counted=of_n(rule.flips), start=start),
         of.told("rule", "anchor.rule", rule_data(rule), said=rule_words(rule, run.id)),
@@ -192,15 +179,13 @@ def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
     own = OwnColumn(name=given.name, by=given.made_by, expression=given.expression or "", labels=labels)
     keep_column(run, own)
     values = columns_of(run)[given.name]
-    counted = Counter(values.tolist()).most_common()
-    told = ", ".join(f"{value} ({count})" for value, count in counted[:SHOWN])
-    rest = f" and {len(counted) - SHOWN} more values" if len(counted) > SHOWN else ""
-    made = f"by labels of {len(labels or ())} records"
-    made = made if labels else f"by the expression {given.expression}"
-    held = {str(value): count for value, count in counted}
+    held = {str(value): count for value, count in Counter(values.tolist()).most_common()}
+    told = ", ".join(f"{value} ({count})" for value, count in [*held.items()][:SHOWN])
+    rest = f" and {len(held) - SHOWN} more values" if len(held) > SHOWN else ""
+    made = f"by labels of {len(labels)} records" if labels else f"by the expression {given.expression}"
     value = {"by": given.made_by, "expression": given.expression, "records": len(values), "values": held}
-    of, parts = About("column", f"run:{run.id}"), {"made": made, "told": told, "rest": rest}
-    return of_facts([of.told(given.name, "column", value, column=given.name, **parts)])
+    parts = {"column": given.name, "made": made, "told": told, "rest": rest}
+    return of_facts([About("column", f"run:{run.id}").told(given.name, "column", value, **parts)])
 
 
 def _labels(run: Run, said: str) -> dict[str, Any]:

@@ -44,31 +44,27 @@ def verify(given: VerifyArguments, tell: Tell) -> Priced:
     Cost: two completions an example and certificate, one group at a time on TransformerLens.
     """
     with _docket(given, tell) as (certificates, make_bench, run):
-        yield _price(certificates, run)
-        bench, facts, worst, matched = make_bench(), [], 0, 0
+        n, count = len(certificates), sum(2 * len(one.example_ids) for one in certificates)
+        # No run timed the reference path.
+        seconds = None if run is None else price_words(run, count).seconds
+        took = "" if seconds is None else f"; the run's own path would take ~{seconds:.0f} s"
+        beside = f"with and without the units of {plural(n, 'certificate')}{took}"
+        said = f"{plural(count, 'completion')} on the reference path, {beside}"
+        yield Quoted(example_forwards=count, seconds=seconds, said=said)
+        bench, facts, statuses = make_bench(), [], []
         for index, one in enumerate(certificates, 1):
             examples = f"{len(one.example_ids)} examples again on the reference path"
-            tell(f"certificate {one.id} ({index} of {len(certificates)}): {examples}")
+            tell(f"certificate {one.id} ({index} of {n}): {examples}")
             came = verification_of(one, lambda certificate: rerun(bench, certificate), numbers=bench.numbers)
             of = About(f"certificate.{one.id}", f"c:{one.id}", one.units[0] if len(one.units) == 1 else None)
             facts.append(of("verified", f"{came.sentence.rstrip('.')}: {one.claim}", encode(came)))
-            worst, matched = max(worst, EXIT_CODES[came.status]), matched + (came.status is Status.MATCH)
-        where, n = f"run {run.id}" if run else given.what, len(certificates)
+            statuses.append(came.status)
+        where, matched = f"run {run.id}" if run else given.what, statuses.count(Status.MATCH)
     said = f"{matched} of {n} certificates match"
     said = said if n else f"{where}: there is no certificate, so nothing was claimed and nothing verified"
     if n != 1:
         facts.append(fact(said, key="certificates.match", value={"matched": matched, "of": n}))
-    return of_facts(facts, exit_code=worst)
-
-
-def _price(certificates: Sequence[Certificate], run: Run | None) -> Quoted:
-    """How many completions, and what they would take on the run's own path, since no run timed the reference path."""
-    count, n = sum(2 * len(one.example_ids) for one in certificates), len(certificates)
-    seconds = None if run is None else price_words(run, count).seconds
-    took = "" if seconds is None else f"; the run's own path would take ~{seconds:.0f} s"
-    of = f"on the reference path, with and without the units of {plural(n, 'certificate')}{took}"
-    said = f"{plural(count, 'completion')} {of}"
-    return Quoted(example_forwards=count, seconds=seconds, said=said)
+    return of_facts(facts, exit_code=max(map(EXIT_CODES.__getitem__, statuses), default=0))
 
 
 @contextmanager
@@ -142,20 +138,13 @@ def bench_of_folder(
     def table(intervention: Intervention, wanted: str) -> ReplacementTable:
         path = folder / TABLES / f"{wanted}.npz"
         if not path.is_file():
-            raise CannotRepeat(
-                f"expected replacement values {wanted} at {path}, there are none; export again"
-            )
+            raise CannotRepeat(f"expected replacement values {wanted} at {path}, got none; export again")
         return read_table(path, intervention)
 
-    device, dtype = min(((one.device, one.dtype) for one in certificates), default=("cpu", "float32"))
-    where = given.device or kept(this_machine(), AUTO, device)
-    subject = load(given.model or _model_named(folder), where, given.dtype or dtype, tell)
-    return Bench(subject=subject, table=table)
-
-
-def _model_named(folder: Path) -> str:
-    """The model of an exported folder's settings."""
     try:
-        return str(parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
+        named = given.model or str(parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"expected settings with a model in {folder / CONFIG}: {error}") from error
+    device, dtype = min(((one.device, one.dtype) for one in certificates), default=("cpu", "float32"))
+    where = given.device or kept(this_machine(), AUTO, device)
+    return Bench(subject=load(named, where, given.dtype or dtype, tell), table=table)

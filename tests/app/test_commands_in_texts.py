@@ -21,15 +21,10 @@ from mecharule_ops.pages.screen import screen
 from tools.registry import typed
 
 ROOT = Path(__file__).parent.parent.parent
-PYTHON = sorted(
-    [
-        ROOT / "app.py",
-        *(f for room in ("agent", "tools", "tui", "mecharule_ops") for f in (ROOT / room).rglob("*.py")),
-    ]
-)
-PROSE = sorted(
-    [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "prompts").glob("*.md"), ROOT / "Makefile"]
-)
+ROOMS = ("agent", "tools", "tui", "mecharule_ops")
+PYTHON = sorted([ROOT / "app.py", *(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))])
+PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "prompts").glob("*.md")]
+PROSE = [*sorted(PAGES), ROOT / "Makefile"]
 HOLE = "\x00"
 """Stands where a text is filled in."""
 FORMATS = {"mecharule certificates 1"}
@@ -109,15 +104,10 @@ def test_commands_in_documents_are_commands(file: Path) -> None:
 def test_commands_in_a_rendered_report_are_commands() -> None:
     """With a rule too long to print and units left out, where a report names the command that shows the rest."""
     rule = " and ".join(f"b >= {number}" for number in range(60))
-    weak = [
-        replace(POSITIVE.agonists[3], neuron=replace(POSITIVE.agonists[3].neuron, channel=c))
-        for c in range(9, 60)
-    ]
-    outcome = replace(
-        POSITIVE,
-        agonists=(*POSITIVE.agonists, *weak),
-        anchored=(anchored("a20.h8", rule, 0.5, 84, 40),),
-    )
+    one = POSITIVE.agonists[3]
+    weak = [replace(one, neuron=replace(one.neuron, channel=channel)) for channel in range(9, 60)]
+    long = anchored("a20.h8", rule, 0.5, 84, 40)
+    outcome = replace(POSITIVE, agonists=(*POSITIVE.agonists, *weak), anchored=(long,))
     findings = replace(FINDINGS, searches=(outcome,))
     assert set(LINE.findall(screen(findings))) >= {"show 0c1f --full"}
     assert wrong(iter([screen(findings)])) == {}

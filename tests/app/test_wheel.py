@@ -32,14 +32,8 @@ NEEDED = (
 def run(*words: str | Path, folder: Path, **more: str) -> str:
     """What a command prints, in a folder and with the checkout out of sight; its errors are shown when it fails."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | more
-    done = subprocess.run(
-        [str(word) for word in words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = [str(word) for word in words]
+    done = subprocess.run(told, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -83,9 +77,8 @@ def test_the_wheel_works_outside_the_checkout(built: Path, tmp_path: Path) -> No
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
-    installed = Path(
-        run(python, "-c", "import site; print(site.getsitepackages()[0])", folder=tmp_path).strip()
-    )
+    site = "import site; print(site.getsitepackages()[0])"
+    installed = Path(run(python, "-c", site, folder=tmp_path).strip())
     install = ("-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel)
     run(sys.executable, *install, folder=tmp_path)
     # Packages of this environment, without its editable finder, which would lead back to the checkout.

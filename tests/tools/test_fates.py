@@ -20,17 +20,13 @@ from mecharule_ops.store.stored_engine import Cost, StoredEngine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Neuron, Regime
 from tools.why import attribution_rank
 
-PRUNED = Neuron(Basis.MLP_OUT, 0, 0)
-
 
 def test_rank_counts_larger_scores_of_the_whole_basis() -> None:
     """By hand: |−3| is the largest of six, the two of size 2 share rank 2."""
     scores = np.array([[1.0, -2.0, 0.0], [2.0, -3.0, 0.5]])
 
-    def rank(layer: int, channel: int) -> int:
-        return attribution_rank(Neuron(Basis.MLP_OUT, layer, channel), scores)
-
-    assert [rank(1, 1), rank(0, 1), rank(1, 0), rank(0, 0), rank(0, 2)] == [1, 2, 2, 4, 6]
+    units = [Neuron(Basis.MLP_OUT, *place) for place in ((1, 1), (0, 1), (1, 0), (0, 0), (0, 2))]
+    assert [attribution_rank(unit, scores) for unit in units] == [1, 2, 2, 4, 6]
 
 
 @dataclass(frozen=True)
@@ -52,30 +48,21 @@ class Unions(StoredEngine):
 def test_what_settled_each_unit_is_what_a_look_at_every_group_says(kind: SearchKind) -> None:
     """Every unit of searches of each kind, from their events alone; after each event too."""
     rng = np.random.default_rng(3)
-    candidates = Candidates(
-        basis=Basis.MLP_OUT,
-        layers=tuple(
-            LayerCandidates(layer=layer, channels=np.arange(0, 80, 2), scores=rng.normal(size=40))
-            for layer in (0, 1)
-        ),
-    )
+    channels, scores = np.arange(0, 80, 2), rng.normal(size=(2, 40))
+    layers = (LayerCandidates(layer=layer, channels=channels, scores=scores[layer]) for layer in (0, 1))
+    candidates = Candidates(basis=Basis.MLP_OUT, layers=tuple(layers))
     rates = rng.uniform(size=(2, 40)) ** 4
     told = tuple(LayerPrediction(associated=rate, unrelated=rate / 2, scores=rate) for rate in rates)
-    plan = SearchPlan(
-        kind=kind, settings=ChaSettings(), predictions=told if kind is SearchKind.GUIDED else ()
-    )
+    predicted = told if kind is SearchKind.GUIDED else ()
+    plan = SearchPlan(kind=kind, settings=ChaSettings(), predictions=predicted)
     searches = plan.searches(candidates, Regime.BASELINE_POSITIVE)
     flips = {
         Neuron(Basis.MLP_OUT, layer, 2 * place): rng.uniform(size=128) < rates[layer, place]
-        for layer in (0, 1)
-        for place in range(40)
+        for layer, place in np.ndindex(rates.shape)
     }
+    slices = {"associated": range(64), "unrelated": range(64, 128)}
     driver = SearchDriver(
-        engine=Unions(flips),
-        basis=Basis.MLP_OUT,
-        regime=Regime.BASELINE_POSITIVE,
-        associated=range(64),
-        unrelated=range(64, 128),
+        engine=Unions(flips), basis=Basis.MLP_OUT, regime=Regime.BASELINE_POSITIVE, **slices
     )
     views = {name: SearchView(search=name, units=40) for name in searches}
     for event in driver.run(searches):

@@ -23,28 +23,17 @@ SIZES = {"Tiny": 50, "Medium": 150, "Huge": 300}
 def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A quick run over a table of sums with a column of three values."""
     folder = tmp_path_factory.mktemp("own")
+    sums = [(a, b) for a in range(3, 300, 23) for b in range(5, 300, 23)]
+    extents = [next(size for size, most in SIZES.items() if max(pair) < most) for pair in sums]
     rows = [
-        {
-            "prompt": f"{a} + {b} =",
-            "answer": f" {a + b}",
-            "extent": next(s for s, most in SIZES.items() if max(a, b) < most),
-            "carry": a % 2 == 0,
-        }
-        for a in range(3, 300, 23)
-        for b in range(5, 300, 23)
+        {"prompt": f"{a} + {b} =", "answer": f" {a + b}", "extent": extent, "carry": a % 2 == 0}
+        for (a, b), extent in zip(sums, extents, strict=True)
     ]
-    kept = ("bases", "slice_size", "proposals", "controls", "controls_for", "anchor_for", "accounts_for")
+    of_quick = ("bases", "slice_size", "proposals", "controls", "controls_for", "anchor_for", "accounts_for")
+    asked = {name: QUICK[name] for name in of_quick} | {"chains_for": 0, "tau": 0.05, "records": 160}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MECHARULE_RUNS", str(folder))
-        run = mr.analyse(
-            rows,
-            model="arith-tiny",
-            regimes=(1,),
-            records=160,
-            chains_for=0,
-            tau=0.05,
-            **{name: QUICK[name] for name in kept},
-        )
+        run = mr.analyse(rows, model="arith-tiny", regimes=(1,), **asked)
         yield str(Path(folder, f"{run.id}.mecharule"))
 
 
@@ -74,21 +63,16 @@ def test_a_column_goes_before_the_word_for_sums(path: str) -> None:
         call("tabulate", {**given, "where": "borrow"})
 
 
-def test_accuracy_is_told_by_each_value(path: str) -> None:
-    """The shares of the values sum to all records."""
+def test_accuracy_is_told_by_each_value_and_where_a_condition_holds(path: str) -> None:
+    """The shares sum to all records, narrowed to a value to its records; a section about cost is not narrowed."""
     told: Any = call("show", {"run": path, "section": "accuracy"}).as_json
-    by, every = told["run.accuracy.by.extent"], told["run.accuracy"]
-    assert sum(share["n"] for share in by.values()) == every["n"]
-    assert sum(share["count"] for share in by.values()) == every["count"]
-
-
-def test_right_and_wrong_records_are_told_where_a_condition_holds(path: str) -> None:
-    """Both narrowed to one value come to its records; a section about cost is not narrowed."""
+    by, every = told["run.accuracy.by.extent"].values(), told["run.accuracy"]
+    assert [sum(share[name] for share in by) for name in ("n", "count")] == [every["n"], every["count"]]
     with opened(path) as run:
         huge = [record for record in run.records if record.example.fields["extent"] == "Huge"]
     right = sum(record.label for record in huge)
     where = {"run": path, "where": "extent == 'Huge'"}
-    told: Any = call("show", {**where, "section": "accuracy"}).as_json
+    told = call("show", {**where, "section": "accuracy"}).as_json
     for key, count in (("successes", right), ("failures", len(huge) - right)):
         assert (told[f"run.{key}"]["count"], told[f"run.{key}"]["n"]) == (count, len(huge))
     assert told["run.accuracy.where"]["where"] == {"count": right, "n": len(huge)}
@@ -96,5 +80,3 @@ def test_right_and_wrong_records_are_told_where_a_condition_holds(path: str) -> 
     assert f"{right}/{len(huge)}" in asked
     with pytest.raises(UsageError, match="leave it out"):
         call("show", {**where, "section": "cost"})
-    with pytest.raises(UsageError):
-        call("show", {"run": path, "section": "accuracy", "where": "extent =="})

@@ -78,10 +78,8 @@ def test_everything_above_held_is_the_strongest_hold_and_what_lies_below_carries
 def test_a_forged_hold_is_caught(copied_run: Path, ask: Ask, chain: Chain) -> None:
     """Rows of one hold given as another's agree with themselves, and differ from the model."""
     true = certificate(copied_run, chain.mediation_certificate)
-    rows = tuple(
-        replace(row, after=again.after) if row.held == "above" else row
-        for row, again in zip(true.rows, _alone(true), strict=True)
-    )
+    alone = {row.example: row.after for row in true.rows if row.held is None}
+    rows = tuple(replace(row, after=alone[row.example]) if row.held == "above" else row for row in true.rows)
     forged = replace(true, rows=rows, totals=totals_of(rows, true.alpha))
     assert inconsistencies(forged) == ()
     with opened(copied_run) as run:
@@ -89,12 +87,6 @@ def test_a_forged_hold_is_caught(copied_run: Path, ask: Ask, chain: Chain) -> No
     assert ask("verify", what=forged.id).exit_code == 4
     held = replace(true, rows=tuple(replace(row, held=true.units[0]) for row in true.rows))
     assert any("held and ablated" in fault for fault in inconsistencies(held))
-
-
-def _alone(true: Certificate) -> list[Any]:
-    """For each row that of the same example with nothing held."""
-    alone = {row.example: row for row in true.rows if row.held is None}
-    return [alone[row.example] for row in true.rows]
 
 
 def test_it_is_measured_once(ask: Ask, unit: Neuron, chain: Chain) -> None:

@@ -60,11 +60,9 @@ def test_extracted_clauses_never_see_the_held_out_records(copied_run: Path, ask:
 
 
 def test_rules_of_a_units_flips_are_learned_on_them_over_the_columns_asked_among_the_records_asked(
-    copied_run: Path, ask: Ask
+    copied_run: Path, ask: Ask, unit: str
 ) -> None:
     """The rule's own train MCC against the flips, once more by hand; what reads another column is left out."""
-    with opened(copied_run, read_only=True) as run:
-        unit = str(run.findings.searches[0].agonists[0].neuron)
     given = {"unit": unit, "columns": "a, op", "among": "b > 20", "limit": 500}
     told = ask("extract", **given).as_json
     found = told[f"unit.{unit}.extracted"]
@@ -84,11 +82,10 @@ def test_rules_of_a_units_flips_are_learned_on_them_over_the_columns_asked_among
 
 
 def test_a_column_of_ones_own_is_kept_said_to_be_whose_and_read_by_every_condition(
-    copied_run: Path, ask: Ask
+    copied_run: Path, ask: Ask, unit: str
 ) -> None:
     """By arithmetic, by a condition over it, by labels; a name of the task's, two ways and stray ids are refused."""
     with opened(copied_run, read_only=True) as run:
-        unit = str(run.findings.searches[0].agonists[0].neuron)
         a, b = run.observed.columns["a"], run.observed.columns["b"]
         labelled = {str(record.example.id): "odd" for record in run.observed.records if record.example.id % 2}
     ask("column", name="total", expression="a + b")
@@ -155,11 +152,10 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(
         eligible = run.eligible(Regime.BASELINE_POSITIVE)
     own = ask("anchor", neuron=str(known.neuron)).as_json
     assert own[f"unit.{known.neuron}.anchored.rule"]["rule"] == str(known.rule)
-    assert ask("anchor", neuron=str(known.neuron), estimate=True).as_json["price"] == {
-        "example_forwards": 0,
-        "seconds": 0.0,
-    }
-    price = ask("anchor", neuron="m0.0", estimate=True).as_json["price"]
+    free, price = (
+        ask("anchor", neuron=one, estimate=True).as_json["price"] for one in (str(known.neuron), "m0.0")
+    )
+    assert free == {"example_forwards": 0, "seconds": 0.0}
     assert price["example_forwards"] == len(eligible)
     made = ask("anchor", neuron="m0.0").as_json
     with opened(copied_run) as run:
@@ -173,19 +169,18 @@ def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(
 def test_controls_are_the_reports_own_or_made_once(copied_run: Path, ask: Ask) -> None:
     """Of a controlled unit the report's own words, at no price; else the same draw and function as the run's; kept."""
     with opened(copied_run, read_only=True) as run:
-        reported = run.findings.searches[0].controls[0]
-        controlled = {ran.neuron for ran in run.findings.searches[0].controls}
-        units = (Neuron.parse(f"m1.{channel}") for channel in range(9))
-        unit = next(one for one in units if one not in controlled)
+        reported, *others = run.findings.searches[0].controls
+        controlled = {str(ran.neuron) for ran in (reported, *others)}
+    unit = next(name for name in (f"m1.{channel}" for channel in range(9)) if name not in controlled)
     asked = {"neuron": str(reported.neuron), "parts": "controls"}
     assert "nothing" in ask("explain", **asked, estimate=True).text
     told = ask("explain", **asked).as_json[f"unit.{reported.neuron}.controls.claims"]
     assert told == claims_words(reported)
-    asked, key = {"neuron": str(unit), "parts": "controls"}, f"unit.{unit}.controls.counts"
+    asked, key = {"neuron": unit, "parts": "controls"}, f"unit.{unit}.controls.counts"
     assert "ablated completions" in ask("explain", **asked, estimate=True).text
     counts = ask("explain", **asked).as_json[key]
     with opened(copied_run) as run:
-        (made,) = beside(run, [unit], Regime.BASELINE_POSITIVE, run.config.controls)
+        (made,) = beside(run, [Neuron.parse(unit)], Regime.BASELINE_POSITIVE, run.config.controls)
     assert counts["random_units"]["count"] == made.basis.n - made.basis.count
     assert "nothing" in ask("explain", **asked, estimate=True).text
     assert ask("explain", **asked).as_json[key] == counts
@@ -202,14 +197,14 @@ def test_a_model_starts_five_stages_with_other_settings(
         return "f00d"
 
     monkeypatch.setattr("tools.runs.start_job", begun)
-    stages = {
-        "RuleSHAP": ("extract", {"columns": "a, b", "limit": 3}),
-        "spectral compression": ("slices", {"size": 8}),
-        "EAP-IG": ("run", {"attribution": "always", "ig_steps": 3}),
-        "CHA": ("run", {"search": "cha", "tau": 0.3}),
-        "anchoring": ("anchor", {"neuron": "m0.0"}),
-    }
-    for tool, given in stages.values():
+    stages: tuple[tuple[str, dict[str, object]], ...] = (
+        ("extract", {"columns": "a, b", "limit": 3}),
+        ("slices", {"size": 8}),
+        ("run", {"attribution": "always", "ig_steps": 3}),
+        ("run", {"search": "cha", "tau": 0.3}),
+        ("anchor", {"neuron": "m0.0"}),
+    )
+    for tool, given in stages:
         offered = schema_of(TOOLS[tool].arguments)["properties"]
         assert given.keys() <= offered.keys()
         assert box.result(tool, given)

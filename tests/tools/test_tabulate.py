@@ -15,6 +15,7 @@ from mecharule_ops.findings.controls import holm
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.run.tabulating import Part, drawn, fires, looks_at
+from mecharule_ops.types import Neuron
 from tools._asked import condition_of
 
 
@@ -32,11 +33,9 @@ def test_cells_sum_to_the_records_and_equal_counts_by_hand(
     unit = units[0]
     found = ask("tabulate", units=unit, where="a > b", by="op", among="a > 20").as_json
     with opened(str(copied_run)) as run:
-        neuron = findings_of(run).units()[0].neuron
-        regime = findings_of(run).searches[0].regime
-        places = drawn(run, regime, Part.TRAIN)
+        places = drawn(run, run.regimes[0], Part.TRAIN)
         places = places[fires(run, Rule.parse("a > 20"))[places]]
-        flips = run.flips([(neuron,)], places, regime)[0]
+        flips = run.flips([(Neuron.parse(unit),)], places, run.regimes[0])[0]
         for cell, rule in {"a > b": "a > b", "not (a > b)": "a <= b", "op = +": "op == '+'"}.items():
             inside = fires(run, Rule.parse(rule))[places]
             told = found[f"unit.{unit}.train.{cell}"]
@@ -61,17 +60,11 @@ def test_a_number_is_cut_at_quartiles_and_a_text_of_many_values_is_refused(
 def test_two_units_are_paired_on_the_same_records(copied_run: Path, ask: Ask, units: tuple[str, str]) -> None:
     found = ask("tabulate", units=",".join(units), paired=True).as_json
     with opened(str(copied_run)) as run:
-        regime = findings_of(run).searches[0].regime
-        places = drawn(run, regime, Part.TRAIN)
-        first, second = (
-            run.flips([(unit.neuron,)], places, regime)[0] for unit in findings_of(run).units()[:2]
-        )
+        regime, groups = run.regimes[0], [(Neuron.parse(unit),) for unit in units]
+        first, second = run.flips(groups, drawn(run, regime, Part.TRAIN), regime)
     told = found[f"units.{units[0]}.{units[1]}.train.paired"]
-    assert (told["both"], told["first_only"], told["second_only"]) == (
-        int(np.sum(first & second)),
-        int(np.sum(first & ~second)),
-        int(np.sum(second & ~first)),
-    )
+    counts = [int(np.sum(each)) for each in (first & second, first & ~second, second & ~first)]
+    assert [told[name] for name in ("both", "first_only", "second_only")] == counts
     changed = told["first_only"] + told["second_only"]
     assert told["p"] == pytest.approx(binomtest(told["first_only"], changed, 0.5).pvalue if changed else 1.0)
 
@@ -109,8 +102,7 @@ def test_a_look_at_held_out_records_is_of_all_that_it_showed_and_counted_once(
     for records in ("train", "held-out", "held-out"):
         ask("tabulate", units=units[0], records=records, **given)
     with opened(str(copied_run)) as run:
-        regime = findings_of(run).searches[0].regime
-        assert [look["condition"] for look in looks_at(run, units[0], regime)] == read
+        assert [look["condition"] for look in looks_at(run, units[0], run.regimes[0])] == read
 
 
 def test_records_are_those_of_the_unit_with_what_it_does(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,21 +15,19 @@ from agent.verbs.options import called
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.task_names import BUNDLED
 
+FOILS = "negative", "neither"
 ROWS = [
-    {
-        "prompt": f"{n} is",
-        "target": "positive",
-        "foil": "neither" if n % 2 else "negative",
-        "odd": bool(n % 2),
-    }
-    for n in range(60)
+    {"prompt": f"{n} is", "target": "positive", "foil": FOILS[n % 2], "odd": bool(n % 2)} for n in range(60)
 ]
 
 
 @pytest.fixture(scope="module")
 def table(runs: Path) -> Path:
-    path = runs / "moods.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return written(runs / "moods.jsonl", ROWS)
+
+
+def written(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
@@ -80,9 +79,8 @@ def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: P
     model = str(save_text_model(runs / "quoting", ("'", "\n"), seed=0))
     answers = ("b\nc", "['b', 'c']", "b" * 90, "é", "b", "‘")
     rows = [{"prompt": str(n), "answer": answers[n % len(answers)], "n": n} for n in range(60)]
-    for name, cells in (("kinds", rows), ("whole", [{**row, "answer": 2.0 + row["n"]} for row in rows])):
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in cells))
-    done = commands.main("tasks", "check", str(tmp_path / "kinds.jsonl"), "-m", model)
+    kinds = str(written(tmp_path / "kinds.jsonl", rows))
+    done = commands.main("tasks", "check", kinds, "-m", model)
     assert done.code == 0, done.err
     for part in (
         "10 answers, such as 'b\\nc', can never be right: the text ends at '\\n'",
@@ -92,15 +90,13 @@ def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: P
         "are right since typographic twins count as equal",
     ):
         assert part in done.out, part
-    whole = called("tasks", {"action": "check", "table": str(tmp_path / "whole.jsonl")})
-    assert (
-        "60 answers, such as '2.0', are whole numbers with a decimal, which a model leaves out;" in whole.text
-    )
+    numbers = written(tmp_path / "whole.jsonl", [{**row, "answer": 2.0 + n} for n, row in enumerate(rows)])
+    whole = called("tasks", {"action": "check", "table": str(numbers)}).text
+    assert "60 answers, such as '2.0', are whole numbers with a decimal, which a model leaves out;" in whole
     cells = [{"prompt": str(n), "answer": ("[True, False]", "[0-9]")[n % 2]} for n in range(60)]
-    (tmp_path / "lists.jsonl").write_text("".join(json.dumps(row) + "\n" for row in cells))
-    lists = called("tasks", {"action": "check", "table": str(tmp_path / "lists.jsonl")})
+    lists = called("tasks", {"action": "check", "table": str(written(tmp_path / "lists.jsonl", cells))})
     assert "30 answers, such as '[True, False]', are lists written as text" in lists.text
-    planned = commands.main("run", str(tmp_path / "kinds.jsonl"), "-m", model, "--dry-run")
+    planned = commands.main("run", kinds, "-m", model, "--dry-run")
     assert "could go wrong: 10 answers, such as 'é', can never be right" in planned.out
 
 
@@ -114,8 +110,7 @@ def test_a_check_says_how_the_tokenizer_would_change_the_text(table: Path, runs:
         single="~ $A \n", special_tokens=special
     )
     tokenizer.save_pretrained(model)
-    typed = runs / "typed.jsonl"
-    typed.write_text("".join(json.dumps({**row, "prompt": f"~{row['prompt']}"}) + "\n" for row in ROWS))
+    typed = written(runs / "typed.jsonl", [{**row, "prompt": f"~{row['prompt']}"} for row in ROWS])
     told: list[str] = []
     found, plain = (
         called("tasks", {"action": "check", "table": str(path), "model": str(model)}, told.append)

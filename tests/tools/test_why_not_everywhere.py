@@ -1,14 +1,12 @@
-"""`why-not` follows the search that the run made: every basis, both regimes, also of a run made from another."""
+"""`why-not` follows the search that the run made: every basis, both regimes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from bundled_run import QUICK, finish, finished, new_run, opened
+from bundled_run import QUICK, finished, opened
 
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import take_over
 from mecharule_ops.types import Basis, Regime
 from tools.registry import call
 
@@ -18,15 +16,9 @@ BOTH = {
     **QUICK,
     "bases": tuple(basis.value for basis in Basis),
     "regimes": (1, 0),
-    "cap": 32,
-    "tau": 0.4,
-    "exhaustive_up_to": 0,
-    "audit": 0,
-    "controls_for": 0,
-    "anchor_for": 0,
-    "accounts_for": 0,
-    "chains_for": 0,
-    "search": "cha",
+    **{"cap": 32, "tau": 0.4, "search": "cha"},
+    **dict.fromkeys(("exhaustive_up_to", "audit"), 0),
+    **dict.fromkeys(("controls_for", "anchor_for", "accounts_for", "chains_for"), 0),
 }
 """Few candidates, a τ that the few failures of 0→1 can bound, nothing beyond the search."""
 PLACES = [(basis, regime) for basis in Basis for regime in Regime]
@@ -39,41 +31,25 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def forked(both: Path) -> Path:
-    """Its fork: searched by predictions, under another τ."""
-    path = both.with_name("f0f0.mecharule")
-    with opened(both) as source, new_run(path, {**BOTH, "tau": 0.35, "search": "guided"}) as run:
-        take_over(run.store, source.store)
-        finish(run)
-    return path
-
-
-@pytest.fixture(scope="module")
 def cut(both: Path) -> Path:
     """A run whose searches its budget ended."""
     return finished(both.with_name("c07c.mecharule"), {**BOTH, "bases": ("mlp_out",), "budget": 30})
 
 
-def _settled(run: Run, basis: Basis, regime: Regime) -> dict[str, tuple[str, int]]:
-    """Verdict and size of the node that settled a unit, for the units that events name: first and last of a group."""
-    found: dict[str, tuple[str, int]] = {}
-    for view in run.told.searches.values():
-        if (view.at.basis, view.at.regime) == (basis, regime.value):
-            for node in view.nodes.values():
-                if node.verdict in ("pruned", "kept", "dropped"):
-                    for unit in node.printed(basis).split(" … "):
-                        found[unit] = (str(node.verdict), node.size)
-    return found
-
-
 def _check(path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the units that events name, first and last of a group, the one of the largest and of the smallest."""
     monkeypatch.setenv("MECHARULE_RUNS", str(path.parent))
     basis, regime = place
+    settled: dict[str, tuple[str, int]] = {}
     with opened(path, read_only=True) as run:
-        settled = _settled(run, basis, regime)
+        for view in run.told.searches.values():
+            if (view.at.basis, view.at.regime) == (basis, regime.value):
+                for node in view.nodes.values():
+                    if node.verdict in ("pruned", "kept", "dropped"):
+                        units = node.printed(basis).split(" … ")
+                        settled |= dict.fromkeys(units, (str(node.verdict), node.size))
     assert settled
-    largest, smallest = (pick(settled, key=lambda unit: settled[unit][1]) for pick in (max, min))
-    for unit in {largest, smallest}:
+    for unit in {pick(settled, key=lambda unit: settled[unit][1]) for pick in (max, min)}:
         given = {"run": path.stem, "neuron": unit, "regime": str(regime.value)}
         last = call("why-not", given).as_json[f"unit.{unit}.why_not.tests"][-1]
         assert (last["verdict"], last["size"]) == settled[unit], unit
@@ -92,12 +68,3 @@ def test_so_it_does_where_a_budget_ended_the_search(cut: Path, monkeypatch: pyte
     with opened(cut, read_only=True) as run:
         assert any("budget" in said for search in run.findings.searches for said in search.status)
     _check(cut, (Basis.MLP_OUT, Regime.BASELINE_POSITIVE), monkeypatch)
-
-
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place[0]} {place[1].arrow}")
-@pytest.mark.slow
-def test_so_it_does_in_a_fork_with_other_settings(
-    forked: Path, place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The fork's own settings, not those of the run it came from."""
-    _check(forked, place, monkeypatch)
