@@ -244,7 +244,7 @@ def _from_hub(hub_id: str, offline: bool) -> Path:
 
     try:
         return Path(snapshot_download(hub_id, allow_patterns=HUB_FILES, local_files_only=offline))
-    except (httpx2.HTTPError, OSError, HFValidationError) as error:
+    except (httpx2.HTTPError, OSError, RuntimeError, HFValidationError) as error:
         cure = (
             "a run downloads it"
             if offline
