@@ -26,6 +26,7 @@ from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of
 from mecharule_ops.state.search_view import OF_A_RUN
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import FlipCount, Neuron, Regime, Share
 
 RULE = "rule (learned on train)"
@@ -249,17 +250,17 @@ class CertificateRow:
 class ClaimRow:
     """One claim that was registered before it was read."""
 
-    id: str = column("id", of="registered.hypothesis")
-    unit: str = column("unit", of="registered.subject")
+    id: str = column("id")
+    unit: str = column("unit", of="prediction.subject")
     state: str = column("state")
     """`open`, `supported`, `refuted`, `undecided` or `underpowered`."""
-    value: float | None = column("value", of="decided.value")
+    value: float | None = column("value", of="outcome.value")
     """What deciding it measured; None before."""
-    needed: float = column("needed", of="registered.threshold")
-    n: int | None = column("n", of="decided.n")
-    flips: int | None = column("flips", of="decided.positives")
+    needed: float = column("needed", of="prediction.threshold")
+    n: int | None = column("n", of="outcome.n")
+    flips: int | None = column("flips", of="outcome.positives")
     """Of `n` held-out records those that flip."""
-    statement: str = column("statement", of="registered.statement")
+    statement: str = column("statement", of="prediction.statement")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,7 +365,7 @@ KINDS: Mapping[str, tuple[type, Callable[[Run], Iterable[Any]]]] = {
     "predictions": (PredictionRow, lambda run: prediction_rows(findings_of(run))),
     "tree": (TreeRow, tree_rows),
     "certificates": (CertificateRow, certificate_rows),
-    "claims": (ClaimRow, lambda run: [row_of(ClaimRow, one) for one in run.told.hypotheses.values()]),
+    "claims": (ClaimRow, lambda run: [row_of(ClaimRow, one) for one in Ledger(run.store).entries()]),
     "candidates": (CandidateRow, candidate_rows),
 }
 """Of each kind its class, and the rows of a run."""

@@ -28,20 +28,6 @@ class StageView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HypothesisView:
-    """One entry of the hypothesis ledger."""
-
-    registered: events.HypothesisRegistered
-    decided: events.HypothesisDecided | None = None
-    """None while it is open."""
-
-    @property
-    def state(self) -> str:
-        """`open`, `supported`, `refuted`, `undecided` or `underpowered`."""
-        return "open" if self.decided is None else self.decided.state
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """An immutable snapshot of a run."""
 
@@ -62,8 +48,6 @@ class RunState:
     """The τ-agonist found last, with what some answers became without it."""
     whole: Mapping[tuple[int, str], float] = field(default_factory=dict)
     """By (regime, layer): the share that flips without the whole layer."""
-    hypotheses: Mapping[str, HypothesisView] = field(default_factory=dict)
-    """By id, in order of registration."""
     price: events.Price | None = None
     cost: events.CostChanged | None = None
     status: str = "not started"
@@ -102,8 +86,6 @@ class RunState:
                 return replace(self, seen=event)
             case events.LayerAblated():
                 return replace(self, whole={**self.whole, (event.regime, event.layer): event.strength})
-            case events.HypothesisRegistered() | events.HypothesisDecided():
-                return self._with_hypothesis(event)
             case events.Price():
                 return replace(self, price=event)
             case events.CostChanged():
@@ -150,12 +132,3 @@ class RunState:
         before = here or StageView(stage=event.stage)
         total = before.total if event.total is None else event.total
         return replace(self, stage=replace(before, done=event.done, total=total))
-
-    def _with_hypothesis(self, event: events.HypothesisRegistered | events.HypothesisDecided) -> RunState:
-        known = self.hypotheses.get(event.hypothesis)
-        if isinstance(event, events.HypothesisRegistered):
-            view = HypothesisView(registered=event, decided=known.decided if known else None)
-        else:
-            assert known is not None, f"{event.hypothesis} was never registered"
-            view = replace(known, decided=event)
-        return replace(self, hypotheses={**self.hypotheses, event.hypothesis: view})

@@ -46,6 +46,16 @@ CREATE TABLE outcome (
 CREATE TABLE certificate (seq INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, body TEXT NOT NULL);
 """
 _LONGEST_REASON = 120
+_BUSY = "expected {path} to be free, another program is writing to it; close that and try again"
+_SAID = {
+    "FULL": "expected room to write {path}, the disk is full; free some and resume: what was stored is kept",
+    "IOERR": "expected to read and write {path}, the disk refused ({error}); check its space and limits, then resume: "
+    "what was stored is kept",
+    "READONLY": "expected to write {path}, it is open for reading only; open the run for writing",
+    "BUSY": _BUSY,
+    "LOCKED": _BUSY,
+}
+"""By the kind of SQLite's error."""
 _LOCK_TRIES = 10
 _LOCK_WAIT_SECONDS = 0.02
 
@@ -62,23 +72,11 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def _sentence(path: Path, error: sqlite3.Error) -> str:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith("SQLITE_FULL"):
-        return (
-            f"expected room to write {path}, the disk is full; free some and resume: what was stored is kept"
-        )
-    if name.startswith("SQLITE_IOERR"):
-        return (
-            f"expected to read and write {path}, the disk refused ({error}); check its space and limits, then resume: "
-            "what was stored is kept"
-        )
-    if name.startswith("SQLITE_READONLY"):
-        return f"expected to write {path}, it is open for reading only; open the run for writing"
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return f"expected {path} to be free, another program is writing to it; close that and try again"
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in str(error):
+    kind = (getattr(error, "sqlite_errorname", "") or "").split("_")[1:2]
+    if kind in (["CORRUPT"], ["NOTADB"]) or "decode to UTF-8" in str(error):
         return _damaged(path, str(error))
-    return f"expected to use the run file {path}, SQLite says: {_one_line(str(error))}"
+    said = _SAID.get("".join(kind), "expected to use the run file {path}, SQLite says: {error}")
+    return said.format(path=path, error=_one_line(str(error)))
 
 
 def _damaged(path: Path, how: str) -> str:

@@ -118,10 +118,8 @@ class StoredEngine:
         margins: Float[np.ndarray, " record"],
     ) -> None:
         """Stores what an engine of the same intervention answered elsewhere, such as whole completions."""
-        ids, key = self._ids[np.asarray(examples, np.int64)], group_key(group)
-        fresh = ~self._store.known_outcomes(self._context, key, ids).known
+        fresh = self.missing(group, examples)
         if fresh.any():
-            outcomes = StoredAnswers(
-                group=key, example_ids=ids[fresh], labels=labels[fresh], margins=margins[fresh]
-            )
+            ids, key = self._ids[np.asarray(examples, np.int64)[fresh]], group_key(group)
+            outcomes = StoredAnswers(group=key, example_ids=ids, labels=labels[fresh], margins=margins[fresh])
             self._store.put_outcomes(self._context, [outcomes])

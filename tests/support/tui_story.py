@@ -6,7 +6,6 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event, NodeAsked, NodeTested, Notice, Price
 from mecharule_ops.nodes import NOTHING, FlipCount, FlipEstimate, Node, Verdict
 from mecharule_ops.pages.document import Table
-from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchId
 from mecharule_ops.store.run_directory import RunSummary
 from tools.registry import ToolResult
@@ -252,10 +250,10 @@ class FakeBackend(Backend):
         if line.startswith("investigate "):
             return ToolResult(text="Shown on held-out records: m1.17 flips more often where a < b.")
         if line.startswith(("show --table", "compare")):
-            rows = [
-                (one.registered.hypothesis, one.state, one.registered.statement)
-                for one in reduce(RunState.apply, self.events(str(run)), RunState()).hypotheses.values()
-            ]
+            told = self.events(str(run))
+            decided = {one.hypothesis: one.state for one in told if isinstance(one, events.HypothesisDecided)}
+            entries = [one for one in told if isinstance(one, events.HypothesisRegistered)]
+            rows = [(one.hypothesis, decided.get(one.hypothesis, "open"), one.statement) for one in entries]
             table = Table(header=("hypothesis", "state", "claim"), rows=tuple(rows), align="lll")
             return ToolResult(table=table, text=f"{line} of run {run}")
         if not line.startswith(("why ", "verify ", "flip ", "gates")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from functools import reduce
 
 import pytest
 from events_told import run_started
@@ -19,7 +18,6 @@ from mecharule_ops.events import (
     RuleAnchored,
 )
 from mecharule_ops.nodes import Node
-from mecharule_ops.state.run_state import RunState
 from tui.display import LineDisplay, RichDisplay, make_display
 from tui.session import narrate, narrated
 from tui.words import clock
@@ -194,15 +192,6 @@ def test_what_agents_do_is_one_line_in_every_display_and_one_turn_of_the_chat(ev
     turn = narrated(event)
     assert turn is not None
     assert narrate(event) == turn.text == AGENTS[event]  # type: ignore[index]
-
-
-def test_the_state_holds_the_ledger() -> None:
-    """A hypothesis is open until it is decided; told again by a resumed run, it keeps its verdict; none is invented."""
-    opened = RunState().apply(REGISTERED)
-    closed = reduce(RunState.apply, [DECIDED, REGISTERED], opened)
-    assert [state.hypotheses["0a1b2c3d"].state for state in (opened, closed)] == ["open", "refuted"]
-    with pytest.raises(AssertionError, match="never registered"):
-        RunState().apply(DECIDED)
 
 
 def test_clock() -> None:
