@@ -65,7 +65,7 @@ def finding_figure(findings: Findings, example: str = "") -> Figures:
         style: Any = {"ha": "left", "color": INK}
         figure.suptitle(_filled(found_line(findings), 84), x=0.01, fontsize=11, weight="bold", **style)
         figure.supxlabel(
-            _filled(f"{opening(findings)[0]} Replay: mecharule verify {findings.run}", 130),
+            _filled(f"{opening(findings)[0]} Replay: `mecharule verify {findings.run} --all`", 130),
             x=0.01,
             fontsize=7,
             **style,

@@ -118,8 +118,7 @@ def test_closed_streams_are_empty_ones(home: Mapping[str, str], finished_run: Pa
     one_line(mecharule(streams="<&-", code=2, **home), "verb")
     assert mecharule("show", "nothing", streams="2>&-", code=2, **home).stdout == ""
     assert mecharule("show", streams="<&- >&- 2>&-", MECHARULE_RUNS=str(finished_run.parent)).stdout == ""
-    done = mecharule(*RUN, *SMALL, streams="<&- 2>&-", **home)
-    assert done.stdout.startswith("Run ")
+    assert mecharule(*RUN, *SMALL, streams="<&- 2>&-", **home).stdout.startswith("Run ")
 
 
 # --- Python without docstrings and asserts ----------------------------------------------------------------
