@@ -47,11 +47,7 @@ The last one comes first and is not timed where there are others: it pays once f
 
 
 def analyse_run(
-    run: Run,
-    show: Callable[[Event], None],
-    *,
-    clock: Callable[[], float],
-    proposer: Proposer | None = None,
+    run: Run, show: Callable[[Event], None], *, clock: Callable[[], float], proposer: Proposer | None = None
 ) -> records.Findings:
     """Run or continue every stage; returns the findings, which are stored too.
 
@@ -120,8 +116,7 @@ def _searched(run: Run, journal: Journal, basis: Basis, regime: Regime) -> recor
     with journal.stage(f"no-op guard {basis.value}") as stage:
         intervention = run.intervention(basis)
         table = run.replacement(intervention)
-        guard = check_intervention(run.subject, run.task, run.records, intervention, table)
-        stage.summary = guard.sentence
+        stage.summary = check_intervention(run.subject, run.task, run.records, intervention, table).sentence
     plan = localise.search_plan(run, journal, candidates, slices)
     stuck = all(search.done for search in plan.searches(candidates, regime).values())
     if little := _too_little(run, regime, slices, stuck):
@@ -130,14 +125,18 @@ def _searched(run: Run, journal: Journal, basis: Basis, regime: Regime) -> recor
         return localise.localise(run, journal, candidates, slices, plan).outcome
     *others, last = candidates.layers
     if others:
-        localise.whole_layers(run, journal, candidates, slices, [last])
+        localise.whole_layers(run, journal, replace(candidates, layers=(last,)), slices)
     began, before = journal.clock(), run.cost.example_forwards
-    localise.whole_layers(run, journal, candidates, slices, others[::-PACED] or [last])
-    pace = _pace(run, basis, journal.clock() - began, run.cost.example_forwards - before)
-    journal.emit(price(run.config, candidates, plan, pace))
+    paced = replace(candidates, layers=tuple(others[::-PACED]) or (last,))
+    localise.whole_layers(run, journal, paced, slices)
+    # A resumed run that only read outcomes has the pace measured before; none where a kill came between the two.
+    if forwards := run.cost.example_forwards - before:
+        run.store.put(keys.pace(basis), (journal.clock() - began) / forwards)
+    pace = run.store.find(keys.pace(basis))
+    journal.emit(price(run.config, candidates, plan, math.nan if pace is None else pace))
     found = localise.localise(run, journal, candidates, slices, plan)
     with suppress(AblationStopped):
-        whole = localise.whole_layers(run, journal, candidates, slices, candidates.layers)
+        whole = localise.whole_layers(run, journal, candidates, slices)
         found.outcome = replace(found.outcome, whole_layers=whole)
         localise.audit_search(run, journal, found)
         _explain(run, journal, found)
@@ -152,23 +151,12 @@ def _too_little(run: Run, regime: Regime, slices: CompactSlices, stuck: bool) ->
     right, word = len(run.eligible(regime)), run.task.words.of(bool(regime.value))
     halves = sorted((len(slices.associated), len(slices.unrelated)))
     answers = f"{plural(right, f'{word} answer')}, in halves of {halves[0]} and {halves[1]},"
+    small = too_small(answers, slices.required, regime)
     if stuck:
-        small = too_small(answers, slices.required, regime)
         return f"{small}, or test each unit alone (--search exhaustive); no group is asked"
     if right < FEW:
         return too_few(answers, right, regime)
-    return too_small(answers, slices.required, regime) if halves[0] < slices.required else ""
-
-
-def _pace(run: Run, basis: Basis, seconds: float, forwards: int) -> float:
-    """Seconds an example-forward; a resumed run that only read outcomes has the pace measured before.
-
-    NaN where a kill came between those outcomes and their pace.
-    """
-    if forwards:
-        run.store.put(keys.pace(basis), seconds / forwards)
-    pace = run.store.find(keys.pace(basis))
-    return math.nan if pace is None else pace
+    return small if halves[0] < slices.required else ""
 
 
 def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
@@ -204,37 +192,33 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
     with journal.stage(f"controls {where}") as stage:
         chosen, most = strong[: config.controls_for], len(held_out.random)
         ran = controlling.beside(run, chosen, regime, most, stage.progress)
-        drawn = controlling.coverage(
-            run, regime, controlling.same_layers(run, neurons), examples, stage.progress
-        )
+        drawn_units = controlling.same_layers(run, neurons)
+        drawn = controlling.coverage(run, regime, drawn_units, examples, stage.progress)
         stage.summary = f"beside {len(ran)} units"
     with journal.stage(f"certificates {where}") as stage:
         groups: list[Group] = [(unit,) for unit in chosen]
         rules: dict[Group, UnitRule | None] = {(rule.neuron,): rule for rule in anchored}
-        written = 0
+        written = []
         # What a stop leaves unwritten `ablate` certifies; rules and controls are not lost to it.
         with suppress(AblationStopped):
-            for certificate in certify.certify(run, groups, regime, rules=rules):
-                opening.keep(run, certificate, journal.emit)
-                written += 1
-        stage.summary = f"{written} of {len(groups)} written"
+            for made in certify.certify(run, groups, regime, rules=rules):
+                written.append(opening.keep(run, made, journal.emit))
+        stage.summary = f"{len(written)} of {len(groups)} written"
     accounts: tuple[Account, ...] = ()
     # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
     with suppress(AblationStopped):
         accounts = accounting.account_units(run, journal, outcome)
-    outside = ~np.isin(run.eligible(regime), examples)
+    covered, outside = counts.union_coverage, ~np.isin(run.eligible(regime), examples)
     layers = np.array([unit.layer for unit in neurons])
+    of_layer = {int(layer): covered(flips[layers == layer]) for layer in np.unique(layers)}
     found.outcome = replace(
         outcome,
         anchored=anchored,
         accounts=accounts,
         controls=ran,
-        union=counts.union_coverage(flips[:, outside]) if neurons else None,
-        drawn_union=counts.union_coverage(drawn[:, outside]) if neurons else None,
-        layer_union=tuple(
-            counts.LayerCoverage(layer=int(layer), flipped=counts.union_coverage(flips[layers == layer]))
-            for layer in np.unique(layers)
-        ),
+        union=covered(flips[:, outside]) if neurons else None,
+        drawn_union=covered(drawn[:, outside]) if neurons else None,
+        layer_union=tuple(counts.LayerCoverage(layer=each, flipped=of_layer[each]) for each in of_layer),
     )
 
 
@@ -242,12 +226,8 @@ def run_findings(
     run: Run, searches: tuple[records.SearchOutcome, ...], stages: Sequence[StageFinished]
 ) -> records.Findings:
     """The whole report's data."""
-    vocabulary, config, rounding, placed = (
-        run.vocabulary,
-        run.config,
-        run.store.find(keys.ROUNDING),
-        run.placed,
-    )
+    vocabulary, config, placed = run.vocabulary, run.config, run.placed
+    rounding = run.store.find(keys.ROUNDING)
     of_config = ("model", "tau", "epsilon", "alpha", "slice_alpha", "seed", "proposer")
     usual = placed is None or (placed["dtype"], placed["device"]) == ("float32", "cpu")
     return records.Findings(

@@ -17,7 +17,6 @@ BUFFERED = 256
 class Stage:
     """A stage under way; `summary` is the line a person reads when it ends."""
 
-    name: str
     progress: Callable[[int, int], None]
     """Told (done, total) in long calls inside it."""
     summary: str = ""
@@ -58,7 +57,7 @@ class Journal:
         """Brackets a stage with its events."""
         self.emit(events.StageStarted(stage=name, total=total, unit=unit))
         began = self.clock()
-        stage = Stage(name, self.progress(name))
+        stage = Stage(self.progress(name))
         yield stage
         finished = events.StageFinished(
             stage=name, summary=stage.summary, seconds=self.clock() - began, reused=stage.reused

@@ -100,26 +100,22 @@ def rank_candidates(
 
 
 def whole_layers(
-    run: Run,
-    journal: Journal,
-    candidates: types.Candidates,
-    slices: CompactSlices,
-    some: Sequence[types.LayerCandidates],
+    run: Run, journal: Journal, candidates: types.Candidates, slices: CompactSlices
 ) -> tuple[counts.WholeLayer, ...]:
-    """Each of some layers with all its candidates ablated together. Cost: one group ablation a layer.
+    """Each layer of some candidates with all of them ablated together. Cost: one group ablation a layer.
 
     It is what a report can say when no unit alone reaches τ, and its pace prices the search. Raises `AblationStopped`.
     """
     basis, regime = candidates.basis, slices.regime
     groups = [
         tuple(types.Neuron(basis, layer.layer, channel) for channel in layer.channels.tolist())
-        for layer in some
+        for layer in candidates.layers
     ]
     with journal.stage(f"whole layers {basis.value} {regime.arrow}", len(groups), "ablations") as stage:
         parts, intervention = slices.named.values(), run.intervention(basis)
         estimates = flips_on(run, regime, intervention, groups, parts, stage.progress)
-        layers = zip(some, estimates, strict=True)
-        whole = tuple(counts.WholeLayer(layer=layer.layer, estimate=estimate) for layer, estimate in layers)
+        layers = zip(candidates.layers, estimates, strict=True)
+        whole = tuple(counts.WholeLayer(layer=one.layer, estimate=estimate) for one, estimate in layers)
         for each in whole:
             layer, strength = f"{basis.letter}{each.layer}", each.estimate.strength
             journal.emit(LayerAblated(regime=regime.value, layer=layer, strength=strength))
@@ -328,11 +324,8 @@ def search_plan(
             promising = sum(map(config.reaches, run.store.get(name)[:2].max(0).flat))
             stage.summary = f"{promising:,} of {candidates.total:,} units are predicted to reach τ"
     elif planning.asks_first_order(config):
-        groups = f"they are searched in groups of {config.largest} at most"
-        journal.notice(
-            f"first order is not asked: it would cost {price.share:.0%} of testing every one of "
-            f"{candidates.total:,} units alone; {groups if config.largest else 'so each is tested alone'}"
-        )
+        alone = f"testing every one of {candidates.total:,} units alone"
+        journal.notice(f"first order is not asked: it would cost {price.share:.0%} of {alone}")
     plan = planning.plan_of(config, run.search_settings(regime), run.predictions(basis, regime))
     return replace(plan, prediction_forwards=price.example_forwards)
 

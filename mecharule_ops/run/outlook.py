@@ -142,12 +142,8 @@ def measured_pace(config: RunConfig, clock: Callable[[], float]) -> tuple[Mappin
     """
     from mecharule_ops.engine.behaviour import behaviour_on
 
-    with (
-        TemporaryDirectory() as folder,
-        RunStore.create(
-            Path(folder) / "pace.mecharule", {"run": "pace", "settings": config.model_dump(mode="json")}
-        ) as store,
-    ):
+    settings = {"run": "pace", "settings": config.model_dump(mode="json")}
+    with TemporaryDirectory() as folder, RunStore.create(Path(folder) / "pace.mecharule", settings) as store:
         run = Run(store)
         examples = run.task.examples(RECORDS, np.random.default_rng(config.seed))
         behaviour = behaviour_on(run.task, run.subject, examples)

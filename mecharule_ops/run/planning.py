@@ -6,7 +6,7 @@ One search a layer, all driven together. A price says the most and the least tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -99,16 +99,13 @@ class SearchPlan:
 
         Raises `PredictionError` when a guided plan has no predictions of these candidates.
         """
-        layers, made = candidates.layers, list[Search]()
+        layers = candidates.layers
+        new = exhaustive_search if self.kind is SearchKind.EXHAUSTIVE else ChaSearch
+        made: Iterable[Search] = (new(layer, settings=self.settings, regime=regime) for layer in layers)
         if self.kind is SearchKind.GUIDED:
             guided = GuidedSettings(cha=self.settings, sweep=self.sweep, sweeps=self.sweeps)
-            made += guided_searches(layers, self.predictions, settings=guided, regime=regime)
-        else:
-            new = exhaustive_search if self.kind is SearchKind.EXHAUSTIVE else ChaSearch
-            made += [new(layer, settings=self.settings, regime=regime) for layer in layers]
-        ids = (
-            search_view.SearchId(self.kind, regime.value, candidates.basis, layer.layer) for layer in layers
-        )
+            made = guided_searches(layers, self.predictions, settings=guided, regime=regime)
+        ids = (search_view.SearchId(self.kind, regime.value, candidates.basis, one.layer) for one in layers)
         return dict(zip(map(str, ids), made, strict=True))
 
 
@@ -161,11 +158,11 @@ def audit_strata(
     some = plan.settings.tau / 4
     predicted = f"predicted to flip {some:.0%} or more", "predicted to flip less", "predicted to flip nothing"
     strata: dict[str, list[types.Neuron]] = {name: [] for name in (*predicted, IN_A_GROUP, ALONE)}
-    for place, (tree, layer) in enumerate(zip(trees, candidates.layers, strict=True)):
+    for nth, (tree, layer) in enumerate(zip(trees, candidates.layers, strict=True)):
         channels = layer.channels.tolist()
         if plan.predictions:
             names = (
-                predicted[(rate < some) + (rate <= 0)] for rate in plan.predictions[place].strength.tolist()
+                predicted[(rate < some) + (rate <= 0)] for rate in plan.predictions[nth].strength.tolist()
             )
         else:
             dropped = {node.channels[0] for node in tree.nodes if node.verdict is Verdict.DROPPED}
@@ -229,10 +226,8 @@ def nothing(question: types.GroupQuery) -> types.FlipEstimate:
     return estimate_of(np.zeros(question.examples, bool), len(question.associated))
 
 
-def as_predicted(candidates: types.Candidates, plan: SearchPlan) -> Flips | None:
-    """A group flips the examples that first order says one of its units flips alone; None where it was not asked."""
-    if not plan.predictions or not all(prediction.flips for prediction in plan.predictions):
-        return None
+def as_predicted(candidates: types.Candidates, plan: SearchPlan) -> Flips:
+    """A group flips the examples that first order, which was asked, says one of its units flips alone."""
     known = {
         layer.layer: (layer.channels, prediction.flips)
         for layer, prediction in zip(candidates.layers, plan.predictions, strict=True)
@@ -260,8 +255,9 @@ def price(
     Where first order was asked also as it predicts; what that took is not in it, and is spent before.
     """
     least, most = least_and_most(config, candidates, plan)
-    flips = as_predicted(candidates, plan)
-    likely = rehearsed(config, candidates, plan, flips) if flips else NOTHING
+    likely = NOTHING
+    if plan.predictions:
+        likely = rehearsed(config, candidates, plan, as_predicted(candidates, plan))
     return price_of(least, most, seconds_a_forward, likely)
 
 

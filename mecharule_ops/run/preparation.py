@@ -20,7 +20,7 @@ from mecharule_ops.engine.soundness import check_soundness
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext, Proposer
-from mecharule_ops.predicates.table import Refusal, build_table, is_one_sided
+from mecharule_ops.predicates.table import build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
 from mecharule_ops.rules.ruleshap import learn_rule
 from mecharule_ops.run.journal import Journal, Stage
@@ -65,9 +65,8 @@ def _behaviour(run: Run, stage: Stage) -> None:
     if begun := run.subject.begun([record.example.prompt for record in behaviour.records]):
         said += f"; {begun:,} prompts begin with the token that the tokenizer puts in front anyway: it is read once"
     right, n = int(behaviour.labels.sum()), len(behaviour.records)
-    run.store.put(
-        keys.RECORDS.summary, f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%}){said}"
-    )
+    said = f"{right:,} of {n:,} answers {run.task.words.success} ({right / n:.0%}){said}"
+    run.store.put(keys.RECORDS.summary, said)
     run.store.put(keys.REPRESENTATION, behaviour.representation)
     identifiers = [record.example.id for record in behaviour.records]
     some = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
@@ -86,12 +85,10 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
     proposer = proposer or OfflineProposer()
-    rounds = run.config.proposals if _one_sided(run) is None else 0
-    refused: tuple[Refusal, ...] = ()
+    rounds = 0 if is_one_sided(run.labels[train]) else run.config.proposals
+    prompt = run.task.prompt_columns
     for turn in range(rounds + 1):
-        table, refused = build_table(
-            texts, columns, run.labels, train, prompt_columns=run.task.prompt_columns
-        )
+        table, refused = build_table(texts, columns, run.labels, train, prompt_columns=prompt)
         stage.progress(turn, rounds)
         if turn == rounds:
             break
@@ -100,7 +97,7 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
             columns={name: column[train] for name, column in columns.items()},
             labels=run.labels[train],
             schema=schema,
-            prompt_columns=run.task.prompt_columns,
+            prompt_columns=prompt,
             known={predicate.text: score for predicate, score in scores},
             refusals=refused,
         )
@@ -142,11 +139,10 @@ def _splitter(run: Run, stage: Stage) -> None:
     learned = learn_rule(table, target, seed=run.config.seed)
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
     alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
-    all_are, why = _one_sided(run), learned.status.value
-    if all_are is not None:
-        why = f"every answer is {all_are}, so no rule tells right from wrong"
-    spectral = f"{why}; the spectral split stands in"
-    rule, note = _powered(run, [*rules, *alone]) if rules else (None, spectral)
+    why = learned.status.value
+    if is_one_sided(labels := run.labels[train]):
+        why = f"every answer is {run.task.words.of(bool(labels[0]))}, so no rule tells right from wrong"
+    rule, note = _powered(run, [*rules, *alone]) if rules else (None, f"{why}; the spectral split stands in")
     train_mcc, summary = None, note
     if rule is not None:
         train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
@@ -155,34 +151,22 @@ def _splitter(run: Run, stage: Stage) -> None:
     run.store.put(keys.SPLITTER, encode(Splitter(rule, train_mcc, note)))
 
 
-def _one_sided(run: Run) -> str | None:
-    """The task's word for the outcome that every train record has; None where there are both."""
-    target = run.labels[run.train]
-    if not is_one_sided(target):
-        return None
-    return run.task.words.success if target.all() else run.task.words.failure
-
-
 def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None, str]:
     """The rule that splits best for the power that it leaves, of rules with their MCC, r₀ first; why it is not r₀."""
     needed = run.config.least_slice
-    measured = ((agrees, _smallest_side(run, rule)) for rule, agrees in rules)
+
+    def smallest_side(rule: Rule) -> int:
+        fires = rule.fires(run.table.fires)
+        bases = [run.train & ~regime.flipped(run.labels) for regime in run.regimes]
+        return min(int(np.count_nonzero(of & side)) for of in bases for side in (fires, ~fires))
+
+    measured = ((agrees, smallest_side(rule)) for rule, agrees in rules)
     chosen = best_split(measured, needed=needed, wanted=run.config.slice_size)
     if chosen is None:
         return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
     (best, agrees), rule = rules[0], rules[chosen][0]
-    lost = f"the rule of train MCC {agrees:.2f} would leave a slice of {_smallest_side(run, best)}"
+    lost = f"the rule of train MCC {agrees:.2f} would leave a slice of {smallest_side(best)}"
     return rule, f"chosen for the size of its slices: {lost}" if chosen else ""
-
-
-def _smallest_side(run: Run, rule: Rule) -> int:
-    """Train records of the smallest D⁺ or D⁻ in any regime analysed."""
-    fires = rule.fires(run.table.fires)
-    return min(
-        int(np.count_nonzero(run.train & ~regime.flipped(run.labels) & (fires == side)))
-        for regime in run.regimes
-        for side in (True, False)
-    )
 
 
 def _more_examples(run: Run, behaviour: Behaviour) -> tuple[Example, ...]:

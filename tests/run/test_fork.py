@@ -13,7 +13,6 @@ from command_process import Child, Commands
 
 from mecharule_ops.config import make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.records import Findings
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import OBSERVED, begun, flips_before, observed_otherwise, take_over
 from mecharule_ops.store.run_store import RunStore
@@ -27,11 +26,6 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return finished(tmp_path_factory.mktemp("fork") / "aaaa.mecharule", QUICK)
 
 
-def _timeless(findings: Findings) -> Findings:
-    """Findings without what names or times a run."""
-    return replace(findings, run="", stages={})
-
-
 def test_a_fork_finds_what_a_run_of_its_own_finds_and_asks_less(earlier: Path, tmp_path: Path) -> None:
     """Equal findings at the other τ; the earlier run's groups are answered from the file."""
     with new_run(tmp_path / "bbbb.mecharule", OTHER) as fresh:
@@ -41,7 +35,7 @@ def test_a_fork_finds_what_a_run_of_its_own_finds_and_asks_less(earlier: Path, t
             take_over(fork.store, source)
         found = finish(fork)[0]
         asked, reused = fork.cost.group_evaluations, fork.cost.reused
-    assert _timeless(found) == _timeless(expected)
+    assert replace(found, run="", stages={}) == replace(expected, run="", stages={})
     assert asked < paid / 2
     assert reused > 0
 
@@ -65,12 +59,10 @@ def test_nothing_is_taken_over_where_something_else_is_observed() -> None:
     for name, value in changes.items():
         assert observed_otherwise(config, config.model_copy(update={name: value})) == [name]
     assert changes.keys() < set(OBSERVED)
-    assert observed_otherwise(config, config.model_copy(update={"proposals": 1})) == [], (
-        "the vocabulary alone"
-    )
+    for other in ({"proposals": 1}, {"tau": 0.3}):
+        assert observed_otherwise(config, config.model_copy(update=other)) == []
     with pytest.raises(UsageError, match="got none"):
         observed_otherwise(config, config)
-    assert observed_otherwise(config, config.model_copy(update={"tau": 0.3})) == []
 
 
 def test_another_proposer_sees_what_the_strongest_unit_flips_on_train_records(
@@ -128,10 +120,8 @@ def test_one_layer_is_searched_alone(commands: Commands, earlier: Path) -> None:
     refused = commands.main("run", "--from", "aaaa", "--layer", "9", "--yes")
     assert (refused.code, "expected one of 2 layers" in refused.err) == (2, True)
     asked = {"run": "aaaa", "search": "exhaustive"}
-    prices = [
-        commands.tool("run", **asked, **more, estimate=True).data["price"] for more in ({"layer": 1}, {})
-    ]
-    assert 0 < prices[0]["example_forwards"] < prices[1]["example_forwards"]
+    one, both = (commands.tool("run", **asked, **more, estimate=True).data for more in ({"layer": 1}, {}))
+    assert 0 < one["price"]["example_forwards"] < both["price"]["example_forwards"]
     begun = commands.tool("run", **asked, layer=1, yes=True).data["run.begun"]
     while (row := _row(commands, begun))["status"].startswith("running"):
         assert "localized so far" in row["status"] or "beginning" in row["status"]
@@ -146,9 +136,8 @@ def test_one_layer_is_searched_alone(commands: Commands, earlier: Path) -> None:
 
 @pytest.mark.slow
 def test_a_job_is_stopped_and_keeps_what_it_has(commands: Commands) -> None:
-    begun = commands.tool("run", run="aaaa", basis="mlp_hidden", search="exhaustive", yes=True).data[
-        "run.begun"
-    ]
+    asked = {"run": "aaaa", "basis": "mlp_hidden", "search": "exhaustive"}
+    begun = commands.tool("run", **asked, yes=True).data["run.begun"]
     assert "keeps what it found" in commands.tool("runs", stop=begun).text
     while _row(commands, begun)["status"].startswith("running"):
         time.sleep(0.1)

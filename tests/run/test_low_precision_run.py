@@ -62,16 +62,12 @@ def test_every_stored_outcome_is_the_one_of_float32(run: Run) -> None:
     assert (known.labels[known.known] == true.labels[0][known.known]).all()
 
 
-def test_the_report_says_what_was_computed_with(run: Run) -> None:
-    assert run.findings.numbers == {"dtype": "bfloat16", "device": "cpu"}
-    _, _, said = next(limits(run.findings))
-    assert "bfloat16 on cpu" in said
-
-
-def test_a_run_remembers_its_type_and_kind_of_device(run: Run, quick_run: Path) -> None:
-    """Also where its settings leave the choice open, and a run of before it was kept is one in float32."""
+def test_a_run_remembers_its_type_and_kind_of_device_and_says_it(run: Run, quick_run: Path) -> None:
+    """Also where its settings leave the choice open."""
     assert run.placed == {"device": "cpu", "dtype": "bfloat16"}
     assert run.dtype == "bfloat16"
+    assert run.findings.numbers == {"dtype": "bfloat16", "device": "cpu"}
+    assert "bfloat16 on cpu" in next(limits(run.findings))[2]
     with opened(quick_run, read_only=True) as other:
         assert other.config.dtype == "auto"
         assert other.placed == {"device": "cpu", "dtype": "float32"}

@@ -71,12 +71,24 @@ def test_findings_are_what_the_events_told(run: Run, search: SearchOutcome, even
         state = state.apply(event)
     told = {name for (of, name) in state.agonists if of.startswith("guided:")}
     assert told == {str(agonist.neuron) for agonist in search.agonists}
-    ended = {e.search: e for e in events if isinstance(e, SearchFinished) and e.search.startswith("guided:")}
-    assert sum(e.queries for e in ended.values()) == search.cost.queries
-    assert sum(e.example_forwards for e in ended.values()) == search.cost.example_forwards
-    tested = [e for e in events if isinstance(e, NodeTested) and e.search.startswith("guided:")]
-    assert len(tested) == len(search.tree)
-    assert {e.node for e in tested} == set(search.tree)
+    of_search = [e for e in events if getattr(e, "search", "").startswith("guided:")]
+    ended = {e.search: e for e in of_search if isinstance(e, SearchFinished)}.values()
+    assert sum(e.queries for e in ended) == search.cost.queries
+    assert sum(e.example_forwards for e in ended) == search.cost.example_forwards
+    tested = [e for e in of_search if isinstance(e, NodeTested)]
+    assert sorted(
+        (e.search, e.node, e.verdict, e.associated_flips, e.unrelated_flips) for e in tested
+    ) == sorted(
+        (
+            f"guided:1:m{node.layer}",
+            node.node,
+            node.verdict.value,
+            seen.associated.flips,
+            seen.unrelated.flips,
+        )
+        for node in search.tree
+        for seen in [node.estimate]
+    )
     assert {e.neuron: e.rule for e in events if isinstance(e, RuleAnchored)} == {
         str(rule.neuron): str(rule.rule) for rule in search.anchored if rule.rule is not None
     }
