@@ -70,7 +70,7 @@ class Backend:
 
         told: Any = demo(session.show, session.should_stop).data
         self.conclude(session)
-        verified = "\n".join(fact["sentence"] for fact in told["verification"].get("facts", ()))
+        verified = "\n".join(fact["said"] for fact in told["verification"].get("facts", ()))
         session.turns += [
             Entry(who="you", text=told["answer"]["question"]),
             Entry(who="agent", text=told["answer"]["answer"]),

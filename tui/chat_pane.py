@@ -1,8 +1,7 @@
-"""The chat: questions, answers, and one line a tool call that opens to what the tool printed."""
+"""The chat: questions, answers, and tool calls with what the tool printed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partialmethod
 
 from rich.table import Table
@@ -19,19 +18,15 @@ from tui.session import Entry
 CHAT_HELP = (
     "Ask about the open run, or give a slash command: /why m4.12, /why-not m4.13, /flip, /ablate, /verify and "
     "all others of the command line; the open run is filled in. Up and down recall what you typed; page up and "
-    "page down scroll. ^O opens and closes what tools printed."
+    "page down scroll."
 )
 _STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "warn": "bold red", "error": "bold red"}
 
 
 def entry_text(entry: Entry) -> Text:
     """What a turn says, in plain lines."""
-    text = Text("▾ " if entry.is_open else "▸ ") if entry.who == "tool" else Text()
-    red = "bold red" if entry.who == "warn" else ""
-    text.append("\n".join(map(plain, entry.text.splitlines())), red)
-    if entry.is_open:
-        text.append("".join(f"\n{plain_columns(line)}" for line in entry.detail.splitlines()), "dim")
-    return text
+    text = Text("\n".join(map(plain, entry.text.splitlines())), "bold red" if entry.who == "warn" else "")
+    return text.append("".join(f"\n{plain_columns(line)}" for line in entry.detail.splitlines()), "dim")
 
 
 def plain_columns(line: str) -> str:
@@ -77,7 +72,7 @@ class ChatPane(Vertical):
         yield VerticalScroll(id="log", can_focus=False)
         with Horizontal(id="prompt"):
             yield Static("❯ ", markup=False)
-            yield Input(placeholder="ask, or / for commands", id="ask", compact=True)
+            yield Input(placeholder="ask, or / for commands", id="ask", compact=True, select_on_focus=False)
 
     def add(self, entry: Entry) -> ChatLine:
         """Add a turn and scroll to it."""
@@ -95,14 +90,6 @@ class ChatPane(Vertical):
         log, lines = self.query_one("#log"), [line for line in self.query(ChatLine) if line.entry.who == who]
         if lines:
             self.call_after_refresh(log.scroll_to_widget, lines[-1], top=True, animate=False)
-
-    def toggle_output(self) -> None:
-        """Open what every tool printed, or close it when all is open."""
-        lines = [line for line in self.query(ChatLine) if line.entry.detail]
-        opening = not all(line.entry.is_open for line in lines)
-        for line in lines:
-            line.become(replace(line.entry, is_open=opening))
-        self.to_end()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -132,7 +119,3 @@ class ChatPane(Vertical):
         field = self.query_one(Input)
         field.value = text
         field.cursor_position = len(text)
-
-    def move(self, lines: int) -> None:
-        """Scroll the log."""
-        self.query_one("#log").scroll_relative(y=lines, animate=False)

@@ -23,6 +23,7 @@ _VIEWS = _RUN | _REPLAY
 _READ = frozenset({"reading"})
 _LISTS = _VIEWS | _READ | _HOME
 _SAID = {"right_square_bracket": "]", "slash": "/", "escape": "Esc", "question_mark": "?", "enter": "⏎"}
+_AS_IN_VI = {"j": "down", "k": "up", "g": "ctrl+home", "G": "ctrl+end"}
 _TYPED = "question_mark"
 """A key that is also typed."""
 
@@ -39,7 +40,7 @@ class Command:
     """Its keys, with commas."""
     screens: frozenset[str] = EVERYWHERE
     takes: str = ""
-    """What may follow the slash command; empty when it takes nothing."""
+    """What follows the slash command; empty when it takes nothing."""
     first: bool = False
     """True when the key works while text is typed, and before a key pressed right after it is handed out."""
 
@@ -85,25 +86,20 @@ COMMANDS: tuple[Command, ...] = (
     Command("pane-chat", "go to the log and ask", "5,f2,ctrl+l", _RUN),
     Command("command", "type a command", "slash", _RUN),
     Command("card", "open the card of the unit under the cursor, else of the strongest", "enter,c", _VIEWS),
-    Command("down", "move down", "j", _LISTS),
-    Command("up", "move up", "k", _LISTS),
-    Command("top", "go to the first line", "g", _LISTS),
-    Command("bottom", "go to the last line", "G", _LISTS),
     Command("expand", "open or close the line under the cursor", "space", _RUN),
     Command("next-kind", "show the next kind of unit or direction", "right_square_bracket", _VIEWS),
     Command("follow", "follow the search again, wherever it is", "f", _VIEWS),
-    Command("search", "find a unit in the tree", "ctrl+f", _VIEWS, takes="TEXT"),
+    Command("find", "find a unit in the tree", "ctrl+f", _RUN, takes="UNIT"),
     Command("maximise", "give the focused pane the whole screen, or take it back", "z", _VIEWS),
     Command("save", "write what is read here to files, and say where", "e", _READ),
-    Command("report", "write the HTML report and open it", "o", _RUN),
-    Command("read", "read what a tool says: show, gates, compare and others", "x", _RUN, takes="LINE"),
+    Command("report", "write the HTML report, and say where", "o", _RUN),
+    Command("read", "read what a tool says, such as gates or show --full", "x", _RUN, takes="LINE"),
     Command("why-unit", "ask why the unit under the cursor flips", "w", _RUN),
     Command("verify-unit", "verify the certificate of this unit", "v", _RUN),
-    Command("tool-output", "show or hide what tools printed", "ctrl+o", _RUN, first=True),
     Command("ledger", "read the ledger: what was claimed before its test, and what came out", "h", _VIEWS),
     Command("investigate-unit", "register and decide claims of when this unit flips", "i", _RUN),
     Command("replay", "scrub through the search", "r", _RUN),
-    Command("try-prompt", "try a prompt of your own with the unit on and off", "t", _RUN, takes="PROMPT"),
+    Command("try", "try a prompt of your own with the unit on and off", "t", _RUN, takes="PROMPT"),
     Command("play", "play the search, from its beginning where it has ended, or pause", "space", _REPLAY),
     Command("speed", "play ten or a hundred times as fast, or at first speed again", "x", _REPLAY),
     Command("forward", "one event forward", "right", _REPLAY),
@@ -124,12 +120,17 @@ def command_named(name: str, screen: str) -> Command | None:
 
 
 def bindings_of(screen: str, only: Collection[str] | None = None) -> list[BindingType]:
-    """The key bindings of a screen's commands, or of some of them."""
+    """The key bindings of a screen's commands, or of some of them; and keys that move as in vi."""
     return [
-        Binding(key, f"command('{each.name}')", each.help, show=False, priority=each.first and key != _TYPED)
-        for each in commands_of(screen)
-        for key in each.keys
-        if only is None or each.name in only
+        *(Binding(key, f"app.simulate_key('{to}')", show=False) for key, to in _AS_IN_VI.items()),
+        *(
+            Binding(
+                key, f"command('{each.name}')", each.help, show=False, priority=each.first and key != _TYPED
+            )
+            for each in commands_of(screen)
+            for key in each.keys
+            if only is None or each.name in only
+        ),
     ]
 
 

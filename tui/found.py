@@ -25,10 +25,6 @@ FOUND_HELP = (
 )
 FLIPPED = "→"
 """Stands between an answer before and after."""
-WIDE = 42
-"""Columns from which a line holds the rate beside its bound."""
-BAR = 20
-"""Columns of a bar."""
 
 
 def judged_units(state: RunState, place: Place | None = None) -> list[UnitJudged]:
@@ -48,12 +44,11 @@ def found_text(state: RunState, board: Board, place: Place | None, width: int, h
     if place is None:
         return text.append("what is found grows here", "dim")
     judged, shown = judged_units(state, place), shown_units(state, place)
-    tau, room = state.thresholds.tau, max(6, width - (32 if width >= WIDE else 26))
+    tau, room = state.thresholds.tau, max(6, width - 26)
     for one in shown:
         text.append(f"{JUDGED['shown'].glyph} {plain(one.neuron):<8}", "bold green")
         text.append(bar(one.flips / one.n, room, "·"), "green")
-        rate = f" {percent(one.flips / one.n)}," if width >= WIDE else ""
-        text.append(f"{rate} at least {percent_at_least(one.lower)}\n")
+        text.append(f" at least {percent_at_least(one.lower)}\n")
     if shown:
         line = f"{' ' * 10}{'┄' * max(0, int(tau * room) - 1)}┊ {percent(tau)} is looked for\n"
         text.append(line, "dim")
@@ -110,7 +105,7 @@ def card(state: RunState, view: SearchView, node: Node, width: int, told: str = 
         counts.insert(0, (judged.flips, judged.n, least, look.style))
     for flips, n, of, style in counts:
         if n:
-            text.append(bar(flips / n, max(6, min(BAR, width - 40)), "·"), style)
+            text.append(bar(flips / n, max(6, min(20, width - 40)), "·"), style)
             text.append(f" {flips} of {n} {of}\n")
     if told:
         text.append("\n")

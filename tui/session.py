@@ -33,8 +33,7 @@ class Entry:
     """`you`, `tool`, `agent`, `note`, `warn` or `error`."""
     text: str
     detail: str = ""
-    """What opens under the line."""
-    is_open: bool = False
+    """What it printed or cites, under the line."""
 
 
 _ON_OTHER_PANES = (
@@ -216,11 +215,4 @@ def _sentence(event: Event) -> str | None:
             return f"tool {event.tool} {event.arguments}: {'ok' if event.ok else 'failed'}: {event.result}"
         case events.QuestionAnswered():
             return f"answered {event.question!r} ({event.llm}): {event.checked}"
-        case events.HypothesisRegistered():
-            needed = f"{event.test}, at least {event.threshold:.2f}"
-            return f"hypothesis {event.hypothesis} registered: {event.statement} Decided by: {needed}"
-        case events.HypothesisDecided():
-            value = "too few of one side" if event.value is None else f"{event.value:.2f}"
-            measured = f"{value} on {event.n} records, {event.positives} of them flips"
-            return f"hypothesis {event.hypothesis} on {event.subject}: {event.state} ({measured})"
     return None

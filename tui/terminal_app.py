@@ -132,22 +132,21 @@ def screen_kept() -> Iterator[Path]:
     """
     descriptor, name = tempfile.mkstemp(prefix="mecharule-", suffix=".log")
     before = sys.__stdout__, sys.__stderr__
-    saved = os.dup(1), os.dup(2)
-    opened = [os.fdopen(number, "w", encoding="utf-8") for number in saved]
-    try:
+    with (
+        os.fdopen(os.dup(1), "w", encoding="utf-8") as out,
+        os.fdopen(os.dup(2), "w", encoding="utf-8") as err,
+    ):
+        sys.__stdout__, sys.__stderr__ = out, err  # type: ignore[misc]
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
-        sys.__stdout__, sys.__stderr__ = opened  # type: ignore[misc]
-        yield Path(name)
-    finally:
-        sys.__stdout__, sys.__stderr__ = before  # type: ignore[misc]
-        for file in opened:
-            file.flush()
-        os.dup2(saved[0], 1)
-        os.dup2(saved[1], 2)
-        os.close(descriptor)
-        for file in opened:
-            file.close()
+        try:
+            yield Path(name)
+        finally:
+            sys.__stdout__, sys.__stderr__ = before  # type: ignore[misc]
+            for number, stream in ((1, out), (2, err)):
+                stream.flush()
+                os.dup2(stream.fileno(), number)
+            os.close(descriptor)
 
 
 def run_app(backend: Backend | None = None) -> int:

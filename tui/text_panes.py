@@ -14,7 +14,7 @@ from textual.widgets import DataTable
 
 from tui.words import said
 
-NARROWEST = 16
+NARROWEST = 12
 """Columns that a cell keeps; who shows a table shows the rest of a longer one elsewhere."""
 
 
@@ -57,10 +57,6 @@ class ReadingPane(ScrollView, can_focus=True):
         index = y + self.scroll_offset.y
         return drawn(self, self._lines[index] if index < len(self._lines) else Text())
 
-    def move(self, lines: int) -> None:
-        """Scroll by lines."""
-        self.scroll_relative(y=lines, animate=False)
-
 
 class TextTable(DataTable):
     """Rows of plain texts that know no markup, in columns that together are as wide as the screen at most."""
@@ -96,7 +92,3 @@ class TextTable(DataTable):
         """The cells under the cursor; None in an empty table."""
         rows = self.shown[1:]
         return rows[self.cursor_row] if 0 <= self.cursor_row < len(rows) else None
-
-    def move(self, lines: int) -> None:
-        """Move the cursor."""
-        self.move_cursor(row=max(0, self.cursor_row + lines))

@@ -152,20 +152,6 @@ def _node_text(state: RunState, board: Board, key: Key, text: Text, width: int, 
     return text
 
 
-def find_row(board: Board, place: Place, text: str, after: Key | None) -> Key | None:
-    """The next node whose units contain a text, behind one and around the end."""
-    wanted = text.casefold()
-    views = [(board.view(name), board.view(name).at.basis) for name in board.searches_of(place)]
-    ids = [
-        board.key_of(view.search, node.id)
-        for view, basis in views
-        for node in view.nodes.values()
-        if wanted in node.printed(basis)
-    ]
-    place_after = ids.index(after) + 1 if after in ids else 0
-    return next(iter(ids[place_after:] + ids[:place_after]), None)
-
-
 class TreePane(ScrollView, can_focus=True):
     """A tree whose lines are steps, layers, groups and units."""
 
@@ -185,7 +171,6 @@ class TreePane(ScrollView, can_focus=True):
         self.following = True
         self._focus: list[Key] = []
         self._toggled: set[tuple[Key | None, bool]] = set()
-        self._is_stale = True
 
     @property
     def _row(self) -> Row | None:
@@ -203,7 +188,8 @@ class TreePane(ScrollView, can_focus=True):
         """Draw a snapshot; while nobody has moved the cursor it stands on the node asked last, or on the best one."""
         if place != self.place:
             self.cursor, self.following, self._focus = 0, True, []
-        is_new = self._is_stale or state is not self.state or place != self.place
+        is_new = state is not self.state or place != self.place
+        turns = tick != self.tick
         self.state, self.board, self.place, self.tick = state, board, place, tick
         at = (best.search, best.node) if best else state.latest
         if self.following and at and place == board.place_of(at[0]):
@@ -211,7 +197,7 @@ class TreePane(ScrollView, can_focus=True):
             is_new = is_new or before != self._focus
         if is_new:
             self._rebuild()
-        else:
+        elif turns:
             self.refresh()
 
     def _rebuild(self, key: Key | None = None) -> None:
@@ -220,7 +206,6 @@ class TreePane(ScrollView, can_focus=True):
         if key or (self.following and self._focus):
             wanted = key or self._focus[-1], False
         self.rows = rows_of(self.board, self.place, self._toggled, self._focus) if self.place else []
-        self._is_stale = False
         hold(self, len(self.rows))
         found = next((index for index, row in enumerate(self.rows) if row.name == wanted), self.cursor)
         self._point(found)
@@ -245,9 +230,8 @@ class TreePane(ScrollView, can_focus=True):
 
     def follow(self) -> None:
         """Follow the search again, from the next drawing on."""
-        self.following = True
         self._toggled.clear()
-        self._is_stale = True
+        self.place, self.rows = None, []
 
     def toggle(self) -> None:
         """Open or close the line under the cursor."""
@@ -256,14 +240,11 @@ class TreePane(ScrollView, can_focus=True):
             self._toggled.symmetric_difference_update({self._row.name})
             self._rebuild()
 
-    def find(self, text: str) -> bool:
-        """Go to the next node whose units contain a text, opening the way to it; False when there is none."""
-        found = find_row(self.board, self.place, text, self.key) if self.place else None
-        if found is not None:
-            self.following, self._focus = False, self.board.path(found)
-            self._rebuild(found)
-            self.post_message(self.Picked())
-        return found is not None
+    def go_to(self, key: Key) -> None:
+        """Go to a node, opening the way to it."""
+        self.following, self._focus = False, self.board.path(key)
+        self._rebuild(key)
+        self.post_message(self.Picked())
 
     def line_text(self, index: int) -> str:
         """One line as text, for copying and for tests."""
@@ -287,6 +268,8 @@ class TreePane(ScrollView, can_focus=True):
     def on_click(self, event: Click) -> None:
         self._place(event.y + self.scroll_offset.y)
 
+    key_ctrl_home = partialmethod(move, -1_000_000)
+    key_ctrl_end = partialmethod(move, 1_000_000)
     key_down = partialmethod(move, 1)
     key_up = partialmethod(move, -1)
 

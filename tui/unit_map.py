@@ -235,9 +235,7 @@ class MapPane(Widget, can_focus=True):
 
     def _legend(self) -> Text:
         tau = percent(self.state.thresholds.tau)
-        signs = f" shown  █▓▒ reaches {tau}  ◦ not ruled out  ∙ ruled out  ░ now"
-        if self.size.width <= len(signs):
-            signs = f" shown █▓▒ {tau} ◦ open ∙ ruled out ░ now"
+        signs = f" shown █▓▒ reaches {tau} ◦ not ruled out ∙ ruled out ░ now"
         return Text().append(JUDGED["shown"].glyph, JUDGED["shown"].style).append(signs, "dim")
 
     def _step(self, rows: int, columns: int) -> None:
@@ -251,14 +249,12 @@ class MapPane(Widget, can_focus=True):
             self.refresh(*(Region(0, 1 + at, self.size.width, 1) for at in {before, row}))
             self.post_message(self.Picked())
 
-    def move(self, lines: int) -> None:
-        """Move the cursor by rows."""
-        self._step(lines, 0)
-
     key_up = partialmethod(_step, -1, 0)
     key_down = partialmethod(_step, 1, 0)
     key_left = partialmethod(_step, 0, -1)
     key_right = partialmethod(_step, 0, 1)
+    key_ctrl_home = partialmethod(_step, -1000, 0)
+    key_ctrl_end = partialmethod(_step, 1000, 0)
 
     def on_click(self, event: Click) -> None:
         self._go(event.y - 1, (event.x - NAMES) // self.grid.step)

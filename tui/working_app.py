@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
-from weakref import WeakSet
 
 from textual.app import App
 from textual.screen import Screen
@@ -39,17 +38,15 @@ class WorkingApp(App[Any]):
         """Everything said in passing."""
         self._warned = ("", 0.0)
         """The last warning before an end, and when it was said."""
-        self.working: Session | None = None
-        """The session that began last."""
-        self._begun = WeakSet[Session]()
-        """Sessions, held by their threads; one that works when another begins must end with the app too."""
+        self.begun: list[Session] = []
+        """Every session; one that works when another begins must end with the app too."""
 
     # work ---------------------------------------------------------------------------------------------
 
     def begin(self, job: Callable[[Session], None], *, reading: bool = False) -> Session:
         """A session whose job runs on a working thread from now on."""
-        session = self.working = Session()
-        self._begun.add(session)
+        session = Session()
+        self.begun.append(session)
         self.run_worker(
             lambda: session.work(job, reading=reading),
             thread=True,
@@ -61,19 +58,19 @@ class WorkingApp(App[Any]):
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """An error that nobody named ends the work, not the app."""
-        if event.state is WorkerState.ERROR and event.worker.name == "engine" and self.working:
+        if event.state is WorkerState.ERROR and event.worker.name == "engine":
             error = event.worker.error
-            self.working.fail(f"{type(error).__name__}: {error}")
+            self.begun[-1].fail(f"{type(error).__name__}: {error}")
 
     def end_work(self) -> None:
         """Ask all work to stop at its next event."""
-        for session in set(self._begun):
+        for session in self.begun:
             session.stop()
 
     def do_interrupt(self) -> None:
         """Stop the work; when there is none, quit at the second time."""
-        if self.working is not None and self.working.busy:
-            self.working.stop()
+        if self.begun and self.begun[-1].busy:
+            self.begun[-1].stop()
             self.tell("stopping after this batch; the checkpoint is kept")
         elif self.twice("press ^C again to quit"):
             self.do_quit()

@@ -181,8 +181,6 @@ AGENTS = {
     events.ToolCalled(tool="why", arguments='{"neuron":"m1.14"}', ok=False, result="no such unit"): (
         'tool why {"neuron":"m1.14"}: failed: no such unit'
     ),
-    REGISTERED: "hypothesis 0a1b2c3d registered: It carries. Decided by: held-out MCC, at least 0.70",
-    DECIDED: "hypothesis 0a1b2c3d on m1.14: refuted (0.30 on 148 records, 20 of them flips)",
 }
 
 
@@ -191,7 +189,7 @@ def test_what_agents_do_is_one_line_in_every_display_and_one_turn_of_the_chat(ev
     """The same sentence for the plain display and the screens."""
     turn = narrated(event)
     assert turn is not None
-    assert narrate(event) == turn.text == AGENTS[event]  # type: ignore[index]
+    assert narrate(event) == turn.text == AGENTS[event]
 
 
 def test_clock() -> None:

@@ -232,8 +232,6 @@ def test_the_map_cuts_many_units_into_strips_and_picks_the_strongest_of_one(tmp_
         await user.press("1", "right")
         await user.until(lambda: screen.picked is not None, "a unit under the cursor")
         assert screen.unit == "m0.33"
-        await user.press("down", "right", "left", "G", "g")
-        assert screen.unit == "m0.33", "the only cell with a unit"
         await user.press("enter")
         await user.until(lambda: screen.shown == {"found"}, "the card over the whole screen")
 
@@ -321,7 +319,7 @@ def test_a_key_that_comes_before_the_panes_of_a_screen_is_carried_out_when_they_
     async def script(user: Driver) -> None:
         screen = ReplayScreen(Session())
         mounting = user.app.push_screen(screen)
-        screen.action_command("up")
+        screen.action_command("follow")
         screen.action_command("pane-map")
         await mounting
         await user.pilot.pause()

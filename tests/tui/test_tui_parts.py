@@ -43,7 +43,7 @@ from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
-from tui.tree_pane import find_row, row_text, rows_of
+from tui.tree_pane import row_text, rows_of
 from tui.words import bar, progress, rail, said
 
 PIECES = [
@@ -185,24 +185,16 @@ def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
     assert not any("green" in str(span.style) for line in unjudged.values() for span in line.spans)
 
 
-def test_search_goes_round_and_reasons_name_their_numbers() -> None:
-    """Finding by name starts after the cursor; each verdict has its sentence."""
-    state, board = _tree(story())
-    keys = [Key("", "cha:1:m0", node) for node in range(7)]
-    assert [find_row(board, PLACE, "M0.1", after) for after in (None, keys[4], keys[6])] == [
-        keys[3],
-        keys[5],
-        keys[3],
-    ]
-    assert find_row(board, PLACE, "m7", None) is None
+def test_a_card_names_the_numbers_that_decided() -> None:
+    """Each verdict with the bound that it was reached by."""
+    state, _ = _tree(story())
     view = state.searches["cha:1:m0"]
     close = replace(view.nodes[2], ucb=0.1998)
-    cards = [card(state, view, node, 60).plain for node in (view.nodes[0], view.nodes[2], close)]
-    for told, least, verdict in zip(
-        cards, ("100", "15", "19.98"), ("opened", "ruled out", "ruled out"), strict=True
-    ):
-        assert verdict in told
-        assert f"at most {least} % of a half; 20 % is looked for" in told
+    told = (view.nodes[0], "100", "opened"), (view.nodes[2], "15", "ruled out"), (close, "19.98", "ruled out")
+    for node, least, verdict in told:
+        text = card(state, view, node, 60).plain
+        assert verdict in text
+        assert f"at most {least} % of a half; 20 % is looked for" in text
 
 
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:

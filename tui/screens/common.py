@@ -1,12 +1,11 @@
 """What every screen shares: commands by name, moving, one line of state at its foot.
 
-And what opens over a screen: the price to accept, the help of the focused widget, a line to type a search in.
+And what opens over a screen: the price to accept, the help of the focused widget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partialmethod
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -15,19 +14,13 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
-from tui.chat_pane import ChatPane
 from tui.commands import ClosesOnce, bindings_of, command_named, commands_of, key_said
-from tui.text_panes import ReadingPane, TextTable
-from tui.tree_pane import TreePane
-from tui.unit_map import MapPane
 from tui.working_app import WorkingApp
 
-Pane = MapPane | TreePane | TextTable | ReadingPane | ChatPane
-_FAR = 1_000_000
 WIDE = 110
 """Columns from which the keys stand in two columns."""
 _OF_A_SCREEN_ON_SHOW = (events.Mount, events.ScreenResume, events.Resize, events.Timer, events.Key)
@@ -56,11 +49,6 @@ class CommandScreen(Screen[None]):
         if self.app.holds(self) or not isinstance(event, _OF_A_SCREEN_ON_SHOW):
             await super().on_event(event)
 
-    @property
-    def moved(self) -> Pane:
-        """What the keys of movement move: the only table, unless a screen has more."""
-        return self.query_one(TextTable)
-
     def action_command(self, name: str) -> None:
         """Carry out the command of a key; of one that came before the panes, once they are there."""
         if not self.app.holds(self):
@@ -80,10 +68,6 @@ class CommandScreen(Screen[None]):
         else:
             does()
 
-    def ask(self, prompt: str, then: Callable[[str], None]) -> None:
-        """Hand on what a person types, unless it is nothing."""
-        self.app.push_screen(SearchPopup(prompt), lambda typed: then(typed) if typed else None)
-
     def do_back(self) -> None:
         self.close()
 
@@ -96,20 +80,12 @@ class CommandScreen(Screen[None]):
             self.app.pop_screen()
         return closes
 
-    def _move(self, lines: int) -> None:
-        self.moved.move(lines)
-
-    do_down = partialmethod(_move, 1)
-    do_up = partialmethod(_move, -1)
-    do_top = partialmethod(_move, -_FAR)
-    do_bottom = partialmethod(_move, _FAR)
-
 
 def hint_parts(screen: str, names: Sequence[str], **words: str) -> list[str]:
     """`^R resume`, `F1 help`: the keys of some commands with a word each, and that of the palette."""
     commands = {command.name: command for command in commands_of(screen)}
-    said = [f"{commands[name].key} {words.get(name.replace('-', '_'), name)}" for name in names]
-    return [*said, "^P palette"]
+    short = {name: name.removeprefix("pane-").partition("-")[0] for name in names}
+    return [*(f"{commands[name].key} {words.get(name, short[name])}" for name in names), "^P palette"]
 
 
 def fitted(parts: Sequence[str], width: int = 1000, last: int = 2) -> str:
@@ -168,7 +144,10 @@ class HelpPopup(ClosesOnce, ModalScreen[None]):
     def compose(self) -> ComposeResult:
         commands = commands_of(self.of_screen)
         told = [(", ".join(map(key_said, command.keys)), command.help) for command in commands]
-        told.append(("^P", "every command by name, which after a / is one of the chat too"))
+        told += [
+            ("j, k, g, G", "down, up, to the first and to the last line"),
+            ("^P", "every command by name"),
+        ]
         columns = 2 if self.app.size.width >= WIDE else 1
         grid, lines = Table.grid(padding=(0, 2)), -(-len(told) // columns)
         for _ in range(columns):
@@ -184,21 +163,3 @@ class HelpPopup(ClosesOnce, ModalScreen[None]):
     def on_mount(self) -> None:
         for text in self.query(VerticalScroll):  # None where a key has closed it before it was drawn.
             text.focus()
-
-
-class SearchPopup(ClosesOnce, ModalScreen[str | None]):
-    """A line to type what to find."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
-
-    def __init__(self, prompt: str) -> None:
-        super().__init__()
-        self.prompt = prompt
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="popup"):
-            yield Static(Text(self.prompt), markup=False)
-            yield Input(compact=True)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip())

@@ -47,9 +47,7 @@ class HomeScreen(CommandScreen):
         yield Line(" n  new run: choose task, model and settings; the price is asked first")
         yield Line(" reading the stored runs …", id="count")
         yield TextTable(RUNS_HELP, id="runs")
-        keys = hint_parts(
-            "home", ("demo", "new", "resume", "compare-runs", "help", "quit"), compare_runs="compare"
-        )
+        keys = hint_parts("home", ("demo", "new", "resume", "compare-runs", "help", "quit"))
         yield Line(fitted(keys), id="status", classes="status")
 
     def on_screen_resume(self) -> None:

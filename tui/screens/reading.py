@@ -67,10 +67,6 @@ class ReadingScreen(CommandScreen):
             text = "\n".join(map(plain_columns, result.text.splitlines()))
             self.query_one(ReadingPane).show(Text(text))
 
-    @property
-    def moved(self) -> TextTable | ReadingPane:
-        return self.query_one(TextTable) if self.rows else self.query_one(ReadingPane)
-
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         if self.rows:
             text = Text()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +19,7 @@ from tui.backend import Listener
 from tui.chat_pane import ChatLine, ChatPane
 from tui.commands import command_named
 from tui.found import shown_units
-from tui.screens.common import Line, fitted, hint_parts
+from tui.screens.common import Line, PricePopup, fitted, hint_parts
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.view import RunView
 from tui.session import Entry, Session
@@ -35,19 +33,8 @@ FLUSHES_A_SECOND = 8
 TURNS_A_SECOND = 4
 """How often what is at work turns and blinks while tests run."""
 _LOOK = 0.2
-"""Seconds between two looks at whether the person has given a question up."""
-_CONSENTS = {"y": True, "yes": True, "n": False, "no": False}
+"""Seconds between two looks at whether the person has left."""
 _HINTS = ("pane-map", "pane-found", "pane-tree", "rules", "pane-chat", "card")
-_SAID = {
-    "pane_map": "map",
-    "pane_found": "found",
-    "pane_tree": "tree",
-    "pane_chat": "ask",
-    "why_unit": "why",
-    "try_prompt": "try",
-    "verify_unit": "verify",
-    "investigate_unit": "find out",
-}
 Job = Callable[[str, ChatLine, threading.Event], list[Entry]]
 """Gives the turns that answer a line; the line's own says meanwhile what is done; the event is set to give it up."""
 
@@ -59,26 +46,24 @@ class RunScreen(RunView):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._drawn: tuple[object, ...] = (None,) * 3
+        self._drawn: tuple[object, ...] = ()
         self._turns = 0
         """Turns of the session that the chat has."""
         self.exchanges: list[tuple[str, str]] = []
         """Questions and answers so far, for the next to follow on."""
         self._asking: list[threading.Event] = []
         """One a line that is being answered."""
-        self._consent: SimpleQueue[bool] | None = None
-        """Waits for a yes or a no to a price."""
 
     def on_mount(self) -> None:
         super().on_mount()
         self.set_interval(1 / FLUSHES_A_SECOND, self.flush)
 
     def flush(self) -> None:
-        """Draw the latest snapshot when there is a new one."""
+        """Draw the latest snapshot when there is a new one, or something turns."""
         session = self.session
-        latest = (session.state, session.activity, session.findings)
         turned = int(session.clock() * TURNS_A_SECOND) if session.busy else 0
-        if turned != self.tick or any(a is not b for a, b in zip(latest, self._drawn, strict=True)):
+        latest = id(session.state), id(session.findings), session.activity, turned
+        if latest != self._drawn:
             self._drawn, self.tick = latest, turned
             self.draw()
         else:
@@ -103,11 +88,11 @@ class RunScreen(RunView):
         parts = [f"{spin}{how}" if how else "", progress(state, session.elapsed)]
         self.query_one("#progress", Line).say(f" {' · '.join(filter(None, parts))}")
         if session.busy:
-            keys = hint_parts("run", [*_HINTS, "follow", "back", "help"], back="stop", **_SAID)
+            keys = hint_parts("run", [*_HINTS, "follow", "back", "help"], back="stop")
         else:
-            asking = ["why-unit", "try-prompt", "verify-unit", "investigate-unit"]
+            asking = ["why-unit", "try", "verify-unit", "investigate-unit"]
             ended = ["report" if state.finished else "resume", "replay", "back", "help"]
-            keys = hint_parts("run", [*_HINTS, *asking, *ended], **_SAID)
+            keys = hint_parts("run", [*_HINTS, *asking, *ended])
         self.query_one("#status", Line).say(fitted(keys, width))
 
     # the chat -----------------------------------------------------------------------------------------
@@ -118,14 +103,11 @@ class RunScreen(RunView):
     def say(self, line: str) -> None:
         """Carry out a line of the chat: a command of the screen, a tool, or a question."""
         self.query_one(ChatPane).add(Entry(who="you", text=line))
-        if self._consent is not None and line.lower() in _CONSENTS:
-            self._consent.put(_CONSENTS[line.lower()])
-            self._consent = None
-            return
         name, _, argument = line.removeprefix("/").partition(" ")
         if not line.startswith("/"):
             self._answer("agent", line, self._asked)
         elif command_named(name, self.NAME) is not None:
+            self.choose("tree")
             self.carry_out(name, argument.strip())
         else:
             self._answer("tool", line[1:], self._called)
@@ -158,14 +140,13 @@ class RunScreen(RunView):
 
     # on a working thread ------------------------------------------------------------------------------
 
-    def _agreed(self, given_up: threading.Event, price: str) -> bool:
-        """Put a price to the person, who types yes or no; giving the question up is a no."""
-        waiting = self._consent = SimpleQueue[bool]()
-        self._on_chat(methodcaller("add", Entry(who="note", text=f"{price} Type yes or no.")))
-        while self.app.holds(self) and not given_up.is_set():
+    def _agreed(self, price: str) -> bool:
+        """Put a price to the person."""
+        answer = SimpleQueue[bool | None]()
+        self.app.call_from_thread(self.app.push_screen, PricePopup(price), answer.put)
+        while self.app.holds(self):
             with suppress(Empty):
-                return waiting.get(timeout=_LOOK)
-        self._consent = None
+                return bool(answer.get(timeout=_LOOK))
         return False
 
     def _called(self, line: str, turn: ChatLine, given_up: threading.Event) -> list[Entry]:
@@ -177,7 +158,7 @@ class RunScreen(RunView):
 
         result = self.app.backend.call(line, self.session.run, tell, given_up.is_set)
         text = f"{line}  {time.monotonic() - began:.1f}s {_mark(result.exit_code == 0)}"
-        return [Entry(who="tool", text=text, detail=result.text, is_open=True)]
+        return [Entry(who="tool", text=text, detail=result.text)]
 
     def _asked(self, question: str, turn: ChatLine, given_up: threading.Event) -> list[Entry]:
         """Put a question; the words of a model are shown as they come, the answer in their place."""
@@ -200,7 +181,7 @@ class RunScreen(RunView):
             hear=hear,
             earlier=tuple(self.exchanges),
             first=first,
-            consent=partial(self._agreed, given_up),
+            consent=self._agreed,
             should_stop=given_up.is_set,
         )
         result = self.app.backend.ask(question, self.session.run, listener)
@@ -254,12 +235,18 @@ class RunScreen(RunView):
             self._turns, self.picked = 0, None
             self.query_one(TreePane).follow()
 
-    def do_tool_output(self) -> None:
-        self.query_one(ChatPane).toggle_output()
+    def carry_out(self, name: str, argument: str = "") -> None:
+        """Carry out a command; what it takes is typed where one asks."""
+        command = command_named(name, self.NAME)
+        if command and command.takes and not argument:
+            self.app.tell(f"{command.help}: type {command.takes}")
+            self.do_command(f"/{name} ")
+        else:
+            super().carry_out(name, argument)
 
-    def do_command(self) -> None:
+    def do_command(self, begins: str = "/") -> None:
         self.choose("chat")
-        self.query_one(ChatPane).begin_line("/")
+        self.query_one(ChatPane).begin_line(begins)
 
     def do_verify_unit(self) -> None:
         own = [c.id for c in self.session.certificates if c.units == (self.unit,)]
@@ -278,16 +265,14 @@ class RunScreen(RunView):
     do_why_unit = partialmethod(_about_unit, "/why {unit}")
     do_investigate_unit = partialmethod(_about_unit, "/investigate when does {unit} flip?")
 
-    def do_try_prompt(self, prompt: str = "") -> None:
+    def do_try(self, prompt: str) -> None:
         """A prompt of one's own, with the unit and without it."""
         unit = self.unit or next((judged.neuron for judged in shown_units(self.state)), None)
         if unit is None:
             self.app.tell("move the cursor to a single unit first")
-        elif prompt:
+        else:
             self.choose("chat")
             self.say(f"/flip {unit} --prompt {shlex.quote(prompt)} --yes")
-        else:
-            self.ask(f"A prompt to try with {unit} on and off, in the table or not:", self.do_try_prompt)
 
     def do_replay(self) -> None:
         if self.session.busy:
@@ -296,39 +281,34 @@ class RunScreen(RunView):
             self.app.push_screen(ReplayScreen(self.session))
 
     def do_report(self) -> None:
-        """The HTML report as a file; opened where a browser can be."""
+        """The HTML report as a file."""
+        name = f"{self.session.run}-report.html"
+        page = partial(self.app.backend.report, self.session)
+        self.app.fetch(self, "report", page, partial(self.app.save, name))
 
-        def opened(page: str) -> None:
-            path = self.app.save(f"{self.session.run}-report.html", page)
-            if path is not None and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
-                self.app.open_url(path.as_uri())
-
-        self.app.fetch(self, "report", lambda: self.app.backend.report(self.session), opened)
-
-    def do_read(self, line: str = "") -> None:
-        """Whatever a tool says of this run."""
-        if line:
-            self.read(line)
+    def do_find(self, unit: str) -> None:
+        """Go to the node that decided a unit."""
+        key = self.decided(unit)
+        if key is None:
+            self.app.tell(f"{unit} was not tested so far")
         else:
-            self.ask("What to read, such as gates, show --full or show --table units:", self.read)
+            self.query_one(TreePane).go_to(key)
 
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:
-    """The tools that were called and what that took, which opens to what is cited; the answer and its check."""
+    """The tools that were called and what that took; the answer, its check and what it cites."""
     data: Any = result.data
     told = []
     for call in data.get("tools") or ():
         given = ", ".join(f"{key}={value}" for key, value in call["arguments"].items() if key != "run")
         told.append(f"{call['tool']}({given}) {_mark(call['ok'])}")
-    told.append(f"{seconds:.1f}s")
+    took = f"{seconds:.1f}s"
     if data.get("output_tokens"):
-        told.append(f"{data['input_tokens']}+{data['output_tokens']} tokens")
-    cited = [f"[{id}] {sentence}" for id, sentence in (data.get("cited") or {}).items()]
-    cited += [f"c:{each}" for each in data.get("certificates") or ()]
+        took += f", {data['input_tokens']}+{data['output_tokens']} tokens"
     checked = f"\n({data['checked']})" if data.get("checked") else ""
-    answer = Entry(who="agent", text=f"{data.get('answer') or result.text}{checked}")
-    tools = Entry(who="tool", text=" · ".join(told), detail="\n".join(cited))
-    return [tools, answer] if len(told) > 1 or cited else [answer]
+    cited = "\n".join(f"[{id}] {sentence}" for id, sentence in (data.get("cited") or {}).items())
+    answer = Entry(who="agent", text=f"{data.get('answer') or result.text}{checked}", detail=cited)
+    return [*([Entry(who="tool", text=" · ".join([*told, took]))] if told else []), answer]
 
 
 def _mark(well: bool) -> str:

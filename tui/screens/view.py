@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,14 @@ from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 
+from mecharule_ops.errors import UsageError
 from mecharule_ops.nodes import Node
 from mecharule_ops.numbers import plural
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tui.chat_pane import ChatPane
 from tui.found import FOUND_HELP, card, found_text, shown_units
-from tui.screens.common import CommandScreen, Line, Pane
+from tui.screens.common import CommandScreen, Line
 from tui.screens.reading import ReadingScreen
 from tui.session import Session
 from tui.text_panes import ReadingPane
@@ -141,13 +143,6 @@ class RunView(CommandScreen):
         """The name of the pane that has the focus, or was chosen last."""
         return self.pane_of(self.focused) or self.front
 
-    @property
-    def moved(self) -> Pane:
-        """The pane that has the focus, or was chosen last."""
-        pane = self.query_one(f"#{self.here}")
-        assert isinstance(pane, Pane)
-        return pane
-
     # what they show -----------------------------------------------------------------------------------
 
     @property
@@ -225,19 +220,23 @@ class RunView(CommandScreen):
         self._pick(self.query_one(TreePane).key)
 
     def on_map_pane_picked(self, event: MapPane.Picked) -> None:
-        unit, place = self.query_one(MapPane).unit, self.place
-        self._pick(self._decided(unit, place) if unit and place else None)
+        unit = self.query_one(MapPane).unit
+        self._pick(self.decided(unit) if unit else None)
 
-    def _decided(self, unit: str, place: Place) -> Key | None:
-        """The node that tested a unit alone, else the smallest group with which it was decided."""
+    def decided(self, unit: str) -> Key | None:
+        """The node that tested a unit of the place on show alone, else the smallest group with which it was decided."""
         from mecharule_ops.types import Neuron
 
-        if (place.regime, unit) in self.board.alone:
-            return self.board.alone[place.regime, unit]
-        asked = Neuron.parse(unit)
-        views = [self.board.view(name) for name in self.board.searches_of(place)]
-        nodes = ((view.search, view.settled(asked.channel)) for view in views if view.at.layer == asked.layer)
-        return next((self.board.key_of(search, node.id) for search, node in nodes if node), None)
+        if (place := self.place) is None:
+            return None
+        if alone := self.board.alone.get((place.regime, unit)):
+            return alone
+        with suppress(UsageError):
+            asked = Neuron.parse(unit)
+            views = [self.board.view(name) for name in self.board.searches_of(place)]
+            nodes = [(one.search, one.settled(asked.channel)) for one in views if one.at.layer == asked.layer]
+            return next((self.board.key_of(search, node.id) for search, node in nodes if node), None)
+        return None
 
     @property
     def unit(self) -> str | None:
@@ -290,20 +289,12 @@ class RunView(CommandScreen):
         self.place_panes()
         self.choose(self.here)
 
-    def do_search(self, text: str = "") -> None:
-        if not text:
-            self.ask("Find a unit, such as m4.12:", self.do_search)
-        elif not self.query_one(TreePane).find(text):
-            self.app.tell(
-                f"no tested group is named {text!r}; its units may be in a group that was ruled out"
-            )
-
-    def read(self, line: str) -> None:
+    def do_read(self, line: str) -> None:
         """What a tool says of this run, on a screen to read it."""
         if self.session.run is None:
             self.app.tell("this run has not begun yet")
         else:
             self.app.push_screen(ReadingScreen(line, self.session.run))
 
-    do_ledger = partialmethod(read, f"show --table claims {ALL}")
-    do_rules = partialmethod(read, f"show --table rules {ALL}")
+    do_ledger = partialmethod(do_read, f"show --table claims {ALL}")
+    do_rules = partialmethod(do_read, f"show --table rules {ALL}")
