@@ -52,8 +52,6 @@ class BasisRow:
     """What a sentence calls one unit."""
     hook: str
     """The place below `blocks.N.` in TransformerLens' names."""
-    advice: str = ""
-    """What a report adds to its name when it recommends it."""
 
 
 ROWS = {
@@ -65,7 +63,6 @@ ROWS = {
         heads=True,
         noun="head",
         hook="attn.hook_z",
-        advice=" (few, large units)",
     ),
     Basis.MLP_OUT: BasisRow(
         letter="m", site="mlp_write", in_input=False, last_write=True, noun="channel", hook="hook_mlp_out"

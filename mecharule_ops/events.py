@@ -19,6 +19,14 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfUnit(Event):
+    """What became of a unit in one regime."""
+
+    regime: int
+    neuron: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
     """A run began, or goes on; with the settings that its figures depend on."""
 
@@ -139,12 +147,10 @@ class NodeTested(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgonistFound(Event):
+class AgonistFound(OfUnit):
     """A single unit was kept: its upper bound reaches τ, and `is_tau_agonist` says whether its strength does."""
 
     search: str
-    regime: int
-    neuron: str
     strength: float
     ucb: float
     signed_selectivity: float
@@ -162,11 +168,9 @@ class SeenAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlipsSeen(Event):
+class FlipsSeen(OfUnit):
     """What a few answers became without a τ-agonist, as soon as it was found."""
 
-    regime: int
-    neuron: str
     answers: tuple[SeenAnswer, ...]
 
 
@@ -182,11 +186,9 @@ class LayerAblated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnitJudged(Event):
+class UnitJudged(OfUnit):
     """A τ-agonist was ablated on held-out records, which chose none, beside random units."""
 
-    regime: int
-    neuron: str
     certainty: str
     """`shown`, `suggestive` or `open`."""
     flips: int
@@ -222,11 +224,9 @@ class SearchFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleAnchored(Event):
+class RuleAnchored(OfUnit):
     """A unit got its rule, scored once on held-out records (paper, §4.5)."""
 
-    regime: int
-    neuron: str
     rule: str
     held_out_mcc: float | None
     full_mcc: float | None

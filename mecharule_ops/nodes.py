@@ -16,8 +16,6 @@ from mecharule_ops.thresholds import reaches
 
 _HEAD = re.compile(r"L?(\d{1,4})[.]?H(\d{1,4})", re.IGNORECASE)
 """Another name of a head in the field."""
-_UNDOTTED = re.compile(r"([a-z])(\d)(\d{1,7})")
-"""A unit whose dot was left out."""
 _NEURON = re.compile(r"([a-z])(\d{1,4})\.(h)?(\d{1,7})")
 
 
@@ -50,8 +48,6 @@ class Neuron(Printed):
         if basis is None:
             head = _HEAD.fullmatch(text.strip())
             near = f"; did you mean a{head[1]}.h{head[2]}?" if head else ""
-            if undotted := _UNDOTTED.fullmatch(text.strip()):
-                near = f"; a dot stands behind the layer, as in {undotted[1]}{undotted[2]}.{undotted[3]}"
             raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}{near}")
         return cls(basis, int(layer), int(number))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from mecharule_ops.pages.document import Table
 from mecharule_ops.run.outlook import settled, writing
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
-from mecharule_ops.tasks.table_check import SHOWN, ColumnRole, column_roles, rehearse, warnings_of
+from mecharule_ops.tasks.table_check import SHOWN, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
 from tools.arguments import TableArguments
 from tools.result import Tell, ToolResult, shown
@@ -63,9 +63,9 @@ def _task(table: str, given: TasksOptions) -> Task:
     return task_of(settled(make_config(task=findable(table), model=given.model, task_settings=said)))
 
 
-def _understood(task: PromptTable, roles: Sequence[ColumnRole], prompts: Sequence[str]) -> list[str]:
+def _understood(task: PromptTable, roles: Sequence[Mapping[str, str]], prompts: Sequence[str]) -> list[str]:
     """What was read and how it is graded, then some prompts."""
-    rows = tuple((role.name, role.kind, role.role, role.example) for role in roles)
+    rows = tuple(tuple(role.values()) for role in roles)
     table = Table(header=("column", "type", "what it is for", "in the first row"), rows=rows, align="llll")
     title = f"{task.path.name}: {plural(len(task.questions), 'record')}"
     asked = "as the column has them" if not task.template else "by the template"
@@ -88,7 +88,7 @@ def _checked(given: TasksOptions, tell: Tell) -> ToolResult:
     roles, warnings = column_roles(task), list(warnings_of(task, write))
     prompts = [example.prompt for example in task.examples(SHOWN, np.random.default_rng(0))]
     data: dict[str, object] = {"table": str(task.path), "records": len(task.questions), "graded": task.graded}
-    data |= {"columns": [asdict(role) for role in roles], "prompts": prompts}
+    data |= {"columns": list(roles), "prompts": prompts}
     lines = _understood(task, roles, prompts)
     if given.model is not None:
         from agent.verbs.table_tried import tried

@@ -183,7 +183,7 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
         yield said("advice.layer", where=where, basis=basis, pruned=pruned)
     elif layers:
         yield said("advice.no_layer")
-    if left := [f"{other}{row.advice}" for other, row in ROWS.items() if other not in {basis, *searched}]:
+    if left := [other.value for other in ROWS if other not in {basis, *searched}]:
         yield said("advice.basis", bases=" or ".join(left))
     if layers and not reach and outcome.intervention.phase is not Phase.WHOLE:
         yield said("advice.phase", phase=outcome.intervention.phase)

@@ -1,8 +1,7 @@
 """A rule in the words of its task, less what the task makes certain or impossible: equal on every input that it has.
 
-Where the task enumerates its inputs, literals and clauses go that change nothing on any of them, and a comparison of
-two terms gives way to a plainer condition that is true of the same inputs: `a < expected` of sums is `b != 0`. Where
-only ranges are known, a comparison that every value decides goes. Where nothing is known the syntax is put in order.
+Where the task enumerates its inputs, literals and clauses go that change nothing on any of them. Where only ranges are
+known, a comparison that every value decides goes. Where nothing is known the syntax is put in order.
 Records never decide: what is the same on some records need not be the same on others, and a file's items are a sample.
 A literal over what the model wrote, or over leads and drops, is open: it may be true or false on any input.
 """
@@ -61,7 +60,7 @@ def simplified(rule: Rule, domain: Domain) -> Rule | bool:
     decided = (_decided(clause, domain) for clause in rule.clauses)
     clauses = [clause for clause in decided if clause is not None]
     if domain.whole is not None:
-        clauses = [list(dict.fromkeys(_plainer(one, domain) for one in c)) for c in _least(clauses, domain)]
+        clauses = _least(clauses, domain)
     if not (clauses and all(clauses)):
         return bool(clauses)
     return Rule(tuple(Clause(tuple(Condition(*literal) for literal in clause)) for clause in clauses))
@@ -154,14 +153,3 @@ def _where(clauses: Clauses, opens: Iterable[frozenset[Literal]], domain: Domain
 
 def _open(clause: Iterable[Literal], domain: Domain) -> frozenset[Literal]:
     return frozenset(literal for literal in clause if _fires(literal, domain) is None)
-
-
-def _plainer(literal: Literal, domain: Domain) -> Literal:
-    """In place of a comparison of two terms a plainer condition on the same inputs, if any."""
-    found, fires = comparison(literal[0]), _fires(literal, domain)
-    if found is None or found.constant is not None or fires is None or literal[0] in domain.plainer:
-        return literal
-    for atom in domain.plainer:
-        if np.array_equal(_fires((atom, True), domain), fires):  # type: ignore[arg-type]
-            return atom, True
-    return literal

@@ -131,7 +131,7 @@ def kind_of(cls: type[Event]) -> str:
 EVENT_CLASSES: Mapping[str, type[Event]] = {
     kind_of(item): item
     for item in vars(events).values()
-    if isinstance(item, type) and issubclass(item, Event) and item is not Event
+    if isinstance(item, type) and issubclass(item, Event) and not item.__subclasses__()
 }
 """Every event class of `mecharule_ops.events` by kind."""
 

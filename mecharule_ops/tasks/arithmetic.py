@@ -96,12 +96,9 @@ class Arithmetic(Task):
 
     def _example_at(self, index: int, sizes: Sequence[int]) -> Example:
         """The example at one position of the grids laid end to end, one grid an operator."""
-        place = 0
-        while index >= sizes[place]:
-            index -= sizes[place]
-            place += 1
+        place = int(np.searchsorted(np.cumsum(sizes), index, side="right"))
         op = self.operators[place]
-        a, b = divmod(index, self._side(op))
+        a, b = divmod(index - sum(sizes[:place]), self._side(op))
         return self.example(op, self._first(op) + a, self._first(op) + b)
 
     def example(self, op: str, a: int, b: int) -> Example:
@@ -187,7 +184,7 @@ class Arithmetic(Task):
 
     @property
     def domain(self) -> Domain:
-        """Every question of the grid, or the ranges of its numbers."""
+        """Every question of the grid, unless they are too many."""
         return arithmetic_domain(self.operators, self.low, self.high)
 
     def seed_predicates(self) -> tuple[str, ...]:

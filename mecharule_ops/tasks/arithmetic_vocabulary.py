@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 from mecharule_ops.tasks.column_words import WORDS, Domain
-from mecharule_ops.types import Columns
 
 ASKED = ("op", "a", "b", "expected", "remainder")
 """The columns of a question: what it asks, and what `result` makes of that."""
@@ -23,8 +22,8 @@ _LARGEST_MODULUS = 9
 """Beside 10, which the units digit tells."""
 _CUTS = (1, 2, 5)
 """Leading digits of round numbers."""
-ENUMERATED = 200_000
-"""Questions at most that are laid out to see what is the same on all of them; of more only the ranges are known."""
+ENUMERATED = 400_000
+"""Questions at most that are laid out to see what is the same on all of them."""
 
 CONDITIONS: Mapping[str, str] = {
     word: condition for condition, words in WORDS["conditions"].items() for word in words
@@ -36,7 +35,7 @@ def seed_predicates(operators: Sequence[str], low: int, high: int) -> tuple[str,
     """Distinct predicate texts over op, a, b, expected, remainder, answer and parsed, in a fixed order."""
     places, numbers = len(str(high)), ("a", "b", "expected")
     widest = max(operators, key="/-+*".index)
-    largest = _result_range(widest, 0, high)[1]
+    largest = _largest(widest, high)
     texts = [
         *_operators(operators),
         *(f"{x} >= {cut}" for cut in _quarters(low, high) for x in ("a", "b", "min(a, b)", "max(a, b)")),
@@ -67,7 +66,7 @@ def account_predicates(operators: Sequence[str], high: int) -> tuple[str, ...]:
 
     Of remainders only divisibility: others would be many more columns to overfit by.
     """
-    largest = max(_result_range(operator, 0, high)[1] for operator in operators)
+    largest = max(_largest(operator, high) for operator in operators)
     places = {"a": len(str(high)), "b": len(str(high)), "expected": len(str(largest))}
     texts = [
         *_operators(operators),
@@ -136,40 +135,17 @@ def result(op: str, a: Any, b: Any) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=4)
 def arithmetic_domain(operators: tuple[str, ...], low: int, high: int) -> Domain:
-    """All questions where they are not too many, else the ranges of their numbers."""
-    least, most = zip(*(_result_range(op, low, high) for op in operators), strict=True)
-    first = max(low, 1) if operators == ("/",) else low
-    ranges = {"a": (first, high), "b": (first, high), "expected": (min(least), max(most))}
+    """All questions; nothing where they are too many."""
     if len(operators) * (high - low + 1) ** 2 > ENUMERATED:
-        return Domain(ranges=ranges)
-    return Domain(
-        whole=_every_question(operators, low, high), ranges=ranges, plainer=_plainer(operators, high)
-    )
-
-
-def _result_range(op: str, low: int, high: int) -> tuple[int, int]:
-    """Least and largest result of one operator: those of the ends of its operands."""
-    ends = (max(low, 1) if op == "/" else low, high)
-    found = [result(op, *pair)[0] for pair in product(ends, repeat=2)]
-    return min(found), max(found)
-
-
-def _every_question(operators: Sequence[str], low: int, high: int) -> Columns:
+        return Domain()
     grids = []
     for op in operators:
         side = np.arange(max(low, 1) if op == "/" else low, high + 1, dtype=np.int64)
         a, b = np.repeat(side, len(side)), np.tile(side, len(side))
         grids.append((np.full(len(a), op), a, b, *result(op, a, b)))
-    return dict(zip(ASKED, map(np.concatenate, zip(*grids, strict=True)), strict=True))
+    return Domain.of(dict(zip(ASKED, map(np.concatenate, zip(*grids, strict=True)), strict=True)))
 
 
-def _plainer(operators: Sequence[str], high: int) -> tuple[str, ...]:
-    """Conditions on one number or one digit, on which operand is larger, and on carries."""
-    places = range(len(str(high)))
-    numbers = ["a", "b", *(f"digit({name}, {place})" for place in places for name in ("a", "b"))]
-    carries = {"+": "carry_at", "-": "borrow_at"}
-    return (
-        *(f"{number} {sign} 0" for number in numbers for sign in ("==", "!=")),
-        *(f"a {sign} b" for sign in ("==", "!=", ">", "<", ">=", "<=")),
-        *(f"{at}(a, b, {place})" for op, at in carries.items() if op in operators for place in places),
-    )
+def _largest(op: str, high: int) -> int:
+    """Largest result of one operator, of operands up to this."""
+    return {"+": 2 * high, "*": high * high}.get(op, high)

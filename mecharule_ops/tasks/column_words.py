@@ -16,14 +16,11 @@ from mecharule_ops.types import Columns, Value
 
 Said = tuple[str, str]
 """What is said where a condition is true, and where it is false."""
-DENIED = {
-    **{"is": "is not", "has": "does not have", "carries": "does not carry", "matches": "does not match"},
-    **{"stand": "do not stand", "add up to": "do not add up to"},
-}
-"""Verbs that are not denied as `begins`, *does not begin*, is."""
 WORDS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("words.toml").read_text("utf-8")
 )
+DENIED: Mapping[str, str] = WORDS["denied"]
+"""Verbs that are not denied as `begins`, *does not begin*, is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +47,12 @@ class Domain:
     """Prompt columns of every input that there is, a row each; None where these are too many, or not all known."""
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Least and largest value of columns of whole numbers, over all inputs."""
-    plainer: Sequence[str] = ()
-    """Predicates that a person grasps at once: one stands for another that is true of the same inputs."""
 
     @classmethod
-    def of(cls, whole: Columns, plainer: Sequence[str] = ()) -> Domain:
+    def of(cls, whole: Columns) -> Domain:
         """Of a task all of whose inputs are known."""
         spans = {name: (int(x.min()), int(x.max())) for name, x in whole.items() if x.dtype.kind == "i"}
-        return cls(whole=whole, ranges=spans, plainer=plainer)
+        return cls(whole=whole, ranges=spans)
 
     @property
     def inputs(self) -> int:
@@ -72,8 +67,7 @@ def both_ways(said: str | Sequence[str]) -> Said:
     ('it ends here', 'it does not end here')
     """
     if not isinstance(said, str):
-        yes, no = said
-        return yes, no
+        return said[0], said[1]
     before, verb, after = said.split("*")
     return f"{before}{verb}{after}", f"{before}{DENIED.get(verb, f'does not {verb[:-1]}')}{after}"
 

@@ -48,8 +48,8 @@ def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
     """
     if not path.is_file() or path.suffix not in SUFFIXES:
         raise UsageError(
-            f"expected a CSV, TSV, JSONL or Parquet file, got {str(path)!r}, which is none; check its path, or save "
-            f"it as {' or '.join(SUFFIXES[:2])}"
+            f"expected a CSV, TSV, JSONL or Parquet file, got {str(path)!r}, which is none; put it there, or into the "
+            f"folder that the command runs in, or save it as {' or '.join(SUFFIXES[:2])}"
         )
     try:
         found = _read(path)

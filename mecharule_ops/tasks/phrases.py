@@ -24,20 +24,9 @@ Span = tuple[int | None, int | None]
 _OPEN: Span = (None, None)
 """Of a term that is as whole as what it is made of."""
 
-TERMS: Mapping[str, tuple[str, Sequence[int] | str, str]] = {
-    form: (said, values, joined) for form, (said, values, joined) in WORDS["terms"].items()
-}
+TERMS: Mapping[str, tuple[str, Sequence[int] | str, str]] = WORDS["terms"]
 SAID = {form: both_ways(said) for form, said in WORDS["said"].items()}
 
-_RELATIONS: Mapping[str, tuple[str, bool]] = {
-    "==": ("equals", True),
-    "!=": ("differs from", False),
-    ">": ("exceeds", True),
-    ">=": ("is at least", True),
-    "<": ("is below", True),
-    "<=": ("is at most", True),
-}
-"""Between two terms, and whether it says what is."""
 _OPPOSITE = {"!=": "==", "<": ">=", "<=": ">"}
 _HOLES: Mapping[str, Callable[[ast.AST], bool]] = {
     **dict.fromkeys("xy", lambda node: isinstance(node, ast.expr)),
@@ -113,8 +102,11 @@ class WordedTerm:
         """That it is not."""
         return Phrase(f"{self.subject} {DENIED[self.verb]} {self.counted(value)}", positive=False)
 
-    def within(self, low: Bound | None, high: Bound | None) -> Phrase:
-        """That it lies within one or two bounds; whole numbers by the last one that is meant where both are given."""
+    def within(self, bounds: Sequence[Bound]) -> Phrase:
+        """That it lies within the tightest bounds; whole numbers by the last one that is meant where both are given."""
+        lows, highs = ([one for one in bounds if one.side == side] for side in (1, -1))
+        low = max(lows, key=lambda one: (one.at, not one.closed), default=None)
+        high = min(highs, key=lambda one: (one.at, one.closed), default=None)
         if self.whole:
             least, most = (end and end.whole for end in (low, high))
             if (exact := self._exact(least, most)) is not None:
@@ -174,14 +166,12 @@ class Speaker:
             )
         for form, (subject, values, joined) in TERMS.items():
             if (holes := _holes(form, node)) is not None:
+                whole, span = bool(values), _OPEN
                 if isinstance(values, str):
-                    whole, span = (
-                        all(self.term(holes[each]).whole for each in holes.keys() & set("xynm")),
-                        _OPEN,
-                    )
+                    whole = all(self.term(holes[each]).whole for each in holes.keys() & set("xynm"))
                 else:
                     least, most, *_ = *values, None, None
-                    whole, span = bool(values), (least, most)
+                    span = least, most
                 verb, unit = (joined, "") if joined in DENIED else ("has", joined)
                 said = self._filled(subject, holes)
                 return WordedTerm(subject=said, verb=verb, unit=unit, whole=whole, span=span)
@@ -247,9 +237,7 @@ def clause_phrases(literals: Sequence[Literal], speaker: Speaker) -> tuple[Phras
         except NoWords:
             one, bound = Phrase(f"{'' if value else 'not '}`{atom}`", positive=value), None
         found.setdefault(one, []).extend([bound] if bound else [])
-    phrases = (
-        one if isinstance(one, Phrase) else one.within(*_tightest(bounds)) for one, bounds in found.items()
-    )
+    phrases = (one if isinstance(one, Phrase) else one.within(bounds) for one, bounds in found.items())
     return tuple(sorted(dict.fromkeys(phrases), key=lambda one: (not one.positive, len(one.text))))
 
 
@@ -275,8 +263,8 @@ def _compared(term: WordedTerm, found: TwoSides, speaker: Speaker) -> Phrase:
     """Equality with values, or a comparison of two terms."""
     constant = found.constant
     if constant is None:
-        relation, positive = _RELATIONS[found.sign]
-        return Phrase(f"{term.noun} {relation} {speaker.term(found.right).noun}", positive=positive)
+        related = f"{term.noun} {WORDS['relations'][found.sign]} {speaker.term(found.right).noun}"
+        return Phrase(related, positive=found.sign != "!=")
     if constant == () or isinstance(constant, bool) or found.sign not in ("==", "!=", "in", "not in"):
         raise NoWords
     values = [repr(each) for each in constant] if isinstance(constant, tuple) else [repr(constant)]
@@ -294,12 +282,3 @@ def _not_both(atom: str, speaker: Speaker) -> Phrase:
     if len(sides) == 1 and sides[0].positive and said.count(" is ") == 1 and "`" not in said:
         return Phrase(said.replace(" is ", " is not "), positive=False)
     return Phrase(f"not ({said})", positive=False)
-
-
-def _tightest(bounds: Sequence[Bound]) -> tuple[Bound | None, Bound | None]:
-    """The ends that hold where all do."""
-    lows, highs = ([one for one in bounds if one.side == side] for side in (1, -1))
-    return (
-        max(lows, key=lambda one: (one.at, not one.closed), default=None),
-        min(highs, key=lambda one: (one.at, one.closed), default=None),
-    )

@@ -24,7 +24,7 @@ from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
 from mecharule_ops.tasks.from_file import Cell, raw_rows, typed_rows
 from mecharule_ops.tasks.text import Row, TextTask, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
-from mecharule_ops.types import BehaviourRecord, Example, Phase, Value
+from mecharule_ops.types import Example, Phase, Value
 
 EXAMPLE_SETS = ("ioi", "agreement", "greater-than")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
@@ -44,6 +44,7 @@ Write = Callable[[str], Sequence[tuple[int, str]]]
 class PromptTable(TextTask):
     """The rows of a table as prompts with answers."""
 
+    unread = frozenset({ANSWERS})
     kind: ClassVar[str] = "table"
     """What a description calls it, whatever the file's name."""
     file: str = ""
@@ -71,23 +72,17 @@ class PromptTable(TextTask):
 
     @property
     def path(self) -> Path:
-        """Where the table lies: as named, else of that name in this folder. Raises `UsageError` where it is not."""
+        """Where the table lies: as named, else of that name in this folder."""
         if self.file in EXAMPLE_SETS:
             return _SETS / f"{self.file}.jsonl"
         named = typed_path(self.file)
-        for path in (named, Path(named.name)):
-            if self.file and path.exists():
-                return path
-        raise UsageError(
-            f"expected a CSV, TSV, JSONL or Parquet file, got {self.file!r}, which is none; put it there, or into "
-            "the folder that the command runs in"
-        )
+        return named if named.exists() else Path(named.name)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """How success is decided, and for an example set whose sentences it has."""
-        made = ("The sentences are templates of this tool, not a published set.",)
-        return (self.graded, *(made if self.file in EXAMPLE_SETS else ()))
+        made = "The sentences are templates of this tool, not a published set."
+        return (self.graded, made) if self.file in EXAMPLE_SETS else (self.graded,)
 
     @property
     def graded(self) -> str:
@@ -97,8 +92,7 @@ class PromptTable(TextTask):
                 "Success is a greedy text that begins with the target; the foil, like any other text, is a failure, "
                 "and logits are not compared."
             )
-        which = "the right answer" if self.graded_by == ANSWER else "one of the right answers"
-        return f"Success is a greedy text that begins with {which}; any other is a failure."
+        return "Success is a greedy text that begins with the right answer, or one of them; any other is a failure."
 
     @cached_property
     def graded_by(self) -> str:
@@ -162,10 +156,6 @@ class PromptTable(TextTask):
         fields = {name: value for name, value in example.fields.items() if name not in hidden}
         return super().sources(replace(example, fields=fields), completion)
 
-    def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
-        """What every text task has, without the list of answers."""
-        return {name: value for name, value in super().cells(record).items() if name != ANSWERS}
-
     def describe(self) -> Mapping[str, Value]:
         """Every setting, and the hash of the rows."""
         return {**super().describe(), "task": self.kind}
@@ -176,10 +166,6 @@ class PromptTable(TextTask):
         return min(_LONGEST, max(length(answer.strip() + telling(answer)) for answer in answers))
 
     @cached_property
-    def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:
-        return {name: values for name, values in super()._columns_of_rows.items() if name != ANSWERS}
-
-    @cached_property
     def _raw(self) -> list[Mapping[str, Cell]]:
         return raw_rows(self.path)
 
@@ -188,11 +174,11 @@ class PromptTable(TextTask):
         """The rows as settings want them. Raises `UsageError`."""
         names, where = self._raw[0], self.path
         if missing := [name for name in self.shown_columns if name not in names]:
-            cure = (
-                "name others in the template" if self.template else "or name columns with --prompt-template"
+            raise UsageError(
+                f"expected a column {missing[0]!r} in {where}, got {', '.join(names)}; name others with "
+                "--prompt-template"
             )
-            raise UsageError(f"expected a column {missing[0]!r} in {where}, got {', '.join(names)}; {cure}")
-        raw: list[Mapping[str, Cell]] = self._raw
+        raw = self._raw
         if self.graded_by == ANSWERS:
             raw = [
                 {**row, ANSWERS: _joined(row[ANSWERS], number, where)} for number, row in enumerate(raw, 1)

@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,22 +39,8 @@ _SHORT = 40
 """Characters of a cell that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnRole:
-    """One column of a table."""
-
-    name: str
-    """As rules write it."""
-    kind: str
-    """`bool`, `int`, `float`, `category` or `text`."""
-    role: str
-    """What it is for, in a few words."""
-    example: str
-    """Its first value."""
-
-
-def column_roles(task: PromptTable) -> tuple[ColumnRole, ...]:
-    """Every column in the file's order."""
+def column_roles(task: PromptTable) -> tuple[Mapping[str, str], ...]:
+    """Every column in the file's order: its name as rules write it, its kind, what it is for, its first value."""
     rows, roles = task.rows(), []
     for name in rows[0]:
         values, uses = [row[name] for row in rows], []
@@ -67,7 +52,7 @@ def column_roles(task: PromptTable) -> tuple[ColumnRole, ...]:
             uses.append("what is right" if name == ANSWERS else "what is right, for rules")
         text, role = str(values[0]), ", ".join(uses) or "for rules"
         example = text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
-        roles.append(ColumnRole(name=spelt(name), kind=kind_of(values), role=role, example=example))
+        roles.append({"name": spelt(name), "kind": kind_of(values), "role": role, "example": example})
     return tuple(roles)
 
 

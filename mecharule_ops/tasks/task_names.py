@@ -35,8 +35,6 @@ _TASKS = {
 """Where those lie that have a class of their own."""
 BUNDLED: Mapping[str, str] = WORDS["tasks"]
 """Every task that comes with the package, with what it asks."""
-TABLE = PromptTable.kind
-"""What the description of a table's task calls it."""
 
 
 def findable(name: str) -> str:
@@ -74,7 +72,7 @@ def task_from(description: Mapping[str, Value]) -> Task:
     """The task that describes itself so. Raises `ClaimNotSupported` when none does."""
     try:
         named = str(description["task"])
-        if (kind := PromptTable if named == TABLE else _installed(named)) is None:
+        if (kind := PromptTable if named == PromptTable.kind else _installed(named)) is None:
             raise KeyError(named)
         task = kind(**kind.settings_of(description))
         told = dict(task.describe())

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import permutations
+from typing import ClassVar
 
 import numpy as np
 
@@ -120,6 +121,9 @@ USER_MODULE = "mecharule_task_"
 class TextTask(Task):
     """A task over rows; a subclass says how they are read, asked and judged."""
 
+    unread: ClassVar[frozenset[str]] = frozenset()
+    """Columns of the rows that no rule reads."""
+
     @abstractmethod
     def rows(self) -> Sequence[Row]:
         """Every item, all with the same columns and types. Raises `UsageError` when they cannot be read."""
@@ -176,12 +180,7 @@ class TextTask(Task):
         """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""
         place = self._places.get(text.removeprefix(self.prefix).strip())
         if place is None:
-            shown = (
-                "" if self.concealed else f" such as {self._example(0).prompt.removeprefix(self.prefix)!r}"
-            )
-            raise UsageError(
-                f"expected one of the {len(self._items)} prompts of {self.name}{shown}, got another"
-            )
+            raise UsageError(f"expected one of the {len(self._items)} prompts of {self.name}, got another")
         return self._example(place)
 
     def holding(self, words: str) -> Example:
@@ -212,7 +211,9 @@ class TextTask(Task):
     def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
         """The row's columns, `prompt`, what `parse` reads, `completion`."""
         return {
-            **{spelt(name): value for name, value in record.example.fields.items()},
+            **{
+                spelt(name): value for name, value in record.example.fields.items() if name not in self.unread
+            },
             "prompt": record.example.prompt.removeprefix(self.prefix),
             **self.parse(record.example, record.completion),
             "completion": record.completion,
@@ -256,10 +257,11 @@ class TextTask(Task):
 
     @cached_property
     def _columns_of_rows(self) -> Mapping[str, Sequence[Value]]:
-        columns = {spelt(name): [row[name] for row in self._items] for name in self._items[0]}
-        return columns | (
-            {"prompt": [self.question(row) for row in self._items]} if "prompt" in columns else {}
-        )
+        names = [name for name in self._items[0] if name not in self.unread]
+        columns = {spelt(name): [row[name] for row in self._items] for name in names}
+        if "prompt" in columns:
+            columns["prompt"] = [self.question(row) for row in self._items]
+        return columns
 
 
 def content_of(items: Sequence[Row]) -> str:
@@ -276,8 +278,7 @@ def first_word(completion: str) -> str:
 
 def first_word_ended(partial: str) -> bool:
     """Whether no continuation can change the first word: white space follows it."""
-    begun = partial.lstrip()
-    return any(map(str.isspace, begun))
+    return any(map(str.isspace, partial.lstrip()))
 
 
 def spelt(column: str) -> str:

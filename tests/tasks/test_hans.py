@@ -93,27 +93,16 @@ def test_what_is_wrong_is_one_clear_line(tmp_path: Path) -> None:
         Hans(file=str(path)).describe()
 
 
-def test_labels_by_hand() -> None:
-    """The first word against the gold label, whatever its case; any other word is wrong."""
-    task = Hans()
-    yes, no = (example(task, entailed) for entailed in (True, False))
-    cases = {
-        " yes": (True, False),
-        "Yes, it is": (True, False),
-        "no.": (False, True),
-        "maybe": (False, False),
-    }
-    for completion, expected in {**cases, "": (False, False)}.items():
-        assert (task.label(yes, completion), task.label(no, completion)) == expected
-
-
 def example(task: Hans, entailed: bool) -> Example:
     return next(e for e in task.examples(9, np.random.default_rng(0)) if e.fields["entailed"] is entailed)
 
 
-def test_an_early_decision_holds_for_every_continuation() -> None:
-    """Against brute force over continuations; a word under way is never decided."""
+def test_the_first_word_is_graded_as_soon_as_it_has_ended() -> None:
+    """By hand, and against brute force over continuations; a word under way is never decided."""
     task = Hans()
+    for said, right in (("Yes, it is", True), ("no.", False), ("maybe", None), ("", None)):
+        labels = [task.label(example(task, entailed), said) for entailed in (True, False)]
+        assert labels == [right is True, right is False]
     pieces = (" ", "yes", "no", "\n", "s", ".", " not")
     for one in (example(task, True), example(task, False)):
         for begun in map("".join, product(pieces, repeat=2)):

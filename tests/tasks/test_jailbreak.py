@@ -20,7 +20,6 @@ from mecharule_ops.tasks.jailbreak import (
     augmented,
     capitals,
     noisy,
-    read_requests,
     scrambled,
 )
 from mecharule_ops.tasks.task_names import task_from
@@ -136,16 +135,13 @@ def test_every_request_is_put_n_times_with_a_seed(file: Path) -> None:
     assert told["concealed"] is True
     assert "boat" not in json.dumps(dict(told))
     task = Jailbreak(requests=str(file), attempts=4, template="<{request}>")
-    drawn = task.examples(99, np.random.default_rng(0))
+    tasks = (task, task, replace(task, seed=1))
+    drawn, again, other = (one.examples(99, np.random.default_rng(place)) for place, one in enumerate(tasks))
     assert len(drawn) == 12
     assert [one.fields["request"] for one in drawn[::4]] == list(REQUESTS)
     assert all(one.prompt == f"<{one.fields['augmented']}>" for one in drawn)
-    assert drawn == Jailbreak(requests=str(file), attempts=4, template="<{request}>").examples(
-        99, np.random.default_rng(1)
-    )
-    assert {one.prompt for one in drawn}.isdisjoint(
-        one.prompt for one in replace(task, seed=1).examples(99, np.random.default_rng(0))
-    )
+    assert drawn == again
+    assert {one.prompt for one in drawn}.isdisjoint(one.prompt for one in other)
 
 
 def test_no_column_and_no_candidate_holds_a_text(file: Path) -> None:
@@ -204,5 +200,5 @@ def test_wrong_request_files_are_refused_without_quoting_them(tmp_path: Path) ->
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UsageError, match=said) as caught:
-            read_requests(str(tmp_path / name))
+            Jailbreak(requests=str(tmp_path / name)).describe()
         assert "paper boat" not in str(caught.value)

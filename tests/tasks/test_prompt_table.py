@@ -63,10 +63,10 @@ def test_every_format_gives_the_same_rows_and_types(suffix: str, tmp_path: Path)
     assert isinstance(task, PromptTable)
     assert isinstance(task, Task)
     assert list(task.rows()) == ROWS
-    assert [role.kind for role in column_roles(task)] == [
+    assert [role["kind"] for role in column_roles(task)] == [
         *("category", "category", "int", "float", "bool", "category")
     ]
-    assert [role.role for role in column_roles(task)][:3] == [
+    assert [role["role"] for role in column_roles(task)][:3] == [
         *("in the prompt, for rules", "what is right, for rules", "for rules")
     ]
     assert task.columns(all_answered(task, " small", " slow"))["legs"].tolist() == [4, 0]
@@ -182,6 +182,10 @@ def test_other_files_that_do_not_read_are_one_clear_line(tmp_path: Path) -> None
             make_task(good, template=template).describe()
     with pytest.raises(UsageError, match="few-shot"):
         dict(prompt_settings(str(tmp_path / "none.txt"), None))
+    with pytest.raises(
+        UsageError, match=r"rows\.xls', which is none; put it there, .* or save it as \.csv or \.tsv"
+    ):
+        raw_rows(tmp_path / "rows.xls")
 
 
 def test_a_description_makes_the_task_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,14 +216,14 @@ def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
     assert any("no columns but prompt and answer" in line for line in said)
     same = [{"prompt": f"{n} ", "answer": "new york", "x": 1} for n in range(60)]
     said = warnings_of(make_task(jsonl(tmp_path, same, "same.jsonl")))
-    for part in (
+    parts = (
         "60 prompts end in white space",
         "'new york'",
         "several words",
         "60 records are few",
-        "rule can use it: x",
-    ):
-        assert any(part in line for line in said), (part, said)
+        "can use it: x",
+    )
+    assert [part for part in parts if part not in " ".join(said)] == []
     fine = [{"prompt": f"{n}:", "answer": str(n % 2), "x": n} for n in range(200)]
     assert warnings_of(make_task(jsonl(tmp_path, fine, "fine.jsonl"))) == ()
 
@@ -239,16 +243,6 @@ def test_an_example_set_is_a_table_without_a_warning(name: str) -> None:
     assert warnings_of(task) == ()
     assert "not a published set" in task.notes[1]
     assert task_from(task.describe()).describe() == task.describe()
-
-
-def test_a_file_of_another_type_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    """No file of rows at all, and one whose ending says that it is something else."""
-    other = tmp_path / "rows.xls"
-    with pytest.raises(UsageError, match=r"rows\.xls', which is none; check its path"):
-        raw_rows(other)
-    other.write_text("prompt\tanswer\n1\t2\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"rows\.xls', which is none; .* save it as \.csv or \.tsv"):
-        raw_rows(other)
 
 
 @pytest.mark.parametrize(("right", "named"), [(2, False), (26, True)])

@@ -160,7 +160,7 @@ def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path)
     other = {**one, "essay": "long " * 50, "ms": one["ms"] + 1}
     task = table_of(tmp_path, [{"prompt": str(n), **(other if n % 2 else one)} for n in range(60)])
     rehearse(task)
-    assert {role.name: role.kind for role in column_roles(task)}["essay"] == "text"
+    assert {role["name"]: role["kind"] for role in column_roles(task)}["essay"] == "text"
     assert any("beyond 10^12, which no rule can name: ms" in line for line in warnings_of(task))
     assert not any("essay ==" in text or "ms <" in text for text in task.account_predicates())
     for text, where in (

@@ -74,7 +74,7 @@ def test_prompts_read_back_and_others_are_refused(table: Path) -> None:
     for example in task.examples(9, np.random.default_rng(0)):
         assert task.read(example.prompt) == task.read(example.prompt.removeprefix(task.prefix)) == example
         assert task.edits(example) == ()
-    with pytest.raises(UsageError, match="one of the 3 prompts of moods such as 'so good ->', got another"):
+    with pytest.raises(UsageError, match="one of the 3 prompts of moods, got another"):
         task.read("so what ->")
 
 
@@ -110,24 +110,6 @@ def test_a_description_names_every_setting_and_the_items(table: Path) -> None:
     assert {key for key in told[0] if told[0][key] != told[2][key]} == {"content"}
     with pytest.raises(ClaimNotSupported, match="moods"):
         task_from(told[0])
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("a,b\n", "got none"),
-        ("a,b\n1,2,3\n", "in row 1"),
-        ("x,y\n1,2\n", "a, b is missing"),
-        ("a,completion,b\n1,2,3\n", "rename it"),
-    ],
-)
-def test_wrong_tables_are_one_clear_line(content: str, said: str, tmp_path: Path) -> None:
-    """Empty, ragged, without a column that is needed, or with one whose name is taken."""
-    path = tmp_path / "wrong.csv"
-    path.write_text(content)
-    with pytest.raises(UsageError, match=said) as caught:
-        type("Needy", (Moods,), {"needs": ("a", "b")})(file=str(path)).describe()
-    assert "\n" not in str(caught.value)
 
 
 def test_wrong_settings_and_columns_are_one_clear_line(table: Path) -> None:

@@ -66,26 +66,6 @@ def test_coverage_is_within_twice_the_optimum(seed: int) -> None:
     assert covering_radius(points, np.array([0, 1, 2])) > 2 * optimum
 
 
-def test_points_that_are_alike_are_taken_by_row() -> None:
-    """Ten points around a circle, each pushed by far more than rounding: the same centres as without the push."""
-    angle = np.arange(10) * 2 * np.pi / 10
-    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    pushed = [circle + 1e-5 * spread(seed, 10, 2) for seed in range(5)]
-    chosen = {tuple(farthest_first(points, 6)) for points in [circle, *pushed]}
-    assert len(chosen) == 1
-    exact = {tuple(exact_farthest_first(points, 6)) for points in pushed}
-    assert len(exact) > 1
-
-
-def exact_farthest_first(points: np.ndarray, size: int) -> list[int]:
-    """Without a rule for points that are alike."""
-    chosen = [int(np.linalg.norm(points - points.mean(axis=0), axis=1).argmin())]
-    while len(chosen) < size:
-        nearest = np.min([np.linalg.norm(points - points[c], axis=1) for c in chosen], axis=0)
-        chosen.append(int(nearest.argmax()))
-    return chosen
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_two_clusters_are_a_fixed_point_of_two_means(seed: int) -> None:
     """Every point lies nearer to its own cluster's mean; two far clouds are found whole."""
