@@ -32,16 +32,13 @@ def test_arithmetic_reads_the_question_alone(operators: tuple[str, ...]) -> None
 def test_arithmetic_names_what_the_design_lists() -> None:
     """Digits, their equalities at any places, carries, sums of nine, divisors, equal operands."""
     texts = set(account_predicates(("+",), 99))
-    slots = [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("expected", 0), ("expected", 1), ("expected", 2)]
-    for (left, i), (right, j) in combinations(slots, 2):
-        assert f"digit({left}, {i}) == digit({right}, {j})" in texts
-    for name, place in slots:
-        assert {f"digit({name}, {place}) == {digit}" for digit in range(10)} <= texts
-    for place in (0, 1):
-        assert {f"carry_at(a, b, {place})", f"digit(a, {place}) + digit(b, {place}) == 9"} <= texts
-    for name in ("a", "b", "expected"):
-        assert {f"divisible({name}, {modulus})" for modulus in range(2, 10)} <= texts
-    assert {"a == b", "10 <= expected < 100"} <= texts
+    slots = [
+        f"digit({name}, {at})" for name, count in (("a", 2), ("b", 2), ("expected", 3)) for at in range(count)
+    ]
+    assert {f"{left} == {right}" for left, right in combinations(slots, 2)} <= texts
+    assert {f"{slot} == {digit}" for slot in slots for digit in range(10)} <= texts
+    assert {f"divisible({name}, {by})" for name in ("a", "b", "expected") for by in range(2, 10)} <= texts
+    assert {"carry_at(a, b, 1)", "digit(a, 0) + digit(b, 0) == 9", "a == b", "10 <= expected < 100"} <= texts
     assert not any("borrow" in text or "op ==" in text for text in texts)
     both = set(account_predicates(("+", "-"), 299))
     assert {"holds(op == '-' and borrow_at(a, b, 2))", "-100 < expected <= -10", "op == '-'"} <= both

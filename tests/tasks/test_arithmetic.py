@@ -94,10 +94,8 @@ def test_examples_are_the_grid():
 def test_samples_are_distinct_reproducible_and_do_not_need_the_grid():
     """The same generator state gives the same examples, also from a grid of 10¹²; ids ignore the range."""
     huge = Arithmetic(operators=("*",), low=0, high=999_999)
-    drawn = huge.examples(500, np.random.default_rng(5))
-    assert (
-        drawn == huge.examples(500, np.random.default_rng(5)) != huge.examples(500, np.random.default_rng(6))
-    )
+    drawn, again, other = (huge.examples(500, np.random.default_rng(seed)) for seed in (5, 5, 6))
+    assert drawn == again != other
     assert len({example.id for example in drawn}) == 500
     small = Arithmetic(operators=("+", "*"), low=2, high=9)
     assert small.example("*", 3, 4).id == huge.example("*", 3, 4).id != small.example("+", 3, 4).id
@@ -112,15 +110,10 @@ def test_columns_are_typed_and_split_into_prompt_and_output():
     ]
     columns = task.columns(records)
     assert records[0].example.prompt == "1 - 1 = 0\n3 − 5 ="
-    rows = {name: column.tolist() for name, column in columns.items()}
-    assert rows == {
+    assert {name: column.tolist() for name, column in columns.items()} == {
         **{"op": ["-", "/"], "a": [3, 7], "b": [5, 2], "expected": [-2, 3], "remainder": [0, 1]},
-        **{
-            "prompt": ["3 − 5 =", "7 ÷ 2 ="],
-            "answer": [-2, 0],
-            "parsed": [True, False],
-            "completion": [" -2\n", " x"],
-        },
+        **{"prompt": ["3 − 5 =", "7 ÷ 2 ="], "answer": [-2, 0], "parsed": [True, False]},
+        "completion": [" -2\n", " x"],
     }
     assert set(columns) - task.prompt_columns == {"answer", "parsed", "completion"}
 
@@ -191,11 +184,8 @@ def test_a_task_comes_back_from_its_description():
             assert task_from(task.describe()).describe() == task.describe()
             told.add(tuple(task.describe().items()))
     assert len(told) == 15
-    for wrong in (
-        {**task.describe(), "task": "poetry"},
-        {**task.describe(), "low": -1},
-        {"task": "arithmetic"},
-    ):
+    known = task.describe()
+    for wrong in ({**known, "task": "poetry"}, {**known, "low": -1}, {"task": "arithmetic"}):
         with pytest.raises(ClaimNotSupported):
             task_from(wrong)
 
@@ -205,13 +195,8 @@ def test_edits_are_every_number_that_differs_in_one_digit_nearest_first():
     last = Arithmetic(operators=("+", "-")).edits(Arithmetic().example("+", 1, 2))[-1]
     assert last.fields == {"op": "-", "a": 1, "b": 2}
     for number in (0, 7, 10, 99, 305):
-        shown = str(number)
-        naive = [
-            other
-            for other in range(1000)
-            if len(str(other)) == len(shown)
-            and sum(x != y for x, y in zip(str(other), shown, strict=True)) == 1
-        ]
+        alike = [other for other in range(1000) if len(str(other)) == len(str(number))]
+        naive = [other for other in alike if sum(map(str.__ne__, str(other), str(number))) == 1]
         task = Arithmetic(high=999)
         edited = [example.fields for example in task.edits(task.example("+", number, 0))]
         found = [int(fields["a"]) for fields in edited if fields["b"] == 0]

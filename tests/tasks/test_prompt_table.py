@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import example_sets
 import numpy as np
-import pyarrow
-import pyarrow.parquet
+import pandas
 import pytest
 from answered import all_answered
 
@@ -28,26 +26,14 @@ ROWS: list[Mapping[str, Value]] = [
 ]
 
 
-def written(folder: Path, suffix: str) -> Path:
-    """The rows as a table of that format."""
-    path = folder / f"t{suffix}"
-    if suffix == ".parquet":
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
-    elif suffix == ".json":
-        path.write_text(json.dumps(ROWS))
-    elif suffix == ".jsonl":
-        path.write_text("\n".join(map(json.dumps, ROWS)))
-    else:
-        with path.open("w", newline="") as stream:
-            plain = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
-            csv.writer(stream, **(plain if suffix == ".tsv" else {})).writerows(
-                [
-                    ("prompt", "answer", "legs", "weight", "pet", "kind"),
-                    ("A cat is", "small", "4", "4.50", "yes", "animal"),
-                    ('A "car", is', "fast", "0", "900.25", "no", "thing"),
-                ]
-            )
-    return path
+FRAME = pandas.DataFrame(ROWS)
+WRITE: Mapping[str, Callable[[Path], object]] = {
+    ".csv": lambda path: FRAME.to_csv(path, index=False),
+    ".tsv": lambda path: FRAME.to_csv(path, sep="\t", index=False),
+    ".jsonl": lambda path: FRAME.to_json(path, orient="records", lines=True),
+    ".json": lambda path: FRAME.to_json(path, orient="records"),
+    ".parquet": FRAME.to_parquet,
+}
 
 
 def jsonl(folder: Path, rows: Sequence[Mapping[str, object]], name: str = "prompts.jsonl") -> str:
@@ -56,10 +42,11 @@ def jsonl(folder: Path, rows: Sequence[Mapping[str, object]], name: str = "promp
     return str(path)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet"])
+@pytest.mark.parametrize("suffix", WRITE)
 def test_every_format_gives_the_same_rows_and_types(suffix: str, tmp_path: Path) -> None:
-    """By hand, in each format; what a text format writes as `4.50` or `yes` is the number and the truth value."""
-    task = make_task(str(written(tmp_path, suffix)))
+    """As pandas writes them."""
+    WRITE[suffix](path := tmp_path / f"t{suffix}")
+    task = make_task(str(path))
     assert isinstance(task, PromptTable)
     assert isinstance(task, Task)
     assert list(task.rows()) == ROWS
@@ -142,14 +129,8 @@ def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
         ('{"prompt": "a", "answers": ["a|b"]}\n', "in row 1"),
         ('{"prompt": "a", "reply": "b"}\n', "got prompt, reply; rename or drop one"),
         ('{"prompt": "a", "target": "b"}\n', "target and foil"),
-        (
-            '{"prompt": "a", "target": "b", "foil": "c", "answer": "b"}\n',
-            "got prompt, target, foil, answer; ",
-        ),
-        (
-            '{"prompt": "a", "target": "b", "foil": "b c"}\n',
-            "foil that does not begin with its target in row 1",
-        ),
+        ('{"prompt": "a", "target": "b", "foil": "c", "answer": "b"}\n', "foil, answer; rename or drop one"),
+        ('{"prompt": "a", "target": "b", "foil": "b c"}\n', "not begin with its target in row 1"),
         ('{"text": "a", "answer": "b"}\n', "a column 'prompt'"),
         ('{"prompt": "a", "answer": "b", "first_word": "c"}\n', "rename it"),
     ],

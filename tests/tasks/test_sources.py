@@ -29,19 +29,11 @@ def test_an_arithmetic_question_by_hand() -> None:
     """Digits by place, the operator and every space by what follows it."""
     task = Arithmetic(prefix="1 + 1 = 2\n")
     assert pieces(task, task.example("+", 30, 7), " 37\n") == [
-        ("few-shot lines", "1 + 1 = 2\n"),
-        ("a's tens digit", "3"),
-        ("a's units digit", "0"),
-        ("space before operator", " "),
-        ("operator", "+"),
-        ("space before b", " "),
-        ("b's units digit", "7"),
-        ("space before =", " "),
-        ("=", "="),
-        ("space before the written answer", " "),
-        ("the written answer's tens digit", "3"),
-        ("the written answer's units digit", "7"),
-        ("after the written answer", "\n"),
+        *(("few-shot lines", "1 + 1 = 2\n"), ("a's tens digit", "3"), ("a's units digit", "0")),
+        *(("space before operator", " "), ("operator", "+"), ("space before b", " ")),
+        *(("b's units digit", "7"), ("space before =", " "), ("=", "=")),
+        *(("space before the written answer", " "), ("the written answer's tens digit", "3")),
+        *(("the written answer's units digit", "7"), ("after the written answer", "\n")),
     ]
 
 
@@ -63,12 +55,8 @@ def test_text_tasks_name_their_fields() -> None:
     row = {"premise": "the cat saw the dog", "hypothesis": "the cat", "heuristic": "x", "entailed": True}
     example = Example(id=0, prompt=task.question(row), fields=row)
     assert pieces(task, example, " yes") == [
-        ("template", "Premise: "),
-        ("premise", "the cat saw the dog"),
-        ("template", "\nHypothesis: "),
-        ("hypothesis", "the cat"),
-        ("template", "\nyes or no?"),
-        ("the written answer", " yes"),
+        *(("template", "Premise: "), ("premise", "the cat saw the dog"), ("template", "\nHypothesis: ")),
+        *(("hypothesis", "the cat"), ("template", "\nyes or no?"), ("the written answer", " yes")),
     ]
 
 

@@ -138,8 +138,7 @@ def test_a_task_of_ones_own_is_named_by_file_and_class() -> None:
     """The documented example: under 60 lines, its table beside it, its source hashed into its description."""
     task = make_task(f"{EXAMPLE}:SentimentTask", max_new_tokens=2)
     assert len(EXAMPLE.read_text().splitlines()) < 60
-    assert task.name == "sentiment"
-    assert task.max_new_tokens == 2
+    assert (task.name, task.max_new_tokens) == ("sentiment", 2)
     assert len(task.examples(1000, np.random.default_rng(0))) == 160
     assert len(str(task.describe()["code"])) == 16
     assert make_task(f"{EXAMPLE}:SentimentTask") == make_task(f"{EXAMPLE}:SentimentTask")
