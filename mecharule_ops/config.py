@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from mecharule_ops.confidence import AlphaPolicy, Spending, Testing, flipless_size
-from mecharule_ops.errors import UsageError, did_you_mean, misfit
+from mecharule_ops.errors import UsageError, did_you_mean
 from mecharule_ops.thresholds import ALPHA, EPSILON, RANDOM_UNITS, SLICE, TAU, reaches
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase, Value
 
@@ -173,10 +173,6 @@ def make_config(**settings: object) -> RunConfig:
             ) from None
         first = error.errors(include_url=False)[0]
         name = ".".join(part for part in map(str, first["loc"]) if not part.isdigit()) or "the settings"
-        said, _, known = first["msg"].partition("Input should ")
-        wanted = (
-            misfit(error, "config")
-            if said or not known
-            else f"expected {name} to {known.partition(', got ')[0]}"
-        )
-        raise UsageError(f"{wanted.replace('Value error, ', '')}, got {first['input']!r}") from None
+        wanted, _, _ = first["msg"].removeprefix("Value error, ").partition(", got ")
+        said = wanted.replace("Input should", f"expected {name} to")
+        raise UsageError(f"{'' if said != wanted else f'{name}: '}{said}, got {first['input']!r}") from None
