@@ -141,10 +141,11 @@ def _of_runs(first: Run, second: Run) -> Iterator[Fact]:
     of_runs = About("runs", sources[0])
     found = [{(unit.neuron, unit.search.regime): unit for unit in findings.shown()} for findings in runs]
     regimes = sorted({regime for units in found for _, regime in units}, key=lambda regime: -regime.value)
+    told = first.told, second.told
     for regime in regimes:
         ours, theirs = ({unit for unit, at in units if at is regime} for units in found)
-        by_first = {unit for unit in theirs - ours if not first.told.settled(unit, regime.value)}
-        by_second = {unit for unit in ours - theirs if not second.told.settled(unit, regime.value)}
+        by_first = {unit for unit in theirs - ours if not told[0].settled(unit, regime.value)}
+        by_second = {unit for unit in ours - theirs if not told[1].settled(unit, regime.value)}
         share = jaccard(ours - by_second, theirs - by_first)
         parts = [
             f"of the {name} run's {plural(len(units), 'shown unit')} the other run did not search {len(lacks)}"

@@ -58,11 +58,12 @@ def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
         raise UsageError(f"expected rows in {path}, it does not read: {reason}") from error
     if not found:
         raise UsageError(f"expected rows in {path}, got none; the columns prompt and answer are needed")
+    first = found[0] if isinstance(found[0], dict) else {}
     for number, row in enumerate(found, 1):
-        if not isinstance(row, dict) or row.keys() != found[0].keys():
+        if not isinstance(row, dict) or row.keys() != first.keys():
             got = ", ".join(map(str, row)) if isinstance(row, dict) else repr(row)
             raise UsageError(
-                f"expected the columns {', '.join(found[0])} in row {number} of {path}, got {got}"
+                f"expected the columns {', '.join(first) or 'prompt and answer'} in row {number} of {path}, got {got}"
             )
         for name, cell in row.items():
             check_value(name, f"column names of {path}")
