@@ -13,14 +13,7 @@ from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions, whole_layer_words
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import clipped, when_told, worded
-from mecharule_ops.facts.run_evidence import (
-    cost_of,
-    limits,
-    missed_of,
-    rule_counts,
-    took,
-    union_of,
-)
+from mecharule_ops.facts.run_evidence import cost_of, limits, missed_of, rule_counts, took, union_of
 from mecharule_ops.facts.run_setting import choices, setting, splitter_of
 from mecharule_ops.facts.searches import is_risk, search_names, shared_replacement
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, marked, reached_words, unshowable

@@ -12,13 +12,7 @@ from mecharule_ops.facts.found import in_short, negative, opening, suggestions
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short, told_rule
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
-from mecharule_ops.facts.shown_units import (
-    NOT_SHOWN,
-    marked,
-    rank_words,
-    reached_words,
-    unshowable,
-)
+from mecharule_ops.facts.shown_units import NOT_SHOWN, marked, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import wrapped

@@ -23,14 +23,7 @@ from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, mcc
 from mecharule_ops.rules.clause_pool import varied
 from mecharule_ops.rules.families import RuleStatus
-from mecharule_ops.rules.ruleshap import (
-    Learned,
-    RuleShapSettings,
-    check_target,
-    combined,
-    extract,
-    readiness,
-)
+from mecharule_ops.rules.ruleshap import Learned, RuleShapSettings, check_target, combined, extract, readiness
 
 LONGEST = 5
 """Values of the longest set."""
