@@ -165,12 +165,6 @@ def _investigate(asked: verbs.InvestigateOptions, options: argparse.Namespace, s
 def _ask(asked: verbs.AskOptions, options: argparse.Namespace, show: Show) -> ToolResult:
     from agent.chat import ask
     from agent.consent import Listener, at_terminal
-    from mecharule_ops.events import QuestionAnswered
-
-    def heard(event: Event) -> None:
-        # A person reads the answer itself below; a program reads it in the stream.
-        if options.output or not isinstance(event, QuestionAnswered):
-            show(event)
 
     tell, earlier = _telling(show), () if asked.new else None
     stands = ""
@@ -181,7 +175,7 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace, show: Show) -> To
             stands = result.text
             write(f"Without a model:\n{_coloured(stands)}\n\nThe model:")
 
-    listener = Listener(tell=tell, show=heard, first=first, consent=at_terminal(), earlier=earlier)
+    listener = Listener(tell=tell, show=show, first=first, consent=at_terminal(), earlier=earlier)
     result = ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
     return replace(result, text="it failed; the answer above stands") if result.text == stands else result
 

@@ -38,9 +38,9 @@ class Entry:
 
 _ON_OTHER_PANES = (
     *(events.RunStarted, events.SearchFinished, events.AgonistFound, events.UnitJudged),
-    *(events.RuleAnchored, events.CertificateWritten, events.QuestionAnswered),
+    *(events.RuleAnchored, events.CertificateWritten),
 )
-"""Events that the chat need not tell; questions that were asked before stand in the run file."""
+"""Events that the chat need not tell."""
 
 
 HQ_FLOOR = 0.70
@@ -213,6 +213,4 @@ def _sentence(event: Event) -> str | None:
             return f"{event.model} ({event.purpose}; {spent}): {said}"
         case events.ToolCalled():
             return f"tool {event.tool} {event.arguments}: {'ok' if event.ok else 'failed'}: {event.result}"
-        case events.QuestionAnswered():
-            return f"answered {event.question!r} ({event.llm}): {event.checked}"
     return None

@@ -113,15 +113,12 @@ class MechaRuleApp(WorkingApp):
             getattr(self, command.method, lambda: None)()
 
     def do_help(self) -> None:
+        """Explain the focused widget, or the nearest one around it that has a help, and list the keys."""
         screen = self.screen
         if isinstance(screen, CommandScreen):
-            self.push_screen(HelpPopup(screen.NAME, self._about_focused(screen)))
-
-    def _about_focused(self, screen: CommandScreen) -> str:
-        """The help of the focused widget, or of the nearest one around it that has any."""
-        around = screen.focused.ancestors_with_self if screen.focused else (screen,)
-        texts = [getattr(each, "about", None) for each in around]
-        return next((text for text in texts if isinstance(text, str) and text), "")
+            around = screen.focused.ancestors_with_self if screen.focused else (screen,)
+            about = next(filter(None, (getattr(each, "about", "") for each in around)), "")
+            self.push_screen(HelpPopup(screen.NAME, about))
 
 
 @contextmanager

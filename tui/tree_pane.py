@@ -246,10 +246,6 @@ class TreePane(ScrollView, can_focus=True):
         self._rebuild(key)
         self.post_message(self.Picked())
 
-    def line_text(self, index: int) -> str:
-        """One line as text, for copying and for tests."""
-        return self._text(index).plain
-
     def _text(self, index: int) -> Text:
         assert self.place is not None
         return row_text(self.state, self.board, self.place, self.rows[index], self.size.width, self.tick)

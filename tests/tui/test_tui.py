@@ -239,7 +239,8 @@ def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_pat
         await user.press("ctrl+f")
         await user.type("m0.19")
         assert (
-            tree.line_text(tree.cursor).strip(" │├└─") == "∙ m0.19 ▏ 1.6 % ruled out, at most 14 % of a half"
+            tree._text(tree.cursor).plain.strip(" │├└─")
+            == "∙ m0.19 ▏ 1.6 % ruled out, at most 14 % of a half"
         )
         await user.press("j", "space")
         await user.sees("m0.0 … m0.15 (16)")

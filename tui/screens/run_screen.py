@@ -213,7 +213,7 @@ class RunScreen(RunView):
             self.do_maximise()
         elif self.give_up():
             self.app.tell("stopped; what is known by now follows")
-        elif self.pane_of(self.focused) == "chat":
+        elif self.here == "chat":
             self.choose("tree")
         elif self.picked:
             self.do_follow()

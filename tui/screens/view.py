@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
-from textual.widget import Widget
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.nodes import Node
@@ -133,15 +132,11 @@ class RunView(CommandScreen):
             self.front = pane
             self.place_panes()
 
-    def pane_of(self, widget: Widget | None) -> str | None:
-        """The pane that a widget is in."""
-        around = widget.ancestors_with_self if widget else ()
-        return next((each.id for each in around if each.id in PANES), None)
-
     @property
     def here(self) -> str:
         """The name of the pane that has the focus, or was chosen last."""
-        return self.pane_of(self.focused) or self.front
+        around = self.focused.ancestors_with_self if self.focused else ()
+        return next((str(each.id) for each in around if each.id in PANES), self.front)
 
     # what they show -----------------------------------------------------------------------------------
 
