@@ -7,6 +7,8 @@ the card is the answer to "why?", in its own words.
 
 from __future__ import annotations
 
+import re
+
 from rich.text import Text
 
 from mecharule_ops.events import UnitJudged
@@ -25,6 +27,8 @@ FOUND_HELP = (
 )
 FLIPPED = "→"
 """Stands between an answer before and after."""
+_PART = re.compile(r"[A-Z][a-z ]{1,24}\.(?= )")
+"""The name of a part, at the head of its line."""
 
 
 def judged_units(state: RunState, place: Place | None = None) -> list[UnitJudged]:
@@ -110,8 +114,10 @@ def card(state: RunState, view: SearchView, node: Node, width: int, told: str = 
     if told:
         text.append("\n")
         for line in told.splitlines():
-            text.append(f"{plain(line)}\n", "bold" if FLIPPED in line else "")
-        text.highlight_regex(r"(?m)^[A-Z][a-z ]{1,24}\.(?= )", "bold")
+            part = _PART.match(line)
+            said = Text(f"{plain(line)}\n", "bold" if FLIPPED in line and not part else "")
+            said.stylize("bold", 0, part.end() if part else 0)
+            text.append_text(said)
     elif judged is None:
         text.append(f"at most {percent(node.ucb, tau)} of a half; {percent(tau)} is looked for\n", "dim")
     if not told and state.seen and (state.seen.regime, state.seen.neuron) == (at.regime, name):

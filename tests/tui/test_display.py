@@ -194,10 +194,4 @@ def test_what_agents_do_is_one_line_in_every_display_and_one_turn_of_the_chat(ev
 
 def test_clock() -> None:
     """Minutes and seconds, and hours where there are any."""
-    assert [clock(seconds) for seconds in (0, 59.9, 60, 187, 3661)] == [
-        "0:00",
-        "0:59",
-        "1:00",
-        "3:07",
-        "1:01:01",
-    ]
+    assert [clock(seconds) for seconds in (0, 59.9, 187, 3661)] == ["0:00", "0:59", "3:07", "1:01:01"]

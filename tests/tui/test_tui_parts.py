@@ -225,13 +225,13 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
     """Answers kept aside first, then each half; the answer follows by its parts; colour is of what is shown alone."""
     state = fold(story())
     view = state.searches["cha:1:m0"]
-    made = card(state, view, view.nodes[4], 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. Very.")
+    made = card(state, view, view.nodes[4], 60, "Switch it off.\n1 + 1 = 2 → 3\nHow sure. 1 → 2.")
     assert made.plain == (
         "● shown  m0.17  1→0  1 channel of layer 0\n"
         "█████████▍·········· 30 of 64 answers kept aside, at least 32 %\n"
         "████████▊··········· 28 of 64 of half A of the answers\n"
         "█··················· 3 of 64 of half B of the answers\n"
-        "\nSwitch it off.\n1 + 1 = 2 → 3\nHow sure. Very.\n"
+        "\nSwitch it off.\n1 + 1 = 2 → 3\nHow sure. 1 → 2.\n"
     )
     bold = [made.plain[span.start : span.end].rstrip() for span in made.spans if str(span.style) == "bold"]
     assert bold == ["  m0.17  1→0", "1 + 1 = 2 → 3", "How sure."]
