@@ -36,6 +36,16 @@ def csv_of(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return out.getvalue()
 
 
+def latex_of(table: Table) -> str:
+    """A table as a LaTeX tabular."""
+    escaped = {sign: rf"\{sign}" for sign in "&%$#_{}"}
+    escaped |= {"\\": r"\textbackslash{}", "→": r"$\to$", "τ": r"$\tau$"}
+    signs = str.maketrans(escaped)
+    rows = (" & ".join(cell.translate(signs) for cell in row) for row in (table.header, *table.rows))
+    head, *body = (rf"{row} \\" for row in rows)
+    return "\n".join([rf"\begin{{tabular}}{{{table.align}}}", head, r"\hline", *body, r"\end{tabular}"])
+
+
 def _harmless(cell: object) -> object:
     if not isinstance(cell, str):
         return cell

@@ -20,9 +20,9 @@ from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, marked, r
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.numbers import plural, sentence
-from mecharule_ops.pages.as_text import text_of
-from mecharule_ops.pages.document import Block, Section, Table
+from mecharule_ops.numbers import of_n, plural, sentence
+from mecharule_ops.pages.as_text import latex_of, text_of
+from mecharule_ops.pages.document import Block, Section, Table, Verbatim
 from mecharule_ops.pages.drawing import figure_stem
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import MAP, figures
@@ -44,7 +44,8 @@ def report_page(findings: Findings, example: str = "") -> str:
 
     `example` is of the strongest unit, before and after.
     """
-    return html_of(_title(findings), report_sections(findings), figures(findings, example))
+    sections = [*report_sections(findings), *to_copy(findings)]
+    return html_of(_title(findings), sections, figures(findings, example))
 
 
 def _title(findings: Findings) -> str:
@@ -68,6 +69,17 @@ def report_sections(findings: Findings) -> list[Section]:
     ]
     words = explained(text_of(_title(findings), sections, WIDEST))
     return [*sections, *([Section(title="Words", blocks=(words,))] if words else [])]
+
+
+def to_copy(findings: Findings) -> list[Section]:
+    """A paragraph of methods and the shown units as a LaTeX table, for a paper; nothing where none is shown."""
+    if not (shown := findings.shown()):
+        return []
+    noun = " and ".join(dict.fromkeys(f"{unit.search.intervention.basis.row.noun}s" for unit in shown))
+    methods = said("report.methods", f=findings, right=of_n(findings.task_score), noun=noun)
+    rows = [replace(unit_row(unit), unit=str(unit.neuron)) for unit in shown]
+    table = Table.of_rows(UnitRow, rows, ("unit", "kept aside", "above random units", "flips D+", "flips D-"))
+    return [Section(title="To copy", blocks=(methods, Verbatim(latex_of(table))), folded=True)]
 
 
 def _each(stated: Iterable[Stated]) -> tuple[str, ...]:

@@ -85,8 +85,12 @@ def _printed(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else "–" if value is None else str(value)
 
 
-Block = str | Table | tuple[str, ...]
-"""A paragraph, a table or a list."""
+class Verbatim(str):
+    """Lines that are copied as they stand."""
+
+
+Block = str | Verbatim | Table | tuple[str, ...]
+"""A paragraph, lines to copy, a table or a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from mecharule_ops.pages.document import Block, Figures, Section
+from mecharule_ops.pages.document import Block, Figures, Section, Verbatim
 from mecharule_ops.plain_text import plain, tied
 
 _STYLE = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
@@ -53,6 +53,8 @@ def _text(text: str) -> str:
 
 
 def _block(block: Block) -> str:
+    if isinstance(block, Verbatim):
+        return f"<pre>{escape(block)}</pre>"
     if isinstance(block, str):
         return f"<p>{_text(block)}</p>"
     if isinstance(block, tuple):

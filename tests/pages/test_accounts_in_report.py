@@ -85,6 +85,7 @@ def test_the_page_shows_the_figures_and_unfolds_the_first_unit_alone(found: Find
         "Search 1: attn_head 1→0",
         "Task and run",
         "Named choices",
+        "To copy",
     ]
 
 

@@ -30,8 +30,8 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, from_json, t
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.nodes import Verdict
 from mecharule_ops.numbers import percent, percent_at_least, percent_at_most
-from mecharule_ops.pages.as_text import block_lines
-from mecharule_ops.pages.content import report_page, report_sections, report_text
+from mecharule_ops.pages.as_text import block_lines, latex_of
+from mecharule_ops.pages.content import report_page, report_sections, report_text, to_copy
 from mecharule_ops.pages.document import Table
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import figures, icicle
@@ -65,6 +65,21 @@ def test_the_report_of_the_fixture_is_the_golden_one() -> None:
 
 def test_json_is_the_findings_themselves() -> None:
     assert from_json(to_json(FINDINGS)) == FINDINGS
+
+
+def test_a_paper_can_copy_its_methods_and_a_table() -> None:
+    """The shown units alone, folded on a page; signs that LaTeX reads otherwise are escaped."""
+    (section,) = to_copy(FINDINGS)
+    methods, table = section.blocks
+    assert section.folded
+    assert f"verify {FINDINGS.run} --all" in str(methods)
+    head, *rows = str(table).splitlines()[1:-1]
+    assert head.startswith("unit & kept aside")
+    assert [row.split(" & ")[0] for row in rows[1:]] == [str(unit.neuron) for unit in FINDINGS.shown()]
+    assert latex_of(Table(header=("a_b",), rows=(("50 %",),), align="l")).splitlines()[1::2] == [
+        r"a\_b \\",
+        r"50 \% \\",
+    ]
 
 
 def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested() -> None:
