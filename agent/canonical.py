@@ -22,14 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import DamerauLevenshtein
 
 from mecharule_ops.bases import UNIT_NAME
 from mecharule_ops.types import Neuron
 
 NEAR = 86.0
 """Likeness of 100 from which a question is taken for a wording."""
-ALIKE = 80.0
-"""Likeness from which two words are one, misspelt."""
+ALIKE = 0.78
+"""Likeness of 1 from which two words are one, misspelt: `modle` is `model`, `median` is not `mean`."""
 SUGGESTED = 3
 LETTERS = frozenset("UVCKPW")
 UNIT = re.compile(rf"(?<![\w.]){UNIT_NAME}(?!\w)")
@@ -174,7 +175,10 @@ def _likeness(left: str, wording: str) -> float:
     if sorted(LETTERS.intersection(said)) != sorted(LETTERS.intersection(known)):
         return 0.0
     strange = [
-        word for word in said if word not in _SMALL and max(fuzz.ratio(word, one) for one in known) < ALIKE
+        word
+        for word in said
+        if word not in _SMALL
+        and max(DamerauLevenshtein.normalized_similarity(word, one) for one in known) < ALIKE
     ]
     return 0.0 if strange else fuzz.token_sort_ratio(left, wording)
 

@@ -87,6 +87,7 @@ def test_names_and_pronouns_are_read(question: str, name: str, given: dict[str, 
 
 
 OTHERS = (
+    "what does m1.14 flip with the median as baseline?",
     "which units were not found to be heads in layer three?",
     "why doesn't m1.14 flip?",
     "does m1.14 cause addition?",
