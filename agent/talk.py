@@ -134,9 +134,9 @@ class Talk:
                 priced = state.get("__interrupt__")
                 step = Command(resume=self.listener.consent(priced[0].value)) if priced else END
         except (Exception, KeyboardInterrupt):  # A kill leaves the steps, so that the question goes on there.
-            runner.run(saver.adelete_thread(thread))
+            runner.run(_forget(saver, thread))
             raise
-        runner.run(saver.adelete_thread(thread))
+        runner.run(_forget(saver, thread))
         return state
 
     def graph(self, saver: Any) -> Any:
@@ -330,6 +330,15 @@ class Talk:
             exit_code=BudgetSpent.exit_code if is_declined else 0,
             data=data,
         )
+
+
+async def _forget(saver: Any, thread: str) -> None:
+    """Delete the steps of a question, those too that are still being written."""
+    writing = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in writing:
+        task.cancel()
+    await asyncio.gather(*writing, return_exceptions=True)
+    await saver.adelete_thread(thread)
 
 
 def _after_consent(state: State) -> list[Send] | str:
