@@ -76,7 +76,8 @@ class PromptTable(TextTask):
         if self.file in EXAMPLE_SETS:
             return _SETS / f"{self.file}.jsonl"
         named = typed_path(self.file)
-        return named if named.exists() else Path(named.name)
+        here = Path(named.name)
+        return here if here.exists() and not named.exists() else named
 
     @property
     def notes(self) -> tuple[str, ...]:
