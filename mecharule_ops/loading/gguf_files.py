@@ -67,10 +67,11 @@ def convert_gguf(parts: Sequence[Path], built: Path) -> None:
 
     try:
         readers = [GGUFReader(part) for part in parts]
-        if _field(readers[0], "general.architecture", None) is None:
+        named = _field(readers[0], "general.architecture", None)
+        if named is None or _field(readers[0], "split.count", 0) > len(parts):
             raise ModelUnavailable(
-                f"expected a GGUF file that names its architecture, {parts[0]} does not, like every part of a split "
-                "model but the first; name the first part, with the others beside it"
+                f"expected a whole model that names its architecture in {parts[0]}, got a part of one; name the first "
+                "part, with the others beside it, all as they were named"
             )
         needed = 4 * sum(int(tensor.n_elements) for reader in readers for tensor in reader.tensors)
         if (free := free_memory()) < needed:

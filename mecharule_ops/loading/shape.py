@@ -196,7 +196,7 @@ def read_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
         tokenizer.backend_tokenizer.no_padding()
         tokenizer.backend_tokenizer.no_truncation()
     except Exception as error:  # The libraries raise plain ones.
-        raise ModelUnavailable(unreadable("a tokenizer", directory, error)) from error
+        raise ModelUnavailable(unreadable("a tokenizer (tokenizer.json)", directory, error)) from error
     return tokenizer
 
 

@@ -118,7 +118,18 @@ def _separated(text: str, path: Path) -> list[Any]:
         raise ValueError(f"{bare[0].strip()} needs no quotation marks; save it as JSONL if they are meant")
     header = text.partition("\n")[0]
     cut = "\t" if tabs else next((each for each in ",;\t" if each in header), ",")
-    rows = csv.DictReader(io.StringIO(text), delimiter=cut, strict=True, restkey="more cells")
+    form: Any = {"delimiter": cut, "strict": True}
+    one, other = (
+        [
+            cell.lstrip()
+            for line in csv.reader(io.StringIO(text), skipinitialspace=skip, **form)
+            for cell in line
+        ]
+        for skip in (False, not tabs)
+    )
+    if one != other:
+        raise ValueError("a quotation mark stands behind a space; write none between cells")
+    rows = csv.DictReader(io.StringIO(text), restkey="more cells", **form)
     check_once(rows.fieldnames or (), str(path))
     return list(rows)
 

@@ -61,6 +61,20 @@ def _lost_shard(path: Path) -> None:
     sorted(path.glob("model-*.safetensors"))[1].unlink()
 
 
+TOKENIZER = r"a tokenizer \(tokenizer.json\) that can be read"
+
+
+def _slow(path: Path) -> None:
+    """A tokenizer that only its own code reads."""
+    (path / "tokenizer.json").unlink()
+    for name, text in (
+        ("vocab.json", '{"<unk>": 0}'),
+        ("merges.txt", "#version\n"),
+        ("tokenizer_config.json", '{"tokenizer_class": "CTRLTokenizer"}'),
+    ):
+        (path / name).write_text(text)
+
+
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -73,8 +87,9 @@ def _lost_shard(path: Path) -> None:
         (_cut, "expected weights that can be read"),
         (_no_header, "expected weights that can be read"),
         (_lost_shard, "model-00002"),
-        (_without("tokenizer.json", "tokenizer_config.json"), "expected a tokenizer that can be read"),
-        (lambda path: (path / "tokenizer.json").write_text("{}"), "expected a tokenizer that can be read"),
+        (_without("tokenizer.json", "tokenizer_config.json"), TOKENIZER),
+        (_slow, TOKENIZER),
+        (lambda path: (path / "tokenizer.json").write_text("{}"), TOKENIZER),
     ],
 )
 def test_what_is_no_model_is_refused_in_a_line(

@@ -129,12 +129,13 @@ def test_what_a_csv_writer_wrote_is_read_back(
     [
         ("t.csv", 'prompt,answer\n"say \\"hi\\", then",b\n', "does not read"),
         ("t.csv", "'prompt','answer'\n'a','b'\n", "a column 'prompt'"),
+        ("t.csv", 'prompt,answer\na, "b"\n', "a quotation mark stands behind a space"),
         ("t.tsv", 'prompt\tanswer\n"Go," he said\tb\n', "does not read"),
         ("t.tsv", 'prompt\tanswer\n"Go."\tb\n', 'does not read: "Go." needs no quotation marks'),
     ],
 )
 def test_quotes_of_another_dialect_are_refused(name: str, content: str, said: str, tmp_path: Path) -> None:
-    """Backslashes before marks, single ones, and in tabs such as no writer of CSV would have written."""
+    """Backslashes or spaces before marks, single ones, and in tabs such as no writer of CSV would have written."""
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(UsageError, match=said):
