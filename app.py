@@ -12,7 +12,6 @@ import codecs
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.consent import coloured
 from agent.verbs import options as verbs
 from agent.verbs.command_line import parser, silence, spec, told, write
 from mecharule_ops.errors import MechaRuleError, StoreError, UsageError
@@ -173,7 +173,7 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace, show: Show) -> To
         nonlocal stands
         if result.data.get("understood") and not (options.json or options.output):
             stands = result.text
-            write(f"Without a model:\n{_coloured(stands)}\n\nThe model:")
+            write(f"Without a model:\n{coloured(stands, sys.stdout)}\n\nThe model:")
 
     listener = Listener(tell=tell, show=show, first=first, consent=at_terminal(), earlier=earlier)
     result = ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)
@@ -221,15 +221,8 @@ def _work(options: argparse.Namespace, work: Callable[[Show], ToolResult]) -> in
 
 def _print(options: argparse.Namespace, result: ToolResult) -> int:
     json_too = options.json and json.dumps(result.as_json, indent=1, ensure_ascii=False)
-    write(json_too or _coloured(result.text))
+    write(json_too or coloured(result.text, sys.stdout))
     return result.exit_code
-
-
-def _coloured(text: str) -> str:
-    """The text with what could go wrong in red, where a person at a terminal reads it."""
-    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        return text
-    return re.sub(r"(?m)^could go wrong: .*", "\033[1;31m\\g<0>\033[0m", text)
 
 
 if __name__ == "__main__":

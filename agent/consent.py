@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from mecharule_ops.events import Event
@@ -72,6 +74,13 @@ def at_terminal() -> Consent:
 
 def says_yes(question: str) -> bool:
     """What the person at the terminal says, who is asked on stderr."""
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(coloured(f"{question} [y/N] ", sys.stderr))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def coloured(text: str, stream: TextIO) -> str:
+    """The text with what could go wrong in red, where a person reads the stream at a terminal."""
+    if not stream.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return re.sub(r"(?m)^could go wrong: .*", "\033[1;31m\\g<0>\033[0m", text)

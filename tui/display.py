@@ -76,7 +76,11 @@ class RichDisplay(LineDisplay):
         self._live = Live(
             console=self._console, refresh_per_second=5, transient=True, get_renderable=self._draw
         )
+
+    def show(self, event: Event) -> None:
+        """Draw from the first event on: before it a price may be asked for on the same stream."""
         self._live.start()
+        super().show(event)
 
     def _draw(self) -> Table:
         stage, grid = self.session.state.stage, Table.grid(padding=(0, 1))

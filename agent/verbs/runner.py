@@ -179,11 +179,8 @@ def _priced(config: RunConfig, search: SearchOutlook, paces: Mapping[Basis, floa
     Of so few answers that no half could rule a unit out nothing is asked.
     """
     price = price_of(search.least, search.most, paces.get(search.basis, math.nan))
-    bounds = (search.least.example_forwards, search.most.example_forwards)
-    forwards = " to ".join(dict.fromkeys(f"{bound:,}" for bound in bounds))
-    said = (
-        f"{price.ablations} on {search.units:,} units, {price.time(_duration)}, {forwards} example-forwards"
-    )
+    said = f"{price.ablations} on {search.units:,} units, {price.time(_duration)}, at most "
+    said += f"{search.most.example_forwards:,} example-forwards"
     if search.prediction_forwards:
         said += f", first-order predictions before it at most {search.prediction_forwards:,} more"
     start = _starting(right, search.regime).count

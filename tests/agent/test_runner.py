@@ -169,7 +169,7 @@ def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.Monkey
     assert all(one["most"]["example_forwards"] == at_most[one["basis"]] for one in plan.data["searches"])
     assert plan.data["memory"]["weights"] == 4 * plan.data["model"]["parameters"] == 4 * 529_280
     assert plan.data["memory"]["free"] > 0
-    assert "10 group ablations on 8 units" in plan.text
+    assert re.search(r"10 group ablations on 8 units, .*, at most [\d,]+ example-forwards", plan.text)
     assert " and 513 group ablations on 256 units" in plan.text
     few = runner.plan(runner.config_from(model="arith-tiny", budget=7, layer=1))
     assert {one["most"]["groups"] for one in few.data["searches"]} == {7}
@@ -276,6 +276,19 @@ def test_few_right_answers_are_said_in_red_before_the_price(
     assert warned.start() < (red.rfind(" ablations") if words[0] == "run" else len(red))
     assert re.search(rf"(?m)^{said}", plain)
     assert "\x1b" not in plain
+
+
+def test_what_could_go_wrong_is_red_where_the_price_is_asked_for(
+    few: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question stands whole on its line: no bar is drawn before a yes."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, typed in (("stdin", "n\n"), ("stderr", "")):
+        monkeypatch.setattr(sys, name, Terminal(typed))
+    assert app.main(about((*RUN_OF_FEW, *SMALL), few)) == 2
+    asked = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    red, question = "\x1b[1;31mcould go wrong: ", "\nGo on? [y/N] "
+    assert 0 < asked.find(red) + 1 < asked.find(" ablations on ") < asked.find(question), asked
 
 
 def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() -> None:

@@ -128,7 +128,9 @@ class PricePopup(ClosesOnce, ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="popup") as popup:
             popup.border_title = "Start?  y yes   n no"
-            yield Static(Text(self.price), markup=False)
+            price = Text(self.price)
+            price.highlight_regex(r"(?m)^could go wrong: .*", "bold red")
+            yield Static(price, markup=False)
 
 
 class HelpPopup(ClosesOnce, ModalScreen[None]):
