@@ -48,12 +48,12 @@ ALONE = Listener(earlier=())
 SHOWN = "Is m1.14 really stronger than m1.99 or is that noise?"
 """The question whose two transcripts stand on the page."""
 TESTED = {
-    "provider faults on the loopback, three protocols": "test_chat_models.py",
-    "orders in a result, a record, a column's name: nothing done, nothing hidden": "test_assistant.py -k orders",
-    "killed inside a turn (SIGKILL), asked again: the same answer": "test_assistant.py -k killed",
-    "MCP by the official client: list, call, refusal with its price, job": "test_mcp_server.py",
-    "proposed → run → asked → registered → decided → verified, headless": "test_hypotheses.py -k whole_job",
-    "stages of the paper that a model starts with other settings": "../tools/test_stage_tools.py -k model_starts",
+    "provider faults, three protocols": "test_chat_models.py",
+    "orders inside data: nothing done or hidden": "test_assistant.py -k orders",
+    "SIGKILL inside a turn": "test_assistant.py -k killed",
+    "MCP by the official client": "test_mcp_server.py",
+    "the whole job, headless": "test_hypotheses.py -k whole_job",
+    "stages of the paper started by a model": "../tools/test_stage_tools.py -k model_starts",
 }
 """What the page says of tests, and which hold it."""
 PURSE = 600.0

@@ -22,7 +22,7 @@ def listed() -> list[str]:
     """The files of the page's table, in order."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("## From a name on the command line")[2].partition("\n## ")[0]
-    return re.findall(r"^\| \d+ \| `([^`]+)`", section, re.MULTILINE)
+    return re.findall(r"^\d+\. `([^`]+)`", section, re.MULTILINE)
 
 
 def own_file(frame: FrameType) -> str | None:
