@@ -8,20 +8,20 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
+from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import claims_words, control_parts
+from mecharule_ops.facts.examples import asked_of, change_words
 from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.facts.flips import of_these
 from mecharule_ops.findings.controls import AgonistControls
-from mecharule_ops.plain_text import beginning, last_line, plain, what_differs
+from mecharule_ops.plain_text import last_line, plain
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import FlipCount, FlipEstimate, Share
 from tools.result import About
 
 _MOST, _ROOM = 40, 600
 """Flipped examples listed, and their characters."""
-_EXAMPLES = 2
 
 
 def slices_data(certificate: Certificate) -> dict[str, dict[str, FactValue]]:
@@ -112,31 +112,6 @@ def flipped_fact(certificate: Certificate, show_text: bool, of: About) -> Fact:
     more = f" … {len(said) - count} more" if len(said) > count else ""
     told = f"Flipped: {' · '.join(said[:count]) or 'none'}{more}"
     return of("flipped", told, [example_data(row) for _, row in flipped], f"c:{certificate.id}")
-
-
-def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, ExampleRow]]:
-    """Each row after its question as it stands before its answer, what all have in common left out."""
-    rows = shown_rows(certificate, show_text)
-    return list(zip(what_differs([row.prompt for row in rows]), rows, strict=True))
-
-
-def changed_examples(certificate: Certificate, show_text: bool) -> tuple[str, ExampleRow | None]:
-    """Two flipped answers before and after, and one that the ablation leaves alone, which stands behind them."""
-    rows = asked_of(certificate, show_text)
-    flipped = [f"{asked} {change_words(row)}" for asked, row in rows if row.flipped][:_EXAMPLES]
-    spared = next((one for one in rows if one[1].before.text == one[1].after.text), None)
-    said = " · ".join(flipped) or "No answer flips"
-    if spared is None:
-        return said, None
-    return f"{said} (unharmed: {spared[0]} {beginning(spared[1].before.text)})", spared[1]
-
-
-def change_words(row: ExampleRow) -> str:
-    """`214 → 241`, each to its first full stop where that tells them apart."""
-    before, after = beginning(row.before.text), beginning(row.after.text)
-    if before == after:
-        before, after = plain(row.before.text), plain(row.after.text)
-    return f"{before} → {after}"
 
 
 def flips_of(*certificates: Certificate) -> tuple[list[set[int]], int]:

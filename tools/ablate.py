@@ -14,6 +14,7 @@ from mecharule_ops.certificates.certificate import Certificate, ExampleRow, show
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.control_facts import p_words
+from mecharule_ops.facts.examples import change_words
 from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.facts.rules import short, told_rule
 from mecharule_ops.mcnemar import mcnemar_p
@@ -28,7 +29,7 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.text import OWN, TextTask
 from mecharule_ops.types import Baseline, BehaviourRecord, Example, Intervention, Regime
 from tools._asked import Asked, condition_of, direction, records_among, unit_of, units_of
-from tools._counts import change_words, example_data, flipped_fact, flips_fact, flips_of
+from tools._counts import example_data, flipped_fact, flips_fact, flips_of
 from tools.arguments import AblateArguments, FlipArguments, PairsArguments
 from tools.result import About, Priced, Tell, ToolResult, of_facts
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts import run_evidence, run_setting
+from mecharule_ops.facts.examples import example_of
 from mecharule_ops.facts.fact import SENTENCES, Fact, Stated, fact
 from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
 from mecharule_ops.facts.rules import shown_of_all
@@ -18,10 +19,10 @@ from mecharule_ops.pages.document import Table
 from mecharule_ops.pages.rows import KINDS, RULE, WORDS, candidate_rows
 from mecharule_ops.plain_text import last_line, write_file
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, findings_of, regime_of
+from mecharule_ops.run.opening import findings_of, regime_of
 from mecharule_ops.types import Regime
 from tools._asked import condition_of, direction
-from tools._counts import changed_examples, finite
+from tools._counts import finite
 from tools.arguments import CandidatesArguments, RunSection, ShowArguments, ShownTable, SlicesArguments
 from tools.result import About, Tell, ToolResult, of_facts, shown
 
@@ -65,15 +66,6 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
         return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
     text = report_text(findings) if given.full else screen(findings, example_of(run))
     return ToolResult(data=json.loads(to_json(findings)), text=text)
-
-
-def example_of(run: Run) -> str:
-    """Answers before and after under the ablation of the strongest unit; empty without one or of a concealed task."""
-    unit = run.findings.strongest()
-    if unit is None or run.task.concealed:
-        return ""
-    made = find_certificate(run, (unit.neuron,), unit.search.regime)
-    return "" if made is None else f"Without {unit.neuron}: {changed_examples(made, False)[0]}."
 
 
 def _table(

@@ -100,6 +100,7 @@ class Backend:
 
     def conclude(self, session: Session) -> None:
         """Give the session what only the run file holds: findings and certificates."""
+        from mecharule_ops.facts.examples import example_of
         from mecharule_ops.facts.found import in_short
         from mecharule_ops.run.opening import opened
 
@@ -108,18 +109,21 @@ class Backend:
             session.certificates = run.store.certificates()
             if run.finished:
                 session.findings = run.findings
-                told = in_short(session.findings)
+                told = in_short(session.findings, example_of(run))
                 session.headline = told["Found"]
                 text = "\n".join(f"{part}. {sentence}" for part, sentence in told.items())
                 session.turns.append(Entry(who="agent", text=text))
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
+        from mecharule_ops.facts.examples import example_of
         from mecharule_ops.pages.content import report_page
+        from mecharule_ops.run.opening import opened
 
-        if session.findings is None:
+        if session.findings is None or session.run is None:
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
-        return report_page(session.findings)
+        with opened(session.run) as run:
+            return report_page(session.findings, example_of(run))
 
     def call(
         self, line: str, run: str | None, tell: Tell, should_stop: Callable[[], bool] = lambda: False

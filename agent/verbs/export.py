@@ -9,6 +9,7 @@ from agent.verbs.options import ExportOptions
 from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.facts.examples import example_of
 from mecharule_ops.findings.records import Findings, to_json
 from mecharule_ops.pages.content import report_page, report_text
 from mecharule_ops.plain_text import write_file
@@ -17,7 +18,6 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 from tools.registry import Tell, ToolResult
-from tools.show import example_of
 from tools.verify import CERTIFICATES, CONFIG, TABLES
 
 README = """# MechaRule run {run}: {task} on {model}

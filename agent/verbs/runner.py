@@ -16,6 +16,7 @@ from mecharule_ops.codec import encode, parse_json
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, UsageError
 from mecharule_ops.events import Event, Notice
+from mecharule_ops.facts.examples import example_of
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.loading.model_names import resolve
 from mecharule_ops.loading.placement import free_memory, place, this_machine
@@ -41,7 +42,6 @@ from mecharule_ops.tasks.task_names import findable, task_of
 from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Basis, Regime, Share
 from tools.result import ToolResult
-from tools.show import example_of
 
 if TYPE_CHECKING:
     from agent.chat_models import Choice

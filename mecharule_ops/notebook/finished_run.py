@@ -17,6 +17,7 @@ from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.answer_text import lines
 from mecharule_ops.facts.chain_facts import chain_facts
+from mecharule_ops.facts.examples import example_of
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.as_text import text_of
@@ -94,7 +95,7 @@ class Plots:
 
     def map(self) -> Picture:
         """The model layer by layer with its units."""
-        return self._drawn(finding_figure(self._run.findings), MAP)
+        return self._drawn(finding_figure(self._run.findings, self._run._example), MAP)
 
     def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
         """The groups that a search ablated."""
@@ -127,6 +128,7 @@ class FinishedRun:
         """Everything that was found, with its counts."""
         with opened(str(path)) as run:
             self.findings = findings_of(run)
+            self._example = example_of(run)
 
     @property
     def id(self) -> str:
@@ -228,14 +230,18 @@ class FinishedRun:
 
     def report(self) -> str:
         """The whole report as one self-contained HTML page."""
-        return report_page(self.findings)
+        return report_page(self.findings, self._example)
 
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
-        return fragment_of(title, opening_sections(self.findings), finding_figure(self.findings))
+        return fragment_of(
+            title,
+            opening_sections(self.findings, self._example),
+            finding_figure(self.findings, self._example),
+        )
 
     def __repr__(self) -> str:
-        return screen(self.findings).rstrip()
+        return screen(self.findings, self._example).rstrip()
 
 
 def _named(run: Run, unit: str, regime: int | None) -> tuple[Neuron, Regime]:

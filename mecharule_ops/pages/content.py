@@ -44,7 +44,7 @@ def report_page(findings: Findings, example: str = "") -> str:
 
     `example` is of the strongest unit, before and after.
     """
-    sections = [*report_sections(findings), *to_copy(findings)]
+    sections = [*report_sections(findings, example), *to_copy(findings)]
     return html_of(_title(findings), sections, figures(findings, example))
 
 
@@ -52,14 +52,14 @@ def _title(findings: Findings) -> str:
     return f"MechaRule report: run {findings.run}"
 
 
-def report_sections(findings: Findings) -> list[Section]:
+def report_sections(findings: Findings, example: str = "") -> list[Section]:
     """The whole report: summary, units, why they flip, then what stands behind it, which a page folds."""
     how = shared_replacement(findings) or "the baseline and phase in the title of each search"
     replaced = "", None, f"Replacement of ablated units: {how}"
     setting_of = _each((*setting(findings), replaced, took(findings)))
     chosen = _each(choices(findings))
     sections = [
-        *opening_sections(findings),
+        *opening_sections(findings, example),
         *_account_sections(findings),
         *_rule_sections(findings),
         *(search_section(findings, index) for index in range(len(findings.searches))),
@@ -91,9 +91,9 @@ def _told(stated: Iterable[Stated]) -> str:
     return " ".join(_each(stated))
 
 
-def opening_sections(findings: Findings) -> list[Section]:
+def opening_sections(findings: Findings, example: str = "") -> list[Section]:
     """What is read first: the summary, then the τ-agonists of all searches with their controls and rules."""
-    found = [f"{part}. {text}" for part, text in in_short(findings).items()]
+    found = [f"{part}. {text}" for part, text in in_short(findings, example).items()]
     summary = Section(title="Summary", blocks=(*opening(findings), *found), opening=(MAP,))
     named = zip(search_names(findings), findings.searches, strict=True)
     if blocks := [block for name, outcome in named for block in _units_of(findings, outcome, name)]:
