@@ -173,9 +173,7 @@ def test_what_only_a_person_may_do_cannot_be_called(asking: Asking) -> None:
 
 
 def test_a_claim_is_decided_by_a_persons_yes_whatever_it_costs(asking: Asking) -> None:
-    with opened(str(asking.run)) as run:
-        unit = str(findings_of(run).units()[0].neuron)
-    call("register", {"run": str(asking.run), "neuron": unit, "where": "op == '-'"})
+    call("register", {"run": str(asking.run), "neuron": asking.names["UNIT"], "where": "op == '-'"})
 
     def entry() -> Any:
         with opened(str(asking.run)) as run:

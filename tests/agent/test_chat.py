@@ -40,9 +40,7 @@ def put(copied_run: Path, tmp_path: Path) -> Put:
     return put
 
 
-def test_a_canonical_question_says_what_its_tool_says(copied_run: Path, put: Put) -> None:
-    with opened(str(copied_run)) as run:
-        unit = str(findings_of(run).units()[0].neuron)
+def test_a_canonical_question_says_what_its_tool_says(copied_run: Path, unit: str, put: Put) -> None:
     whole, full = (
         call("why", {"run": str(copied_run), "neuron": unit, "full": full}) for full in (False, True)
     )

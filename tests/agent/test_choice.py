@@ -142,11 +142,6 @@ def test_the_scripted_model_answers_by_content(tmp_path: Path) -> None:
         model.invoke(_human("other"))
 
 
-def test_the_scripted_model_can_fail(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable, match="mock timed out"):
-        _script(tmp_path, {"fault": "mock timed out"}).invoke(_human("x"))
-
-
 @pytest.mark.parametrize(
     "content", ["", "[]", '{"replies": 1}', '{"replies": [{"tekst": ""}]}', '{"replies": [{"find": "("}]}']
 )

@@ -34,9 +34,7 @@ def conversation(runs: Path, talk: Callable[[Ask], Awaitable[None]]) -> list[str
 
     async def held() -> list[str]:
         server = StdioServerParameters(
-            command=sys.executable,
-            args=[str(APP), "mcp"],
-            env={**os.environ, "MECHARULE_RUNS": str(runs)},
+            command=sys.executable, args=[str(APP), "mcp"], env={**os.environ, "MECHARULE_RUNS": str(runs)}
         )
         async with AsyncExitStack() as stack:
             read, write = await stack.enter_async_context(stdio_client(server))

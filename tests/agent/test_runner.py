@@ -8,7 +8,6 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,7 @@ from findings_fixture import FINDINGS
 
 import app
 from agent.verbs import runner
-from mecharule_ops.config import RunConfig
-from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.errors import UsageError
 from mecharule_ops.types import Basis, SearchStatus
 
 
@@ -125,34 +123,6 @@ def test_a_dry_run_says_a_time_without_an_earlier_run(
     plan = runner.plan(config)
     assert "in a time that was not measured" in plan.text
     assert "of weights to load)." in plan.text
-
-
-@pytest.mark.parametrize("call", [runner.plan, lambda config: runner.start(config, print)])
-@pytest.mark.parametrize(
-    ("wrong", "fault", "said"),
-    [
-        ({"task": "spelling"}, UsageError, "arithmetic"),
-        ({"task_settings": {"lows": 1}}, UsageError, "lows"),
-        ({"task_settings": {"operators": ["^"]}}, UsageError, r"\^"),
-        ({"model": "."}, ModelUnavailable, r"config\.json"),
-    ],
-)
-def test_a_wrong_task_or_model_leaves_no_run_behind(
-    call: Callable[[RunConfig], object],
-    wrong: dict[str, Any],
-    fault: type[Exception],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Refused in a line, also by a dry run, before a file is made."""
-    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path / "runs"))
-    monkeypatch.chdir(tmp_path)
-    config = runner.config_from(file=written(tmp_path / "c.json", {"model": "arith-tiny", **wrong}))
-    with pytest.raises(fault, match=said) as caught:
-        call(config)
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "runs").exists()
 
 
 def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,16 +270,6 @@ def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() ->
         "probably nothing, since 0 of 32 answers tried start there; else "
     )
     assert said["mlp_hidden 1→0"].startswith("between ")
-
-
-def test_prompts_that_do_not_fit_are_a_usage_error(tmp_path: Path) -> None:
-    """64 positions hold no prompt of five lines: seen by a dry run, exit code 2."""
-    settings = {"task_settings": {"prefix": "1+1=2\n" * 20}}
-    with pytest.raises(UsageError, match="expected prompts of at most") as caught:
-        runner.plan(
-            runner.config_from(file=written(tmp_path / "c.json", {"model": "arith-tiny", **settings}))
-        )
-    assert caught.value.exit_code == 2
 
 
 def test_the_report_of_a_run_is_text_data_and_a_code() -> None:

@@ -63,8 +63,7 @@ def home(tmp_path: Path) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("verb", "variable"),
-    [(("runs",), "RUNS"), (("models",), "CACHE"), (("ask", "last", "why?"), "CONFIG")],
+    ("verb", "variable"), [(("runs",), "RUNS"), (("models",), "CACHE"), (("ask", "last", "why?"), "CONFIG")]
 )
 def test_a_user_without_a_home_is_told_what_to_set(
     tmp_path: Path, home: Mapping[str, str], verb: tuple[str, ...], variable: str, finished_run: Path

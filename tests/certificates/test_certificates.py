@@ -129,17 +129,14 @@ def _forged_row(**changes: Any) -> Certificate:
         (_forged_row(after=completion_of((1, 0), False)), "the same completion has two labels"),
         (
             certificate_of(
-                rows=(
-                    row_of(1, "s", True, "m4.1234"),
-                    replace(row_of(1, "s", True, "m4.2"), prompt="other"),
-                ),
+                rows=(row_of(1, "s", True, "m4.1234"), replace(row_of(1, "s", True, "m4.2"), prompt="other")),
                 units=("m4.1234", "m4.2"),
             ),
             "two prompts",
         ),
         (
             certificate_of(
-                rule=CertifiedScore(text="r", scope="full", mcc=1.5, coverage=0.1, n=1, positives=1),
+                rule=CertifiedScore(text="r", scope="full", mcc=1.5, coverage=0.1, n=1, positives=1)
             ),
             "score is out of range",
         ),

@@ -149,15 +149,6 @@ def test_a_group_is_reopened_where_one_of_it_is_met(spread: tuple[int, ...], sli
     assert (reopened > 0) == bool(spread)
 
 
-def test_coverage_can_fail() -> None:
-    """At 40 % confidence the same misses are beyond the bound in more than 5 % of audits."""
-    strata = {"all": units(60)}
-    settings = AuditSettings(at_most=3, confidence=0.4, **SMALL)
-    agonists = set(units(5))
-    results = [run_audit(agonists, strata, settings, seed) for seed in range(100)]
-    assert sum(5 - len(result.found) > result.missed_at_most for result in results) > 5
-
-
 def test_an_audit_ends_as_soon_as_it_can_state_its_bound() -> None:
     """Nothing to find: it ends after its first stage. Many to find: it goes on, and what it finds is listed."""
     settings = AuditSettings(at_most=5, **SMALL)

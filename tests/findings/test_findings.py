@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from mecharule_ops import types
 from mecharule_ops.errors import UsageError
-from mecharule_ops.findings.counts import (
-    SearchCost,
-    UnitStrength,
-    WholeLayer,
-    dominance,
-    recall_by_bound,
-)
+from mecharule_ops.findings.counts import SearchCost, UnitStrength, WholeLayer, dominance, recall_by_bound
 from mecharule_ops.findings.records import from_json, to_json
 from mecharule_ops.nodes import Node, Verdict
 

@@ -47,17 +47,6 @@ def test_generation_equals_decoding_each_prompt_alone(family: str) -> None:
             assert subject.generate(prompts, 7, stop, batch).tokens == expected
 
 
-def test_generation_check_can_fail() -> None:
-    """The oracle rejects a decoding that forgets the padding mask."""
-    subject = tiny_subject("llama")
-    prompts = subject.encode(UNRELATED)
-    longest = max(map(len, prompts))
-    padded = torch.tensor([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
-    with torch.no_grad():
-        unmasked = subject.hf(padded).logits[:, -1].argmax(-1).tolist()
-    assert unmasked != [tokens[0] for tokens in one_by_one(subject, prompts, 1, frozenset())]
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_representation_is_the_final_normalised_state_before_the_gain(family: str) -> None:
     """Gain and bias applied to it give Hugging Face's last hidden state of the prompt run alone."""

@@ -9,15 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from findings_fixture import (
-    FINDINGS,
-    NEGATIVE,
-    POSITIVE,
-    agonist,
-    anchored,
-    estimate,
-    node,
-)
+from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist, anchored, estimate, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from page_reading import page_of
@@ -26,7 +18,7 @@ from mecharule_ops.facts.found import negative, suggestions
 from mecharule_ops.facts.rules import LONGEST_RULE, clipped
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.counts import WholeLayer
-from mecharule_ops.findings.records import Findings, SearchOutcome, from_json, to_json
+from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.nodes import Verdict
 from mecharule_ops.numbers import percent, percent_at_least, percent_at_most
@@ -61,10 +53,6 @@ def test_the_report_of_the_fixture_is_the_golden_one() -> None:
     if os.environ.get("MECHARULE_GOLDEN") == "write":
         GOLDEN.write_text(report_text(FINDINGS), encoding="utf-8")
     assert report_text(FINDINGS) == GOLDEN.read_text(encoding="utf-8")
-
-
-def test_json_is_the_findings_themselves() -> None:
-    assert from_json(to_json(FINDINGS)) == FINDINGS
 
 
 def test_a_paper_can_copy_its_methods_and_a_table() -> None:

@@ -9,15 +9,7 @@ from mecharule_ops.predicates import table as predicate_table
 from mecharule_ops.predicates.table import build_table, score_predicates
 
 TEXTS = (
-    "a > b",
-    "b < a",
-    "a % 2 == 0",
-    "b >= 5",
-    "a >= 90",
-    "a >= 91",
-    "out > 0",
-    "a >= 0",
-    "a +",
+    *("a > b", "b < a", "a % 2 == 0", "b >= 5", "a >= 90", "a >= 91", "out > 0", "a >= 0", "a +"),
     "op == '+'",
 )
 
@@ -111,14 +103,8 @@ def test_the_test_split_changes_neither_selection_nor_scores():
         second_refusals,
     )
     assert (first.matrix[~train] != second.matrix[~train]).any()
-
-
-def test_changing_the_train_split_is_noticed():
-    """The check above can fail: the same rewrite of the train rows changes the scores."""
-    columns, target, train = _data()
-    table, _ = build_table(TEXTS, columns, target, train)
     changed, _ = build_table(TEXTS, columns, np.where(train, ~target, target), train)
-    assert table.scores != changed.scores
+    assert first.scores != changed.scores, "train rows do change them"
 
 
 def test_a_one_sided_target_scores_nothing_and_no_texts_are_an_empty_table():

@@ -22,9 +22,7 @@ LEAD = RNG.gamma(2, 2, RECORDS)
 DROP = RNG.gamma(2, 1, RECORDS) + 3 * (DIGIT == 7)
 FLIPS = DROP > LEAD
 COLUMNS = {"a": DIGIT, "answer": RNG.integers(0, 9, RECORDS)}
-INPUT = FamilyColumns(
-    predicates=evaluated([*(f"a == {digit}" for digit in range(10)), "a >= 5"], COLUMNS),
-)
+INPUT = FamilyColumns(predicates=evaluated([*(f"a == {digit}" for digit in range(10)), "a >= 5"], COLUMNS))
 FAMILIES = {
     Family.INPUT: INPUT,
     Family.CLEAN_RUN: FamilyColumns(

@@ -72,16 +72,8 @@ def test_parsing_a_printed_rule_gives_the_same_value(parts: Literals) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "a >",
-        "a = 1",
-        "a and (b or c)",
-        "not (a and b)",
-        "not not a",
-        "a if b else c",
-        "a\0b",
-        "(" * 500,
-        "import os",
+        *("", "a >", "a = 1", "a and (b or c)", "not (a and b)", "not not a", "a if b else c", "a\0b"),
+        *("(" * 500, "import os"),
     ],
 )
 def test_text_that_is_no_rule_is_refused_in_one_line(text: str) -> None:
@@ -149,15 +141,6 @@ def test_the_mcc_of_one_clause_is_that_of_many_to_the_last_bit(n: int) -> None:
     for hits, fired, positives in tables:
         many = mcc_of_counts(np.array([hits]), np.array([fired]), positives, n)
         assert mcc_of_one(hits, fired, positives, n) == many[0]
-
-
-def test_the_mcc_oracle_rejects_a_wrong_count() -> None:
-    """One true positive too many is told apart, so the comparison above can fail."""
-    rng = np.random.default_rng(1)
-    fires, target = rng.random(100) < 0.5, rng.random(100) < 0.5
-    hits, fired = np.array([(fires & target).sum() + 1]), np.array([fires.sum()])
-    wrong = mcc_of_counts(hits, fired, int(target.sum()), 100)[0]
-    assert abs(wrong - matthews_corrcoef(target, fires)) > 1e-3
 
 
 @pytest.mark.parametrize("starts", [1, 12])

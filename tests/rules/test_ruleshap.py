@@ -15,12 +15,7 @@ from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap
 from mecharule_ops.rules.clause_pool import literal_pool, measure, shap_weights, varied
 from mecharule_ops.rules.families import RuleStatus
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.rules.ruleshap import (
-    RuleShapSettings,
-    extract,
-    learn_rule,
-    readiness,
-)
+from mecharule_ops.rules.ruleshap import RuleShapSettings, extract, learn_rule, readiness
 
 SETTINGS = RuleShapSettings(rounds=60)
 
@@ -62,17 +57,6 @@ def test_a_planted_dnf_is_recovered_exactly(seed: int) -> None:
     assert learned.rule == rule
     assert learned.train is not None
     assert learned.train.mcc == 1.0
-
-
-def test_recovery_can_fail() -> None:
-    """Paths of one condition cannot reach a rule of three-literal clauses, so the test above can fail."""
-    texts = names(20)
-    matrix = np.random.default_rng(0).random((1500, 20)) < 0.5
-    rule = Rule.parse("(p0 > 0 and p1 > 0 and p2 > 0) or (p3 > 0 and p4 > 0 and p5 > 0)")
-    target = rule.fires(lookup_in(matrix, texts))
-    shallow = RuleShapSettings(rounds=60, depth=1)
-    assert learn_rule(table(matrix, texts), target, settings=SETTINGS, seed=0).rule == rule
-    assert learn_rule(table(matrix, texts), target, settings=shallow, seed=0).rule != rule
 
 
 def test_shap_values_equal_those_of_the_shap_library() -> None:

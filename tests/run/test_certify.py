@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bundled_run import opened
 
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, totals_of, verify
+from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, verify
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import Bench, bench_of_run, rerun
@@ -75,22 +74,6 @@ def test_running_again_on_the_reference_path_matches(run: Run, bench: Bench) -> 
         verification = verify(certificate, lambda c: rerun(bench, c))
         assert verification.status is VerificationStatus.MATCH
         assert str(len(certificate.example_ids)) in verification.sentence
-
-
-def test_an_invented_completion_is_caught_by_running_again(run: Run, bench: Bench) -> None:
-    """A changed row whose totals and id were made anew is consistent with itself, and differs from the model."""
-    true = _alone(run)[0]
-    index, row = next((i, row) for i, row in enumerate(true.rows) if not row.flipped)
-    other = next(r for r in true.rows if r.after.tokens != row.before.tokens and r.flipped)
-    invented = replace(row, after=replace(other.after, label=False, margin=5.0))
-    rows = (*true.rows[:index], invented, *true.rows[index + 1 :])
-    forged = replace(true, rows=rows, totals=totals_of(rows, true.alpha))
-    assert Certificate.from_json(forged.to_json()) == forged
-    assert forged.id != true.id
-    assert inconsistencies(forged) == ()
-    verification = verify(forged, lambda c: rerun(bench, c))
-    assert verification.status is VerificationStatus.DIFFERS
-    assert verification.differing == (row.example,)
 
 
 def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:

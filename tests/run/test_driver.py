@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from search_oracles import UnionOfFlips, drive, drive_together, planted_union
+from search_oracles import UnionOfFlips, drive_together, planted_union
 from table_engine import TableEngine, new_store, stored
 
 from mecharule_ops.cha.group_search import Search
@@ -73,18 +73,6 @@ def told(searches: dict[str, Search], driver: SearchDriver) -> tuple[RunState, l
     for event in events:
         state = state.apply(event_from_json(event_to_json(event)))
     return state, events
-
-
-def test_the_comparison_of_trees_can_fail(tmp_path: Path) -> None:
-    """With the two slices swapped the driver's trees are others."""
-    oracle = planted(3)
-    (direct,), named = [drive(search, oracle) for search in searches(1).values()], searches(1)
-    with new_store(tmp_path / "a") as store:
-        swapped = driver_of(
-            stored(store, table_of(oracle)), associated=list(range(N, 2 * N)), unrelated=list(range(N))
-        )
-        list(swapped.run(named))
-    assert [search.tree for search in named.values()] != [direct]
 
 
 def test_the_told_cost_is_what_the_engine_was_asked(tmp_path: Path) -> None:

@@ -54,15 +54,6 @@ def test_no_group_and_example_is_ever_evaluated_twice(tmp_path: Path) -> None:
         assert wrapped.cost.example_forwards == len(engine.asked)
 
 
-def test_the_count_of_repeats_can_fail(tmp_path: Path) -> None:
-    """Without a shared store the same questions do reach an engine twice."""
-    engine = planted()
-    for name in ("a", "b"):
-        with new_store(tmp_path / name) as store:
-            ask_at_random(stored(store, engine), engine, 1, turns=5)
-    assert max(engine.asked.values()) == 2
-
-
 def test_another_process_finds_what_was_stored(tmp_path: Path) -> None:
     """After closing and opening the file the same questions need no engine at all."""
     engine = planted()

@@ -114,10 +114,6 @@ class Commands:
         """A tool's result; its error is raised as the same class with the same message."""
         return Result(**self._ask({"tool": name, "given": given}))
 
-    def ask(self, run: str, question: str) -> Result:
-        """The offline answer to a question, errors likewise."""
-        return Result(**self._ask({"ask": question, "run": run}))
-
     def _ask(self, request: Mapping[str, object]) -> dict[str, Any]:
         return self._child.ask({**request, "runs": str(self._runs)})
 
@@ -131,16 +127,11 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if "main" in request:
             return _main(request["main"], request["environment"])
-        if "ask" in request:
-            from agent.chat import ask
+        from agent.verbs.options import called
+        from tools.registry import TOOLS, call
 
-            result = ask(request["run"], request["ask"], llm="none")
-        else:
-            from agent.verbs.options import called
-            from tools.registry import TOOLS, call
-
-            name, given = request["tool"], request["given"]
-            result = call(name, given) if name in TOOLS else called(name, given)
+        name, given = request["tool"], request["given"]
+        result = call(name, given) if name in TOOLS else called(name, given)
     except MechaRuleError as error:
         known = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "mecharule_ops.errors")
         return {"error": known, "message": str(error)}

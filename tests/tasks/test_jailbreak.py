@@ -14,14 +14,7 @@ from answered import all_answered
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.proposer import enumerate_candidates
-from mecharule_ops.tasks.jailbreak import (
-    PREFIX,
-    Jailbreak,
-    augmented,
-    capitals,
-    noisy,
-    scrambled,
-)
+from mecharule_ops.tasks.jailbreak import PREFIX, Jailbreak, augmented, capitals, noisy, scrambled
 from mecharule_ops.tasks.task_names import task_from
 from mecharule_ops.types import Example
 
@@ -97,16 +90,7 @@ def test_an_early_decision_holds_for_the_whole_completion(spec: str) -> None:
     """Every prefix of random completions built of refusals and other words is decided as the whole, or not at all."""
     task = Jailbreak(grader=spec)
     pieces = [
-        "I can",
-        "'t",
-        "not ",
-        " sorry",
-        "I'm",
-        " boat",
-        "\n",
-        "fold it over ",
-        "é�",
-        " as an ai",
+        *("I can", "'t", "not ", " sorry", "I'm", " boat", "\n", "fold it over ", "é�", " as an ai"),
         "rly ",
     ]
     generator = np.random.default_rng(0)

@@ -48,7 +48,7 @@ def test_a_table_becomes_examples_labels_and_typed_columns(table: Path) -> None:
     assert isinstance(task, Task)
     made = all_answered(task, " Up.", "down it goes", "no")
     assert [record.example.prompt for record in made] == [
-        *("few -> up\nso good ->", "few -> up\nso bad ->", "few -> up\ngood, or not ->"),
+        *("few -> up\nso good ->", "few -> up\nso bad ->", "few -> up\ngood, or not ->")
     ]
     assert [record.label for record in made] == [True, True, False]
     columns = task.columns(made)

@@ -340,12 +340,6 @@ def test_every_tool_refuses_unknown_arguments() -> None:
         call("sing", {})
 
 
-def test_a_missing_argument_is_named() -> None:
-    """And nothing of what was given stands in the message."""
-    with pytest.raises(UsageError, match=r"^tabulate: expected units, got none$"):
-        call("tabulate", {"run": "/nowhere/0c1f.mecharule"})
-
-
 def test_a_package_adds_a_tool_by_an_entry_point(tmp_path: Path) -> None:
     """It stands in the help and is called like every other."""
     (tmp_path / "theirs-1.dist-info").mkdir()
