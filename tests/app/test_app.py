@@ -47,6 +47,10 @@ WRONG: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ((*RUN, "--yes", "--device", "tpu"), ("device", "tpu")),
     ((*RUN, "--basis", "neurons"), ("neurons", "mlp_out", "attn_head")),
     ((*RUN, "--set", "task.high=-1", "--yes"), ("low", "high", "-1")),
+    (("run", "jailbreak", "-m", "arith-tiny"), ("expected a file of requests",)),
+    (("run", "jailbreak", "-m", "arith-tiny", "--set", "task.grader=x"), ("expected a grader of",)),
+    (("run", "hans", "-m", "arith-tiny", "--set", "task.file=none.txt"), ("'none.txt', which is none",)),
+    (("run", "./none.py:Task", "-m", "arith-tiny"), ("expected a Python file",)),
     ((*RUN, "--set", "tau"), ("KEY=VALUE",)),
     ((*RUN, "--set", "colour=1"), ("colour",)),
     ((*RUN, "--set", "task.colour=1"), ("colour",)),
@@ -69,7 +73,7 @@ WRONG: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("show", "--table", "units", "--section", "cost"), ("--table or --section, got both",)),
     (("show", "nothing"), ("got 'nothing'", "`mecharule runs`")),
     (("flip", "last", "m1.14"), ("expected --prompt (a question of the task", "got none")),
-    (("tabulate", "last"), ("expected units, got none",)),
+    (("tabulate", "last"), ("expected units", "got none")),
     (("why", "last", "m4"), ("a unit such as",)),
     (("demo", "--display", "neon"), ("neon",)),
 )
@@ -82,7 +86,9 @@ def test_what_is_wrong_is_answered_in_a_line_with_the_way_out_and_leaves_no_run(
     """Exit 2: what was expected, what came, what to do."""
     shutil.copy(finished_run, runs / finished_run.name)
     before = set(runs.glob("*.mecharule"))
-    _refused(commands.main(*arguments), 2, *words)
+    done = commands.main(*arguments)
+    _refused(done, 2, *words)
+    assert done.out == ""
     assert set(runs.glob("*.mecharule")) == before
 
 

@@ -147,24 +147,3 @@ def test_exporting_in_clear_must_be_asked_for(commands: Commands, jailbreak: Don
     verified = commands.main("verify", str(folder))
     assert verified.code == 0, verified.err
     assert "match" in verified.out
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("jailbreak", "expected a file of requests"),
-        ("jailbreak --set task.grader=x", "expected a grader of"),
-        ("hans --set task.file=none.txt", "'none.txt', which is none"),
-        ("./none.py:Task", "expected a Python file"),
-        ("hans --set task.colour=red", "expected settings of"),
-    ],
-)
-def test_wrong_inputs_leave_no_run_and_exit_with_2(
-    commands: Commands, runs: Path, words: str, said: str
-) -> None:
-    """One clear line on stderr."""
-    before = sorted(runs.glob("*.mecharule"))
-    done = commands.main("run", *words.split(), "-m", "arith-tiny")
-    assert (done.code, done.out, done.err.strip().count("\n")) == (2, "", 0)
-    assert said in done.err
-    assert sorted(runs.glob("*.mecharule")) == before

@@ -338,6 +338,8 @@ def test_every_tool_refuses_unknown_arguments() -> None:
             call(name, {"stray": 1})
     with pytest.raises(UsageError, match="expected a tool of"):
         call("sing", {})
+    with pytest.raises(UsageError, match=r"^tabulate: expected units, got none$"):
+        call("tabulate", {"run": "/nowhere/0c1f.mecharule"})
 
 
 def test_a_package_adds_a_tool_by_an_entry_point(tmp_path: Path) -> None:
