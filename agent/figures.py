@@ -23,21 +23,15 @@ _NUMBER = re.compile(
 )
 _COUNT = re.compile(r"(\d[\d,]*)(?:/| (?:\w+ )?of (?:these |the )?)(\d[\d,]*)")
 _PERCENT = re.compile(r"\s*\b(?:per\s?cent|Prozent|pour\s+cent|por\s+ciento)\b", re.IGNORECASE)
-_WORDS = (
-    "zero null zéro cero",
-    "one ein eine einer un une uno una",
-    "two zwei deux dos",
-    "three drei trois tres",
-    "four vier quatre cuatro",
-    "five fünf cinq cinco",
-    "six sechs seis",
-    "seven sieben sept siete",
-    "eight acht huit ocho",
-    "nine neun neuf nueve",
-    "ten zehn dix diez",
-    "eleven elf onze",
-    "twelve zwölf douze doce",
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+_WORDS = re.split(
+    ";",
+    "zero null zéro cero;one ein eine einer un une uno una;two zwei deux dos;three drei trois tres;"
+    "four vier quatre cuatro;five fünf cinq cinco;six sechs seis;seven sieben sept siete;"
+    "eight acht huit ocho;nine neun neuf nueve;ten zehn dix diez;eleven elf onze;"
+    "twelve zwölf douze doce;thirteen dreizehn treize trece;fourteen vierzehn quatorze catorce;"
+    "fifteen fünfzehn quinze quince;sixteen sechzehn seize dieciséis;"
+    "seventeen siebzehn dix-sept diecisiete;eighteen achtzehn dix-huit dieciocho;"
+    "nineteen neunzehn dix-neuf diecinueve",
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _VALUES = {word: value for value, words in enumerate(_WORDS) for word in words.split()}
@@ -46,7 +40,9 @@ _VALUES |= {f"{ten}-{_WORDS[one].split()[0]}": _VALUES[ten] + one for ten in _TE
 _ANY = "|".join(sorted(_VALUES, key=len, reverse=True))
 _WORD = re.compile(
     rf"\b(?:{_ANY})\b(?=\s+(?:out\s+)?(?:of|in|von|aus|der|sur|de|des)(?:\s+\w+)?\s+(?:\d|(?:{_ANY})\b)"
-    r"|\s+(?:[a-z-]+\s+)?(?:units?|channels?|heads?|neurons?|answers|records|ablations?|prompts)\b)",
+    r"|\s+(?:[a-z-]+\s+)?(?:units?|channels?|heads?|neurons?|answers|records|ablations?|prompts)\b"
+    r"|\s+(?:Einheiten|Kanäle|Köpfe|Neuronen|Antworten|unités|canaux|têtes|neurones|réponses"
+    r"|unidades|canales|cabezas|neuronas|respuestas)\b)",
     re.IGNORECASE,
 )
 """A number word of a count, or before what is counted."""

@@ -37,7 +37,7 @@ HOLD = (
     "58/64 (90.6%) on held-out answers [f2].",
     "The MCC is 0.34, between −0.03 and .57 [f2].",
     "It took 1234 runs [f2].",
-    "Sicher ist: 58 von 64 [f2]!",
+    "Sicher ist, eine der Einheiten, une des unités: 58 von 64 [f2]!",
     "It breaks sums. That is 109 of 128. So it matters [f1].",
     "The strongest head breaks most sums.",
     "a20.h8 and m4.12 differ: 109 of 128 against 3 of 64 [f1, f3].",
@@ -58,7 +58,7 @@ FAIL = (
     ("m4.12 flips 109 of 128 [f3].", "109"),
     ("m4.12 flips 109 of 128 [f1, f3].", "109"),
     ("It flips 58 of 64 [f1].", "58, 64"),
-    ("Sie kippt drei von 64 [f2].", "3"),
+    ("Sie kippt drei von 64, fünfzehn Köpfe, dix-sept de 64, trece canales [f2].", "3, 15, 17, 13"),
     ("It is 80 of 101, as you ask [f2].", "80, 101"),
 )
 
