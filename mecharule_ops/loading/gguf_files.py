@@ -122,6 +122,7 @@ def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Pat
     from mecharule_ops.loading.weights import check_complete
 
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     # The reader draws a bar of its own, which nothing switches off.
     with contextlib.redirect_stderr(io.StringIO()):
         loaded: Any = AutoModelForCausalLM.from_pretrained(

@@ -44,6 +44,7 @@ def load_weights(shape: ModelShape, where: Placement) -> PreTrainedModel:
     Raises `ModelUnavailable` for weights that do not read, where some are missing, and where blocks hold others.
     """
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     layers, dtype = shape.wiring.layers, getattr(torch, where.dtype)
     kind: Any = type(shape.hf)
     if dtype in LOW:
