@@ -107,8 +107,8 @@ def _map(axes: Axes, outcome: SearchOutcome, findings: Findings, name: str) -> N
     named: list[tuple[int, float]] = []
     for neuron in list(shown)[:_NAMED]:
         layer, height = neuron.layer, neuron.channel / top
-        # A name is four layers wide and a tenth high; one that would cover another is left out.
-        if all(abs(layer - at) >= 4 or abs(height - up) >= 0.1 for at, up in named):
+        # A name is four layers wide and a fifth high; one that would cover another is left out.
+        if all(abs(layer - at) >= 4 or abs(height - up) >= 0.2 for at, up in named):
             named.append((layer, height))
             axes.annotate(
                 str(neuron),
@@ -122,7 +122,7 @@ def _map(axes: Axes, outcome: SearchOutcome, findings: Findings, name: str) -> N
         title=name, xlabel="layer", ylabel=outcome.intervention.basis.row.noun, ylim=(-0.08 * top, 1.12 * top)
     )
     axes.title.set(fontsize=8, color=INK)
-    axes.locator_params("x", integer=True)
+    axes.locator_params(integer=True)
     tidy(axes)
 
 
