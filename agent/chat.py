@@ -136,7 +136,7 @@ def offline(
 
     if not isinstance(read, Understood):
         lines = [f"  {place}. {asked}" for place, asked in enumerate(read, 1)]
-        begins = f"{NO_QUESTION}. You may ask (its number takes it, none the first):"
+        begins = f"{NO_QUESTION}. You may ask (type 1, 2 or 3):"
         return answer("\n".join([begins, *lines]), suggested=list(read))
     tool, given = read.row.tool, read.arguments
     begun = begin(tool, {"run": run, **given}, listener.tell)

@@ -10,6 +10,7 @@ its direction; those of one unit share one error (Holm). With a model the conver
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
@@ -134,12 +135,12 @@ def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     if chosen is None:
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
     condition = told.get("condition", "")
-    if not condition and " where " in question:
-        said = question.partition(" where ")[2]
+    if not condition and (asked := re.search(r" (?:where|when) (.+)", question)):
+        said = asked[1]
         condition = names.condition(said) or ""
         if not condition:
             raise UsageError(
-                f"expected a condition over the run's columns after where, got {said.strip(' ?')!r}; "
+                f"expected a condition over the run's columns, got {said.strip(' ?')!r}; nothing was tested; "
                 f"columns: {', '.join(names.columns)}"
             )
     return Neuron.parse(chosen), condition

@@ -57,7 +57,7 @@ def _does(findings: Findings, outcome: SearchOutcome) -> str:
     turns = f"turns {words.of(label)} answers {words.of(not label)}"
     reached = reached_words(findings, outcome, others, "more " if many else "")
     if not many:
-        why = unshowable(findings, outcome) or "which chance does as well"
+        why = unshowable(findings, outcome) or "not told apart from chance"
         return said("found.none_shown", noun=noun, turns=turns, reached=reached, why=why)
     parts = {
         "which": f"{many:,} of {plural(outcome.cost.candidates, noun)} {'is' if many == 1 else 'are'}",

@@ -62,10 +62,9 @@ def test_a_condition_that_the_question_names_is_the_claim(copied_run: Path) -> N
     investigate(str(copied_run), f"does {_unit(copied_run)} flip more where op == '-'?")
     (entry,) = _entries(copied_run)
     assert "op == '-'" in str(entry)
-    with pytest.raises(
-        UsageError, match="expected a condition over the run's columns after where, got 'it rains'"
-    ):
-        investigate(str(copied_run), f"does {_unit(copied_run)} flip more where it rains?")
+    for asked in ("where it rains", "when it rains"):
+        with pytest.raises(UsageError, match="run's columns, got 'it rains'; nothing was tested"):
+            investigate(str(copied_run), f"does {_unit(copied_run)} flip more {asked}?")
 
 
 def test_a_purse_that_is_too_small_ends_it_before_anything_is_registered(
