@@ -25,9 +25,11 @@ from agent.verbs.options import SETTINGS_SHOWN
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event, SearchStarted
-from mecharule_ops.facts.found import found_line, sure_line, when_line
+from mecharule_ops.facts.examples import example_of
+from mecharule_ops.facts.found import in_short
 from mecharule_ops.pages.as_text import csv_of
 from mecharule_ops.plain_text import plain
+from mecharule_ops.run.opening import opened
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tools.registry import TOOLS
@@ -335,12 +337,8 @@ def test_a_run_that_is_read_says_first_what_was_found(
     session = Session()
     Backend().read(copied_run.stem, session)
     *before, last = session.turns
-    assert session.findings is not None
-    assert last.text == "\n".join(
-        (
-            f"Found. {found_line(session.findings)}",
-            f"When. {when_line(session.findings)}",
-            f"How sure. {sure_line(session.findings)}",
-        )
-    )
+    with opened(str(copied_run)) as run:
+        told = in_short(run.findings, example_of(run))
+    assert "For example" in told
+    assert last.text == "\n".join(f"{part}. {said}" for part, said in told.items())
     assert not any("why does m1.14 flip?" in turn.text for turn in before)
