@@ -217,6 +217,7 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
             patient["base_url"] = choice.base_url
         return ChatAnthropic(model_name=model, api_key=SecretStr(environment["ANTHROPIC_API_KEY"]), **patient)
     from langchain_openai import ChatOpenAI
+    from openai import DefaultAsyncHttpxClient
 
     address, key = choice.base_url, environment.get("OPENAI_API_KEY", "unused")
     if provider == LOCAL:
@@ -231,6 +232,8 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
         use_responses_api=address is None,
         stream_usage=True,
         stream_chunk_timeout=seconds,
+        # Each question has an event loop of its own, on which no connection of another can be used.
+        http_async_client=DefaultAsyncHttpxClient(),
         **patient,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,12 @@ def test_flag_beats_environment_beats_config_beats_none(tmp_path: Path) -> None:
 
 
 def test_a_model_in_a_file_answers_behind_llama_cpp(tmp_path: Path) -> None:
-    """The real server over a tiny file, on the loopback."""
+    """The real server over a tiny file, on the loopback; questions each on an event loop of its own."""
     file = write_gguf(tmp_path / "tiny.gguf", laid_out())
-    model: Any = chat_model(choose(f"local/{file}", {}), {})
-    assert model.bind(max_tokens=4).invoke("12").usage_metadata["output_tokens"] > 0
+    for _ in range(3):
+        model: Any = chat_model(choose(f"local/{file}", {}), {})
+        reply: Any = asyncio.run(model.bind(max_tokens=4).ainvoke("12"))
+        assert reply.usage_metadata["output_tokens"] > 0
 
 
 def test_a_missing_key_is_an_error_by_flag_and_a_fallback_otherwise(tmp_path: Path) -> None:
