@@ -51,6 +51,10 @@ def ablate(run: Run, given: AblateArguments, tell: Tell) -> Priced:
     baseline = None if given.baseline is None else Baseline(given.baseline)
     if given.prompts:
         examples = [typed_example(run.task, text) for text in given.prompts]
+        if own := [one.prompt for one in examples if one.id == OWN]:
+            raise UsageError(
+                f"expected prompts of the table, which have a label, got {own[0]!r}; `flip` takes it"
+            )
         yield 2 * len(examples)
         return _on_prompts(run, units, regime, baseline or run.config.baseline, examples, given)
     if given.where is not None:
@@ -83,10 +87,6 @@ def _on_prompts(
     """The counts of the prompts that start from the regime's outcome, certified; how many others were left out."""
     from mecharule_ops.engine.behaviour import behaviour_on
 
-    if own := [one.prompt for one in examples if one.id == OWN]:
-        raise UsageError(
-            f"expected prompts of the table, which have a label, got {own[0]!r}; `flip` takes it"
-        )
     how = replace(run.intervention(units[0].basis), baseline=baseline)
     records = behaviour_on(run.task, run.subject, examples).records
     starting = [record for record in records if record.label == bool(regime.value)]
