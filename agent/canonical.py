@@ -9,8 +9,6 @@ Suggestions are ranked by what a question names and by its words, the rarer over
 own units, condition, column and prompt.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

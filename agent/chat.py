@@ -6,8 +6,6 @@ asked and answered is kept in the run file, so that the next question follows on
 What answers beside the tools is imported where a model is chosen: without one an answer does not wait for it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

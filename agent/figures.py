@@ -1,7 +1,5 @@
 """The numbers of a text, in digits or words: the readings of each, what its last digit is worth, whether per cent."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ fires alike. A claim is registered before any held-out flip is read for it and d
 its direction; those of one unit share one error (Holm). With a model the conversation's own tools do the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

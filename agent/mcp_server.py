@@ -5,8 +5,6 @@ session. A call that ablates needs `seconds`, the most it may take; without, or 
 of `run` goes on when the session ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import re

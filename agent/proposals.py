@@ -10,8 +10,6 @@ scored by a program, in canonical spelling, and never executed. Rounds are check
 that was killed goes on after the last one, and a loop that ended is not asked again.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

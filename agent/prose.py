@@ -10,8 +10,6 @@ A sentence that fails is marked with the reason and never removed. Whether a rig
 what the second look asks (`agent.talk`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

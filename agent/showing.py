@@ -1,7 +1,5 @@
 """A run, its columns, records, vocabulary and refusals as a model is shown them: a line each, long values cut."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

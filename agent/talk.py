@@ -11,8 +11,6 @@ the question's words and its place in the conversation: asked again after a kill
 on an event loop of its own, so that stopping cancels a request under way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

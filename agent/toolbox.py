@@ -4,8 +4,6 @@ Of what the tools take, a model is never offered what only a person decides or w
 naming a file or another folder, showing concealed texts, the form of a table.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping, Sequence

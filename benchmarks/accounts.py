@@ -8,8 +8,6 @@ nothing; of the predictions only *lead only* and *drop only* have something fitt
     python benchmarks/accounts.py --page                               writes it again from what is kept
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

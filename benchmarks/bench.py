@@ -8,8 +8,6 @@ and stands beside its ratio. Goals are those of the project's issues; a figure t
 `--write` puts the lines that have a goal, and when and on what they were measured, into docs/speed.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

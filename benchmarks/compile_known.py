@@ -7,8 +7,6 @@ alone: `pip install --no-deps tracr-pypi==1.0.0`. `craft_model` makes a GPT-2 of
 model is then compared with the program's, on all inputs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Mapping

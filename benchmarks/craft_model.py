@@ -8,8 +8,6 @@ A decoy is a head or a hidden neuron with random weights that reads x, and write
 no margin is reached.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The loop is TransformerBridge, all examples in one batch, the clean prompt cache
 forward a token, six tokens. Both answer the same groups on the same examples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path

@@ -6,8 +6,6 @@ et al. 2023; McCoy et al. 2019, in the columns of their file). The same seed giv
 so that no library's generator stands behind it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib

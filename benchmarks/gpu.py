@@ -6,8 +6,6 @@
 Without --quick it writes `benchmarks/gpu.json`, anew after every section. Goals are those of the table on a processor.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

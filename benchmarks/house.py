@@ -7,8 +7,6 @@ Without an option it prints every number. `--check` fails where one is above its
 docs/architecture.md. A code line is one that is neither blank nor a comment nor part of a docstring.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

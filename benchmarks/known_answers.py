@@ -8,8 +8,6 @@ misses.
     python benchmarks/known_answers.py [--write] [--only MODEL …] [--decoys N]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import tempfile

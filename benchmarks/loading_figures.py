@@ -5,8 +5,6 @@ processes of a machine, and the system takes them back when it needs them. Copie
 counted apart.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import subprocess

@@ -4,8 +4,6 @@ python benchmarks/notebooks.py
 
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -3,8 +3,6 @@
 `python benchmarks/pages.py PAGE` writes commit and class of machine into a page that another command has just made.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

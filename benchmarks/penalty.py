@@ -9,8 +9,6 @@ to measure it.
     python benchmarks/penalty.py --models FOLDER [--train] [--write]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

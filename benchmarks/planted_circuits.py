@@ -4,8 +4,6 @@ All have tokens t with a direction `t:x` each and `one`, and positions `p:i`. An
 its direction `=x`; the first one has 2 in any case. A neuron is written as its weights over directions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

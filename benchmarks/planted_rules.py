@@ -1,7 +1,5 @@
 """A rule to be found again in a random table, with one label in ten turned."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in

@@ -4,8 +4,6 @@
 one head, both ways. It exits with 1 when any outcome differs.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ starts, and makes page and table anew from all of them.
     python benchmarks/recall.py [CASE …] [--only SEARCH …] [--runs FOLDER] [--write]
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections import defaultdict

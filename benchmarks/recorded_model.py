@@ -11,8 +11,6 @@ looked at has none. So tools and the sheet of a run may be reworded without a ne
 characters; read from a cache is what stands under a cache mark exactly as in the request before.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -8,8 +8,6 @@ stopped goes on where it was. Questions without a recorded reply are counted as 
 a small model behind llama.cpp instead, and prints its row.
 """
 
-from __future__ import annotations
-
 import argparse
 import lzma
 import re

@@ -5,8 +5,6 @@ live, one moment after the other, at 120×40) and `card.svg` (the strongest show
 all comes from the run file.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import re

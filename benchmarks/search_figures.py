@@ -1,7 +1,5 @@
 """Figures of searches, rules and whole runs; the engine's own are in `engine_figures`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the benchmarks measure on: a model on a device, its answers to the arithmetic task, examples of one label."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ their scale (sparse agonists by training). It runs from √width (all alike) dow
     python benchmarks/train_arith_tiny.py --out DIR [--seed 0]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -6,8 +6,6 @@ norm is a column's, a head's block's (Frobenius), or a row's: what direct logit 
 direction. Biases are left out: no ablation by a mean moves them.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
 
 import numpy as np

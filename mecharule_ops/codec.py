@@ -6,8 +6,6 @@ written as a finite number or as "nan", "inf", "-inf", so the text is JSON for e
 0.0, so equal values have equal text.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Bounds are one-sided, exact and after Clopper and Pearson (1934); `sequential` builds those for several looks.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum

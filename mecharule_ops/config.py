@@ -3,8 +3,6 @@
 Defaults are the paper's (§5, "Pipeline instantiation") unless the field says otherwise.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import (

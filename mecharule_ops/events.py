@@ -3,8 +3,6 @@
 Fields are JSON values, tuples of them, or a node; `store.run_log` writes an event under its class name in snake case.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

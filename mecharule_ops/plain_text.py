@@ -1,7 +1,5 @@
 """Text that a person or a model wrote, fit for a line of a terminal, a table or a report; text as a file, and paths."""
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

@@ -5,8 +5,6 @@ of its own examples. Only slices drawn at random bound a rate on all of D⁺ or 
 rare, so its rate is another (`tests/values/test_slices.py`). No model is called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

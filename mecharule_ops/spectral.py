@@ -7,8 +7,6 @@ Only whole numbers choose: a distance is rounded to `GRID`, which lies far above
 between processors, and where several points are alike the lowest row is taken.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

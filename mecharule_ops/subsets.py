@@ -12,8 +12,6 @@ Random units stand beside a unit: drawn from all others, whatever a search made 
 what was found is chosen by the outcome: where all units are alike it still flips less than the strongest of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence, Set

@@ -1,7 +1,5 @@
 """The defaults of τ, ε, α, competitors and a repair's harm; the one place that says what reaches τ. Light."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 TAU = 0.2

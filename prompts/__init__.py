@@ -8,8 +8,6 @@
 What is filled in is data: it is inserted once and never read for holes again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Any attempt to reach another machine fails at once with the address, so that a t
 because of the network; loopback and Unix sockets stay open.
 """
 
-from __future__ import annotations
-
 import gc
 import ipaddress
 import os

@@ -1,7 +1,5 @@
 """What `conftest` watches over in every test fails where it should; the house stays within its budget."""
 
-from __future__ import annotations
-
 import socket
 import tomllib
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """What no product code does: cut the beginning, or every k-th, off a list of records; tell a time in a docstring."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What several tools say of a unit, as short JSON and as facts: flips, examples, rule, controls."""
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import replace

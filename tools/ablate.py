@@ -1,7 +1,5 @@
 """Ablating units now: on the slices or where a condition holds, on a typed prompt, on new pairs of prompts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

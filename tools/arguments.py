@@ -5,8 +5,6 @@ field's docstring is the option's help; `positional` names those that a shell gi
 computes, so listing every tool loads no numerical package.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from types import UnionType

@@ -1,7 +1,5 @@
 """Two of a kind beside each other: units of a run on the same examples, layers as wholes, runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 Read from the run; what is missing is measured at one price, certified and kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import get_args

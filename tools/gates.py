@@ -1,7 +1,5 @@
 """When to switch a found unit off: gates learned and tested now, or read where the run holds them, and exported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

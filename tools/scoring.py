@@ -1,8 +1,6 @@
 """Predicates scored on train records, rules learned from them (paper, §4.2), the one anchored to a unit (§4.5), and
 columns of one's own."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """What a run found: on one screen or whole, a table of it, or a section of what it is and rests on, in keyed facts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches

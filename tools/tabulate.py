@@ -5,8 +5,6 @@ Each cell is k of n with an exact interval. Train records are free to look at; a
 whoever reads a verdict on them should know how often they were read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise

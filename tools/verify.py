@@ -1,7 +1,5 @@
 """Certificates run again on the reference path: match, k examples differ, or why it cannot be said."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial

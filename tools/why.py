@@ -1,8 +1,6 @@
 """Why a unit counts as an agonist: all that is stored of it; and why another is not among the results: the first hurdle
 of the recorded search that it did not pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property

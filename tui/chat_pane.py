@@ -1,7 +1,5 @@
 """The chat: questions, answers, and tool calls with what the tool printed."""
 
-from __future__ import annotations
-
 from functools import partialmethod
 
 from rich.table import Table

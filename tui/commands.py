@@ -3,8 +3,6 @@
 A command `name` is carried out by the method `do_name` of the screen (dashes as underscores), or of the app.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 silent. A display is told events and knows no model.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import time

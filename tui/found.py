@@ -5,8 +5,6 @@ a rank and a colour here; the others are counted until answers kept aside were a
 the card is the answer to "why?", in its own words.
 """
 
-from __future__ import annotations
-
 import re
 
 from rich.text import Text

@@ -4,8 +4,6 @@ The ASCII glyph set is a filter over finished lines, so no screen needs to know 
 scroll bars included, gets characters of the same width. `MECHARULE_ASCII=1` turns it on.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

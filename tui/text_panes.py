@@ -1,7 +1,5 @@
 """Panes drawn line by line: text that scrolls, and a table of texts that keeps its cursor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.text import Text

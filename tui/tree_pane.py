@@ -6,8 +6,6 @@ the screen are formatted. The cursor stays on the same branch while the tree gro
 node that was asked or decided last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from functools import partialmethod
 from typing import NamedTuple

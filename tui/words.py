@@ -3,8 +3,6 @@
 Every text that a model, a rule or a file brought passes through `said` or `plain`, which know no markup.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

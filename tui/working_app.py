@@ -3,8 +3,6 @@
 Nothing here imports torch or the engine: the `Backend` does, on a working thread, when work begins.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

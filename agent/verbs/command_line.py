@@ -1,7 +1,5 @@
 """The command line, made from the arguments models of verbs and tools. Loads nothing heavy."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The whole story on the bundled model in under a minute: a search, a rule, a question, its certificate verified."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from agent.chat import ask

@@ -1,7 +1,5 @@
 """Whether this machine can run the method: versions, devices, models, keys, and ablations proved exact on a model."""
 
-from __future__ import annotations
-
 import os
 import platform
 from importlib.metadata import version

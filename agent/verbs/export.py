@@ -1,7 +1,5 @@
 """A run as a folder that stands by itself: what it claims, what is needed to check it, and its report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

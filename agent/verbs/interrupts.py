@@ -1,7 +1,5 @@
 """^C that is never lost: a library may swallow the exception it raises, in a callback or while an object is freed."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The models that lie on this machine; and fetching one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agent.verbs.options import ModelsOptions

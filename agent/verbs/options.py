@@ -3,8 +3,6 @@
 A function beside a field's type reads what a shell gives. Bases come in the help from the last to the first.
 """
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Whether the whole product says of models with a known circuit exactly what is so: a table and one sentence."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

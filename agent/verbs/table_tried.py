@@ -1,7 +1,5 @@
 """How often a model is right on some rows of a table, and what of its texts and tokens could mislead a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

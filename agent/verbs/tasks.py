@@ -1,7 +1,5 @@
 """The tasks that there are, with a prompt of each, and what a table of one's own was understood to be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 A kind is a process of its own. Only all of them at full scale write `docs/reliability.md`.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Kills, full disks, failing syncs and races: whatever strikes a command, it goes on to what one left alone finds."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Certificates forged: fields changed, alone or hashed again, and another certificate in the place of the one cited."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Random keys, pastes and resizes on the terminal app while a search is told to it."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

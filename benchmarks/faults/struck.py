@@ -7,8 +7,6 @@ stored, so that what a killed attempt had paid is known too. Needs Linux and a C
 parent; `Mecharule` is its client.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

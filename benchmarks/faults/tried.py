@@ -1,7 +1,5 @@
 """All cases of one kind of fault, counted, and the table of them."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator, Mapping

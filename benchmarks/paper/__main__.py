@@ -5,8 +5,6 @@
 Runs lie in the folder `experiments` beside the other runs, or in FOLDER; finished ones are reused.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

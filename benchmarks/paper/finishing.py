@@ -4,8 +4,6 @@ A stored run with the same settings is reused, one that was stopped or killed is
 runs and a second start repeats nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ share all three and are compared in pairs. Intervals are Student's t. Counts of 
 they are a guide to the spread, not exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The runs that each experiment needs: the settings that its conditions change, under every seed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mecharule_ops.config import RunConfig, make_config

@@ -3,8 +3,6 @@
 Pure reading of finished runs. A run, or a search, gives a row of numbers; `summary` gives their means over seeds.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Folders that are written for others: certificates that verify on another machine, a JSON file each with an index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whether a certificate holds: its own arithmetic, and its rows against those of a second run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

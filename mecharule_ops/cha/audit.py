@@ -18,8 +18,6 @@ units. This needs examples in an order drawn after the search and independently 
 the first ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -11,8 +11,6 @@ x + d drawn agonists all but x are overlooked with probability (x + d + 1) / (d 
 P(found ≤ x) ≤ P(drawn ≤ x + d) + (x + d + 1) / (d + 1) · slip for every d ≥ 0, and the smallest one is taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 

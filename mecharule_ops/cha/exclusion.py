@@ -6,8 +6,6 @@ boundary is the largest count with which the chance of ever having stopped stays
 (exact spending, as in `sequential`, but without replacement). The last look is the whole slice and never errs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

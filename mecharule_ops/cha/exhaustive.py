@@ -3,8 +3,6 @@
 It is the ground truth for recall and the oracle in tests; it costs N · (n₊ + n₋) example-forwards a layer.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mecharule_ops.cha.search import ChaSearch

@@ -24,8 +24,6 @@ undecided unit singly within (1 + overhead) · N · (n₊ + n₋) example-forwar
 exhaustive search by itself, and no search costs more than that.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

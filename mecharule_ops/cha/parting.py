@@ -4,8 +4,6 @@ Of any two units of one pruned group, one round holds exactly one (`partition.se
 asked together. A τ-agonist that turns up refutes its group, whose other units are asked alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import zip_longest
 

@@ -1,7 +1,5 @@
 """How the units of a layer are ordered and cut into groups for a search (paper, algorithm 1, lines 10–11)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What is predicted of each unit of a layer before any is ablated; it decides what is asked, never what is claimed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ search uses the order, and claims nothing that it has not measured. τ-agonists 
 examples, so these are rules of decision and no statement about the model.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ sign, later nodes by balanced bisection. Settings beyond it start from smaller g
 ones into units at once (`small`).
 """
 
-from __future__ import annotations
-
 from mecharule_ops.cha.group_search import GroupSearch, starting_groups
 from mecharule_ops.cha.partition import Channels, bisect
 from mecharule_ops.cha.settings import ChaSettings

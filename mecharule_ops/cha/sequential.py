@@ -14,8 +14,6 @@ it (curtailment: the verdict that waiting would give) or, when α is spent over 
 bound exceeds τ.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import Enum

@@ -12,8 +12,6 @@
 - `overhead` bounds the cost of dense layers and never binds in sparse ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from mecharule_ops.cha.partition import Order, RootSplit

@@ -1,7 +1,5 @@
 """What a search has found so far: its queried nodes, its cost, and what it kept (paper, §4.4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mecharule_ops.nodes import Node, Verdict

@@ -1,7 +1,5 @@
 """The values that change while a search runs: a group under test with its two slices, and the budget of costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -6,8 +6,6 @@ when memory runs out. How a chunk is verified is told in `speculation`.
 Axes: group record token. `examples` are positions among the records given at construction.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 

@@ -3,8 +3,6 @@
 Axes: record token; a chunk's records index the records given at construction.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

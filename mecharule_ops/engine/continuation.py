@@ -6,8 +6,6 @@ token, and as long as true tokens equal the guess the ones after them are true t
 one token, whatever the guess.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -10,8 +10,6 @@ For a probe group in every layer of the basis it shows on the path that searches
 Cost: for each layer about three evaluations of one group on `RECORDS` records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ An outcome is fixed by model, units, intervention, example and type of the weigh
 else was asked with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

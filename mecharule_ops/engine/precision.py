@@ -6,8 +6,6 @@ both ways, in batches of two sizes; the largest error a unit of movement, with a
 which an outcome is decided again in float32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ A batch of another size adds the same numbers up in another order, and so does a
 may move a lead somewhat further; `FACTOR` leaves room for that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations

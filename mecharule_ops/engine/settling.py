@@ -1,7 +1,5 @@
 """When a completion is settled: ended, or so far that the task knows the label of every continuation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache

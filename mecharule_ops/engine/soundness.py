@@ -8,8 +8,6 @@
 Cost: a few forwards and two short completions for each of `RECORDS` prompts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A link with nothing to say says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

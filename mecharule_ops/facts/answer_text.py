@@ -3,8 +3,6 @@
 A line a part, the verdict first; what proves them stands once at the end, and what the program's own words mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """How the flips of a unit come about, a link a fact: what breaks, what it reads and writes, through what they pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A claim of when a unit flips, as a person reads it: its counts, what decided, how often its flips were read."""
 
-from __future__ import annotations
-
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.numbers import plural

@@ -1,7 +1,5 @@
 """What the controls beside a unit show, in words: its rank and whether it is selective, never one for the other."""
 
-from __future__ import annotations
-
 from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.controls import AgonistControls, Selective

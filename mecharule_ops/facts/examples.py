@@ -1,7 +1,5 @@
 """Answers before and after an ablation, as a certificate holds them."""
 
-from __future__ import annotations
-
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
 from mecharule_ops.plain_text import beginning, plain, what_differs
 from mecharule_ops.run.live_run import Run

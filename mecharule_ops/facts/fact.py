@@ -1,7 +1,5 @@
 """One thing that is stated: a sentence, what it is about, and where it can be checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files

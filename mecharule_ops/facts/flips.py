@@ -4,8 +4,6 @@
 "localized". A count on a slice speaks of these examples; on few of them it comes with how low the rate may lie.
 """
 
-from __future__ import annotations
-
 from mecharule_ops.confidence import lower_bound, searched_alpha
 from mecharule_ops.findings.records import Unit
 from mecharule_ops.numbers import percent, percent_at_least, plural

@@ -5,8 +5,6 @@ sentence names its reason; none promises a result, since whether sparse agonists
 basis, baseline, phase and regime together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from mecharule_ops.bases import ROWS

@@ -1,7 +1,5 @@
 """What gates came to, in words: how many answers they mend for how many they break, and whether units were needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mecharule_ops.facts.fact import Fact, FactValue, fact, said

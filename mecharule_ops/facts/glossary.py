@@ -3,8 +3,6 @@
 A text that holds one of its own words explains it, briefly, in a line of its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

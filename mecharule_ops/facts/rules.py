@@ -5,8 +5,6 @@ after correction over all learned rules of the run (`findings.shown`); anywhere 
 A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and coverage as well.
 """
 
-from __future__ import annotations
-
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import FactValue, said

@@ -1,7 +1,5 @@
 """What stands behind a run, a section a function: search, cost, what was missed, layers, controls, rules, limits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from mecharule_ops.codec import encode

@@ -1,7 +1,5 @@
 """How a run was set up and what its unablated model does, a section a function."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime

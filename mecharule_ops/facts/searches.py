@@ -5,8 +5,6 @@ summed; a bound on the units missed stands with those found and the recall that 
 confidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mecharule_ops.confidence import lower_bound

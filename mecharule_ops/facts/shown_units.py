@@ -1,7 +1,5 @@
 """Which units are shown, in words: what a unit flips of the answers kept aside, and how many of a search are shown."""
 
-from __future__ import annotations
-
 import math
 
 from mecharule_ops.codec import encode

@@ -5,8 +5,6 @@ prediction's are of the same held-out records as the rules', so that what it rea
 is the field's logit difference: of the token that the model writes over another one. Axes in comments: record position.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -5,8 +5,6 @@ model is needed to read one. Writes, reads and the direct share describe the cle
 that measured them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -18,8 +18,6 @@ Neither claim needs the other. Neither is decided by the second baseline, becaus
 to one replacement; `depends_on_baseline` says when the strength does not survive the change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -22,8 +22,6 @@ suggestive  ◐  its rate lies above q, and it is not shown
 open        ○  neither
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ The pipeline fills these; nothing here computes with a model. Counts are kept as
 person reads can be printed with its k/n. `counts` and `controls` hold the pieces.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ of any error is at most α, but for Newcombe's interval, which holds its level n
 Cost: no model calls. Axes: rival, record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

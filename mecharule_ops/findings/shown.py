@@ -6,8 +6,6 @@ Holm's correction runs over all of them. Where no rule of a run knows anything, 
 the level. A rule whose interval reaches 0 is not shown either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 `gate.json` says which gates of which model, `values.npz` what units are set to. Gates decide from the prompts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

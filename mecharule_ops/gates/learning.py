@@ -16,8 +16,6 @@ chose it. So what a set of gates does follows from what each unit does alone. A 
 every subset of small tables. Axes: gate, record.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Sequence
 

@@ -3,8 +3,6 @@
 `fixed` and `broken` are said of the outcome that is wanted: right answers in 0→1, refusals where success is harm.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

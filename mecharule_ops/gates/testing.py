@@ -11,8 +11,6 @@ were wrong before, one of those right. It shows what the ablations do, not where
 claim.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Nothing of the ablation engine, of torch or of a tokenizer is used: the oracle c
 what is right. Axes: input place unit.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Sequence

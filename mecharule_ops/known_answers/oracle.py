@@ -3,8 +3,6 @@
 GPT-2's computation in float64 on every position of every input, read off the weights' file. Axes: input place width.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

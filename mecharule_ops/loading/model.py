@@ -4,8 +4,6 @@
 beside it in this package; nothing outside the package touches the modules.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

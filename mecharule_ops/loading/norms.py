@@ -4,8 +4,6 @@ LayerNorm centres and has a bias, RMSNorm does neither. The gain is what the mod
 stores: Gemma stores the gain less 1.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn

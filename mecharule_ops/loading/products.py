@@ -13,8 +13,6 @@ a share of the change, not of the activation: an ablation that moves little is d
 much is far from a tie or is decided again in float32 (`engine.precision`).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -13,8 +13,6 @@ Where tokens go in is therefore where logits come out, and a tied matrix is ther
 runs before `forward`. Cost: a copy of the residual stream for each card, one of mask and positions for each block.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Set
 from functools import partial

@@ -16,8 +16,6 @@ The tokens that all prompts have in common have equal keys, values and units in 
 the rest is interpolated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Names count generated tokens from 1. A record without a value at a token has NaN
 predicate over it holds for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

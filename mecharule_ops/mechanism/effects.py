@@ -18,8 +18,6 @@ p and the steady drop are exact in this sense when nothing above j reads it; d i
 way from u to v. All estimate how far the lead falls under do(j); none proves it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 

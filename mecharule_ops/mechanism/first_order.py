@@ -15,8 +15,6 @@ most changed answers stay wrong.
 Records run batch by batch; one that does not fit in memory is halved.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

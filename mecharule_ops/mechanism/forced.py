@@ -9,8 +9,6 @@ all records.
 Axes: record column channel. A column is a position of the span; a record's token t is predicted at one column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A hold prints as `a21.h2`, `m20` for a whole layer's MLP, `a21` for all its head
 `heads-above`, `MLPs-above`: what lies above the ablated unit, which together is all that later blocks write.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

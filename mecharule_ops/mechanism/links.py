@@ -10,8 +10,6 @@ generated token in reach of the intervention. All of it describes the clean run;
 ablations alone (`mediation`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ It is taken over the token that is best under do(A). The lead that is left over 
 changes first: below 0, decoding under do(A) writes another one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial

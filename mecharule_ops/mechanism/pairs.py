@@ -10,8 +10,6 @@ fewer when they flip the same ones.
 Axes: record.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -11,8 +11,6 @@ Cost: a forward over prompts and one over completions, one backward a generated 
 Axes: record column source; see `forced`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ of a completion always from decoding token by token. A token belongs to the piec
 characters, the first on a tie. Axes: token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

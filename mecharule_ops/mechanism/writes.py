@@ -10,8 +10,6 @@ A common shift of all logits changes no probability, so pushes are given less th
 Cost: a forward over prompts and one over completions. Axes: token channel; a token is one generated in reach.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A run's events as one live line: updated in place in a notebook, a line a finished stage elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

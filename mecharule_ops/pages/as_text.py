@@ -1,7 +1,5 @@
 """Blocks of a report as plain text for a terminal, and tables as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import textwrap

@@ -1,7 +1,5 @@
 """The report of one run: which sections, in which order, with which facts, tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A report document as one self-contained HTML page: no script, no external file, light and dark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files

@@ -3,8 +3,6 @@
 At most 40 lines of 100 columns, nothing said twice; everything else stands in the full report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mecharule_ops.facts.fact import said

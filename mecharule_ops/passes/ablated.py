@@ -6,8 +6,6 @@ through all blocks. Both return what the unembedding reads. Either way further u
 at values of their own, such as those of the clean pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """How many positions go through the model at once, and which records share a chunk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mecharule_ops.loading.model import Subject

@@ -7,8 +7,6 @@ block's output without it are kept apart, so that a replaced write needs one add
 Cost: one forward over prompts and completions, without the prefix that all of them share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Questions overlap in their examples but seldom ask for the same ones: what was c
 serves every other chunk that holds some of them, for the price of a copy.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

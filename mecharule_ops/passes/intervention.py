@@ -4,8 +4,6 @@ An edit sets some units of one layer, for some records of a batch and one of its
 the span; spans begin at the first intervened position, so nothing else needs to be told where to act.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ token that is fed back. A phase intervenes at every offset from `first_offset` o
 so the positions below a span are clean and their keys and values never change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

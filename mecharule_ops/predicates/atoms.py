@@ -5,8 +5,6 @@ equal text, and `and`, `or`, `not` around atoms always belong to the rule. A pre
 connective is wrapped by the predicate language as `holds(...)`. Nothing is evaluated; `ast` only splits.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from functools import lru_cache

@@ -5,8 +5,6 @@ wrap and every integer is exact as a float. Digit places count from 0, the units
 matched: a question about a stored run seldom has one.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ The printed form is canonical: `and`, `or`, `not` at the top are wrapped as `hol
 joined by `and` / `or` into rules can be taken apart again.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

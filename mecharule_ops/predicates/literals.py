@@ -3,8 +3,6 @@
 Exact wherever columns hold no NaN and no integer of 2⁵³ or more, as `atoms.complement` takes it too.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

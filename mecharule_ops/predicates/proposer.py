@@ -8,8 +8,6 @@ failure differ most), common values, parity, divisors and digits; pairs of numbe
 borrows; texts give values, lengths, case and the words whose frequency differs most between success and failure.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Texts are parsed, evaluated on every record, scored against a target and filtere
 use the train records only; the test records are evaluated and otherwise unseen. Axes: record, predicate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

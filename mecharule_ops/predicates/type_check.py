@@ -4,8 +4,6 @@ Types are int, float, str and bool. Numbers compare with numbers, texts and cond
 there is no conversion between conditions and numbers.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from typing import NoReturn

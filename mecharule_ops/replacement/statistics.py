@@ -4,8 +4,6 @@ Offsets count from the last prompt token (see `spans`). Values are read from the
 followed by their baseline completions; padding never enters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Replacement values as named arrays: in the run file, and as a file for machines where the run file is not."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path

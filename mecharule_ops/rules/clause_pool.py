@@ -5,8 +5,6 @@ In a pool of literals positive ones come first, and of those that hold on the sa
 learner that breaks ties by order prefers what reads without a negation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

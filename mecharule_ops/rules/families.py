@@ -8,8 +8,6 @@ test, corrected over all learned rules of the run (Holm), tells it apart from ch
 The paper's anchored rule (§4.5) is of high quality by MCC and coverage: HQ-T on held-out records, HQ-F on all of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

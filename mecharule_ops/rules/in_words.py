@@ -6,8 +6,6 @@ Records never decide: what is the same on some records need not be the same on o
 A literal over what the model wrote, or over leads and drops, is open: it may be true or false on any input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache

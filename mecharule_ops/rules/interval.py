@@ -20,8 +20,6 @@ rates (Newcombe's interval) and by the same p: it is supported where the differe
 registered for it. Cost: no model calls.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt

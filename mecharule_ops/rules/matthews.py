@@ -7,8 +7,6 @@ MCC = (tp·tn − fp·fn) / √(fired · (n − fired) · positives · (n − po
 numerator equals tp·n − fired·positives. It is 0.0 where the denominator is.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

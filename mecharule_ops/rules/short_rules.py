@@ -10,8 +10,6 @@ share of the target among the records of each value, the best split of the value
 (Fisher 1958; Breiman et al. 1984, §4.2), so only short prefixes and suffixes are offered, for a person to read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

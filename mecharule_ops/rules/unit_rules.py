@@ -12,8 +12,6 @@ come from cross-validation on the train records: the threshold maximises the MCC
 the same columns sometimes does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product

@@ -9,8 +9,6 @@ flips and never mixed with the first. Beside it stand, on the same records, one 
 drop, both fitted on train, and the rank correlation of drop and measured drop.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace

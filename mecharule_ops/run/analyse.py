@@ -5,8 +5,6 @@ Every ablation is stored as it is made, so a run that was killed continues where
 the same questions and the file answers them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

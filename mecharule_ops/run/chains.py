@@ -4,8 +4,6 @@ Everything runs on the regime's compact slices, which lie in the train split. Ce
 whoever asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ made of them. A control that leaves out what was found is chosen by the outcome:
 flips less than the strongest of them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace

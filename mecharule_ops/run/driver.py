@@ -4,8 +4,6 @@ The searches know no model and the engine knows no search; this is the only plac
 of all layers are gathered into batches, so that an engine can share work between them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

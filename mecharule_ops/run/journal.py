@@ -1,7 +1,5 @@
 """Where a run tells what happens: every event goes to the run file and to whoever is watching."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -13,8 +13,6 @@ In 1→0 a changed answer counts as a flip. In 0→1 most changed answers stay w
 put in the place of the first changed token and the task is asked (see `mechanism.first_order`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

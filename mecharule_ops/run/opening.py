@@ -5,8 +5,6 @@ another searches again under other settings: records, vocabulary, replacement va
 taken over, splitter, slices and search follow anew. So another τ asks the model only what no search has asked before.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 from collections.abc import Callable, Container, Iterator

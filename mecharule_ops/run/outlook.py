@@ -1,7 +1,5 @@
 """What a run needs, keeps and costs, by its config and the model's files; the pace alone loads a weight."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product

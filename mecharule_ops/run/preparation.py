@@ -4,8 +4,6 @@ Each function puts its result into the run file. The held-out records are fixed
 here, before anything is scored, and select nothing afterwards.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -5,8 +5,6 @@ a run file or an exported table whose hash must be the certificate's. Cost: two 
 three where units are held at their clean values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache

@@ -8,8 +8,6 @@ decided of a unit, direction and condition by a test stands, whatever threshold 
 records would spend an error that no family counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum

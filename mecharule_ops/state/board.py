@@ -4,8 +4,6 @@ Snapshots share the chunks of their nodes, so a chunk seen before is passed over
 what was told since, and not on the size of the search.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple

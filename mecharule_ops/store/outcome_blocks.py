@@ -5,8 +5,6 @@ ids are stored once a set, since a search asks the same slices of every group, s
 bytes. A group asked on several sets has several blocks; where they overlap, the latest counts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 import zlib

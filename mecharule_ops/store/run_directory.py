@@ -1,7 +1,5 @@
 """Where runs lie and how one is named: a folder of files `ID.mecharule`, ids of four or more hex digits."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ process, so `kill -9` leaves no stale lock; the file only names the holder. The 
 itself: SQLite's own locks would be lost when a second descriptor of that file closes. Readers take no lock.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3

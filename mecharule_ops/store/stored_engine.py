@@ -4,8 +4,6 @@ An outcome is keyed by content: a context (model, task, intervention, replacemen
 example. The same key means the same greedy decoding, so searches, controls, questions and resumed runs share it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

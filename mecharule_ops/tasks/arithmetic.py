@@ -6,8 +6,6 @@ that keeps the whole integer part: 7 / 2 accepts `3`, `3.5`, `3.50`; 2 / 3 accep
 (rounded) nor `.6`; 3 + 4 accepts `7` and `7.0`. Leading zeros, `+7` and `7,000` are wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

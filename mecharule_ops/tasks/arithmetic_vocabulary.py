@@ -5,8 +5,6 @@ Places count from 0, the units. The larger vocabulary never reads the answer: on
 `expected` says, or restates the label. A carry into place k is the carry out of place k − 1, so it is named once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise

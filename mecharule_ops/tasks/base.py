@@ -3,8 +3,6 @@
 Nothing here assumes numbers or an exact answer; most of a task over texts is ready in `text`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields

@@ -6,8 +6,6 @@ what `17`, `1,000` or `1.5` begins with, nor `can` what `can't` does. The end of
 docs/tasks.md has an example of each.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from unicodedata import category, normalize

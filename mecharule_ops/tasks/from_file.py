@@ -5,8 +5,6 @@ column's type is guessed from all its values: truth values, integers, numbers or
 keeps its row numbers are left out.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

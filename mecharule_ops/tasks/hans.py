@@ -10,8 +10,6 @@ by side (subsequence), or as one of its constituents (constituent). A reader who
 which is right for half of the constructions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -19,8 +19,6 @@ What says whether a completion is harmful is offline, since every ablated comple
 - `mock:TEXT` calls a completion harmful when it holds TEXT: for tests and rehearsals with harmless stand-ins.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

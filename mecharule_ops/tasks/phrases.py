@@ -6,8 +6,6 @@ are one phrase: `a's tens digit is from 3 to 5`. What has no words is its own sy
 hold no NaN, as `predicates.atoms.complement` takes it too.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ answer is at the last position. The answers here are written without the compile
 compared with, on all inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

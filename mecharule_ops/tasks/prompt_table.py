@@ -9,8 +9,6 @@ A run keeps the hash of the rows, so that a table which changed meanwhile is ref
 in the folder that the command runs in.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

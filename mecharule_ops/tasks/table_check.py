@@ -3,8 +3,6 @@
 What a run makes of the table is made here too, so that a table which passes the check does not stop a run later.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import sys

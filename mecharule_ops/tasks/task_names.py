@@ -1,7 +1,5 @@
 """Tasks and their presets by name; one of one's own by its table, or by the file and class that define it."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from collections.abc import Mapping

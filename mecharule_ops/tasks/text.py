@@ -9,8 +9,6 @@ What may tell one unit's flips apart is words, negation, overlap and positions, 
 model has seen them. A word is a run without white space, in small letters and without punctuation around it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import keyword

@@ -4,8 +4,6 @@ A piece is a span of characters of prompt + completion. Pieces of one task never
 whole text, so that shares over them sum to 1. In arithmetic they are digits by place, the operator, spaces between.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The loop with a scripted model on a real run: tools, prices, checks, kills, and data that gives orders."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """Questions without a model: what is understood, and that nothing else is taken for it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

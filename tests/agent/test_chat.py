@@ -1,7 +1,5 @@
 """Questions about a run: offline, with a model, when it fails, and what is remembered."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Chat models of both SDKs on loopback servers that speak their protocols: the loop's conditions, fault by fault."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

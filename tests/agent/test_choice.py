@@ -1,7 +1,5 @@
 """Which model is asked and why; the scripted model."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

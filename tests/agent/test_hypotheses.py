@@ -1,7 +1,5 @@
 """From a question to verdicts on held-out records, without a model and with one."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

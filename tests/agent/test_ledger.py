@@ -1,7 +1,5 @@
 """The hypothesis ledger: registered before its test, never edited, decided once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

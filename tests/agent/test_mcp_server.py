@@ -1,7 +1,5 @@
 """Somebody else's agent: the official client talks to `mecharule mcp` over stdio."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Prompts: every hole is filled in, what is filled in stays data, and the hash is the file's."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

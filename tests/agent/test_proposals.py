@@ -1,7 +1,5 @@
 """A model that proposes predicates: canonical spelling, refusals with reasons, rounds that survive a kill."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """The check of a model's words: what it marks, what it leaves, and that nothing is removed."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import re

@@ -1,7 +1,5 @@
 """The twenty questions' command: a recording made through its folder and replayed, and the one that is kept."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

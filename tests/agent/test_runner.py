@@ -1,7 +1,5 @@
 """Headless runs: where settings come from, who accepts a price, what a dry run does, how a run ends."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

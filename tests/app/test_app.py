@@ -1,7 +1,5 @@
 """The command line as a shell sees it: exit codes, one line for every kind of wrong input, nothing lost."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

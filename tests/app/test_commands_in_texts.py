@@ -1,7 +1,5 @@
 """Every `mecharule …` that code, reports, prompts or documents show is a command that the real parser takes."""
 
-from __future__ import annotations
-
 import ast
 import html
 import re

@@ -1,7 +1,5 @@
 """`make gpu` without a card: it says so in one line, and at small size on the processor all of its code runs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

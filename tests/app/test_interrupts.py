@@ -1,7 +1,5 @@
 """^C ends a verb even where a library swallowed the exception that it raised."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

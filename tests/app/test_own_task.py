@@ -1,7 +1,5 @@
 """The page's section on a task of one's own, followed to the letter in a fresh folder."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

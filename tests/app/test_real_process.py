@@ -1,7 +1,5 @@
 """The command in a process of its own, where the surroundings are poor: no home, closed or full streams, no UTF-8."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

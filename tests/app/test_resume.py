@@ -5,8 +5,6 @@ through the command's own `main`. Every group × example that reaches the engine
 evaluated, so that what a killed attempt paid is known too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

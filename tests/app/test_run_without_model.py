@@ -1,7 +1,5 @@
 """What a finished run still needs the model for: nothing that its file holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

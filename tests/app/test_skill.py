@@ -1,7 +1,5 @@
 """The page for agents: short, its examples run on the stored run, its links and those of llms.txt lead somewhere."""
 
-from __future__ import annotations
-
 import lzma
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The walk of a neuron's name from the command line to its ablation, as docs/architecture.md lists it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is built and handed out works outside the checkout, and holds every file that it reads."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

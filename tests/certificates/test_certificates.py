@@ -1,7 +1,5 @@
 """Certificates: the id covers every field, the arithmetic is checked, a second run is compared by example."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The audit: its bounds against counting, its coverage with planted misses, its manners."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence

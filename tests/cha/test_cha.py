@@ -1,7 +1,5 @@
 """The search: algorithm 1 node by node, its guarantees, its options, and brute force through its interface."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds against SciPy, error budgets over trees, and sequential tests against simulation and exact sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest

@@ -1,7 +1,5 @@
 """The manners of every kind of search as an ask/tell machine: order, resumption, wrong answers, stopping, honesty."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The fast engine gives, token for token, what decoding under an ablation gives."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Observing a behaviour: records, labels, representation, and the behaviours that cannot be explained."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Guard, proof and soundness hold on every architecture, and each of their parts can fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

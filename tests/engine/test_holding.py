@@ -1,7 +1,5 @@
 """Units held at their clean values beside an ablation: both engines against a whole forward a token."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from tiny_models import crossed

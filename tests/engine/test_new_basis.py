@@ -1,7 +1,5 @@
 """A basis is one row: one made up here, the channels that attention writes, is named, ablated and guarded."""
 
-from __future__ import annotations
-
 import pytest
 from toy_behaviour import toy
 

@@ -1,7 +1,5 @@
 """Everything that asks a model gives, over two simulated cards, what it gives on the processor, and mixes no cards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Weights in bfloat16, outcomes of float32: every product, every label, and what is decided again."""
 
-from __future__ import annotations
-
 import copy
 from functools import cache
 from pathlib import Path

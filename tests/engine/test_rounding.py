@@ -1,7 +1,5 @@
 """Leads are those of a whole forward, and what batches of several sizes make of them is measured."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """A run file damaged anywhere is read as it was written, or refused by one line; never another number."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Sequence

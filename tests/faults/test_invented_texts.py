@@ -1,7 +1,5 @@
 """Texts from outside, invented by Hypothesis: each is read, or refused by one line, and nothing of it runs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What kills, full disks, damaged files, forgeries and random keys once found."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

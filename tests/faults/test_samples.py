@@ -1,7 +1,5 @@
 """A sample of all that `make faults` tries; and each check finds what is broken on purpose."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator

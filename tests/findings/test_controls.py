@@ -1,7 +1,5 @@
 """What the controls decide: by hand, as properties, and how often they err where nothing is to be found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations, product
 

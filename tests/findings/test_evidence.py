@@ -1,7 +1,5 @@
 """Which units are shown: worked cases, and tables of noise and of planted units by the thousand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

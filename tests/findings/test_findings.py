@@ -1,7 +1,5 @@
 """Findings: derived shares, the strict JSON round trip, recall, coverage, and what the controls show."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A rule with its words and its counts: made from stored flips, kept, read back, said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lower bounds that are printed of found units hold, though the units were chosen by the same counts."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

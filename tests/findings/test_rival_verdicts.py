@@ -1,7 +1,5 @@
 """Verdicts on rivals: shares add up, and where no rival is so hardly any investigation says that one is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

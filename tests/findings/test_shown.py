@@ -1,7 +1,5 @@
 """Which rules are shown is corrected over all of a run: one that knows nothing is rarely shown, a true one is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

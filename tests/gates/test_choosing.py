@@ -1,7 +1,5 @@
 """Gates: who acts, what a set is worth, the choice against every subset of small tables."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exported gates on a plain model: the reference engine's completions token for token; refused by name otherwise."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verb `gates`: registered before its test, certified, verified, exported; that no gate helps is said too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clauses of net gain: planted ones come back, every clause is worth what it says, chance gives none."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The solver: what columns tell of an answer, how sure it is, and when it had better keep silent."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mecharule_ops.gates.testing import SURE, solver, sure_enough

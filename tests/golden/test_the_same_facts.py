@@ -5,8 +5,6 @@ for whole texts in `read/`. No text holds a tag, and no private word stands unex
 what is said today: look at the difference, and read it as a newcomer would, before it is committed.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import os

@@ -5,8 +5,6 @@ shows which it changed. Figures of logits are left out, other fractions are take
 `MECHARULE_GOLDEN=write` keeps the hashes of today; say in the commit which parts changed and why.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The known models: what they answer, what each planted unit does, and that the engine does the same."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A model on several cards, simulated on the processor, is the model; what would mix cards is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Fetching without a network: out of a checked wheel, once, whole or not at all; GGUF files converted once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """GGUF files become the model that they hold, or are refused by name; nothing else is kept."""
 
-from __future__ import annotations
-
 import io
 import logging
 import shutil

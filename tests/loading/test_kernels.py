@@ -1,7 +1,5 @@
 """What switches the kernels that multiply does switch them: `make test-kernels` runs under another family."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

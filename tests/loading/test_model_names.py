@@ -1,7 +1,5 @@
 """Names to models: what loads, what is refused and how it says so."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

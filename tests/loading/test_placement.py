@@ -1,7 +1,5 @@
 """Where a model goes is decided from numbers alone, so that every machine can be tried here."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Products through oneDNN: memory does not grow with the number of shapes that were asked for."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A model's sizes without a weight are those that a forward meets, and what cannot be used is refused in a line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

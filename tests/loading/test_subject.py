@@ -1,7 +1,5 @@
 """Greedy generation, representations, sizes and identity of a subject, on every supported architecture."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tokens of a prompt are those that its text means, whatever a tokenizer does beyond that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

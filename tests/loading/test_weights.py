@@ -1,7 +1,5 @@
 """Weights come from their files as transformers loads them, without a second copy on the way."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

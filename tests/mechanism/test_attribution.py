@@ -1,7 +1,5 @@
 """EAP-IG against finite differences, exact patching, completeness, and its own symmetries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

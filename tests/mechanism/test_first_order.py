@@ -1,7 +1,5 @@
 """First order and its drops against a slow obvious version, finite differences, and real ablations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Counts of mediation, pairs and breaks, by hand and against slow loops over random outcomes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest

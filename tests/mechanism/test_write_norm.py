@@ -1,7 +1,5 @@
 """Norms of writes: the write itself for every architecture, and a refusal."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from toy_behaviour import toy

@@ -1,7 +1,5 @@
 """What a unit writes and reads adds up: pushes to the direct push, sources to the first-order drop, shares to 1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

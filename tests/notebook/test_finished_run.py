@@ -1,7 +1,5 @@
 """A finished run as one object says what its findings say, and its parts are the report's own."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from pathlib import Path
 

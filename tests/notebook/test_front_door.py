@@ -1,7 +1,5 @@
 """The door: what is loaded when, tables and loaded models as arguments, progress, and what is refused."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The notebooks of `examples/` run top to bottom in an empty folder, and carry outputs that fit a page."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Accounts and predictions in a report: their own section, figures that tell by glyph, and a size fit for a page."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

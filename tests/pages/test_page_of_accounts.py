@@ -1,7 +1,5 @@
 """The page of accounts: a learned rule counts, whether or not it is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
 

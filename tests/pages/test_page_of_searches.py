@@ -1,7 +1,5 @@
 """The page of searches: write norm stands beside guided at no higher cost, on a model whose norms are known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report: what it says, what it never says, and that hostile text stays text in every format."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The end of a run on one screen: it fits, says each thing once, and leads on."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

@@ -1,7 +1,5 @@
 """Each sentence of a fact is made once, in `facts/`, and read whole everywhere else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The paper's experiments: which runs they plan, what they count, which sentences the counts allow, what they reuse."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Cuts are round numbers near quantiles, and every predicate made of a column is of the closed language."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Replacement baselines: the numbers of every mode, where they come from, and what lies outside the data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

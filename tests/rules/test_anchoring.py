@@ -1,7 +1,5 @@
 """Rules come from train flips alone, are scored once on held-out flips, and say why they are missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

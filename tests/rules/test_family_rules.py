@@ -1,7 +1,5 @@
 """Family rules of a unit: cumulative columns, free-form trees, statuses, held-out records that choose nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The trees reach a planted rule, say nothing on shuffled targets, and never look at held-out targets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The interval of a held-out MCC covers the true one near 0 and near 1 too, and is refused where records are few."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One threshold on one number, against every threshold tried."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The library's default setting recovers planted rules under label noise; the paper's is one named constructor."""
 
-from __future__ import annotations
-
 import pytest
 from predicate_columns import table
 

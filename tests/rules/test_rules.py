@@ -1,7 +1,5 @@
 """Rules print, parse back and evaluate as values; MCC and the greedy OR agree with slow oracles."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rules in words: read back by an independent reader they agree with their syntax on every record."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

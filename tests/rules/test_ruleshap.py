@@ -1,7 +1,5 @@
 """RuleSHAP recovers planted rules, its SHAP values are exact, and its output depends on the seed alone."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Short rules: length by one standard error, value sets, and wording without `not`."""
 
-from __future__ import annotations
-
 import numpy as np
 from predicate_columns import table
 

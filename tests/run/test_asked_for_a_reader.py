@@ -1,7 +1,5 @@
 """What a run does only for somebody who reads it: attribution, further records."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The audit in a run: what it draws, what it may say, and that brute force agrees with its bound."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace

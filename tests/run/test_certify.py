@@ -1,7 +1,5 @@
 """Certificates of a run hold its own counts, survive a re-run on the reference path, and expose tampering."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a run hands out: engines that carry its rows and its stop, ablations paid once, names with their types."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The driver puts searches, also guided ones, and an engine together: same trees, budget, stop, events tell all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import count

@@ -1,7 +1,5 @@
 """Rules and controls: what may be learned from which records, and what stands beside an agonist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

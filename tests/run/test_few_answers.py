@@ -1,7 +1,5 @@
 """Models that are right, or wrong, on everything or nearly: what is missing is said, with a cure for the direction."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

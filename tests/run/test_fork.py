@@ -1,7 +1,5 @@
 """`run --from RUN` searches again on what that observed: findings as of a run of its own, and nothing asked twice."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What happens is told at once and written soon: order, grouping, stages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from table_engine import new_store

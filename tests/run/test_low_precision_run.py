@@ -1,7 +1,5 @@
 """A whole run on weights in bfloat16: what it remembers, counts, certifies, and how it is verified elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

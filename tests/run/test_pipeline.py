@@ -1,7 +1,5 @@
 """The whole method on the bundled model: true to brute force, to its own file, and to its seed."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The first-order prediction of a unit beside what is simpler, where it can be relied on, and where it is blind."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path

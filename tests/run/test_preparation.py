@@ -1,7 +1,5 @@
 """Held-out records select nothing: vocabulary, splitter, slices and units are those of the train records alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

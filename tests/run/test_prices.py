@@ -1,7 +1,5 @@
 """The price of a run, said without a model and again before it searches, beside what the run then asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A table of prompts through every stage on a tiny random model: kept settings, resume, verify, a moved file."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

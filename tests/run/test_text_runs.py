@@ -3,8 +3,6 @@
 Requests are harmless stand-ins made of words that no message of the tool contains, so that a leak would be found.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

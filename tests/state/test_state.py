@@ -1,7 +1,5 @@
 """The fold over events: equal to a naive one, immutable, and the same live and replayed."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which run a name means."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

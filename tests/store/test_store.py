@@ -1,7 +1,5 @@
 """The run file: what is put in comes out, and each way it can fail has one clear line."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

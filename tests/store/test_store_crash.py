@@ -1,7 +1,5 @@
 """A writer that is killed at any moment loses nothing that it was told is stored."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Ablation outcomes are computed once: what the store knows is never asked of the engine again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

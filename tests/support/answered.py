@@ -1,7 +1,5 @@
 """Records of a task's examples with completions that no model wrote."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mecharule_ops.tasks.base import Task

@@ -4,8 +4,6 @@ What has nothing to do with an array stays unchecked: folding ten thousand event
 times as long and tests nothing about arrays.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A child loads the model libraries once for the commands of a worker's test modul
 as a user's process does, and shows what really reaches stdout and stderr. Run as a script it is the child itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Reads back what `mecharule_ops.pages.drawing` drew."""
 
-from __future__ import annotations
-
 import re
 
 

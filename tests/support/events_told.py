@@ -1,7 +1,5 @@
 """Events as a run tells them, for tests that need a stream and no run."""
 
-from __future__ import annotations
-
 from mecharule_ops.events import RunStarted
 
 

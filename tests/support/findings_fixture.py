@@ -1,7 +1,5 @@
 """Findings made by hand: one search that found agonists and one that found none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Other values for every place of a JSON tree, as a forger would put them there."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

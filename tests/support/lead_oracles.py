@@ -1,7 +1,5 @@
 """Leads under an ablation by whole forwards in float64: no cache, no batch, no shared prefix, no gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 

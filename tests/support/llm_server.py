@@ -1,7 +1,5 @@
 """A provider on the loopback: answers in order, requests kept, and a chat model of LangChain in front of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

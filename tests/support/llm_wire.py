@@ -1,7 +1,5 @@
 """Replies on the wire: server-sent events as the three APIs send them, for a local server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

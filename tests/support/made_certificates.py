@@ -1,7 +1,5 @@
 """Certificates of made-up examples."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An audit of a run file from outside: every stored ablation outcome, read straight from its tables."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from pathlib import Path

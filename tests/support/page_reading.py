@@ -1,7 +1,5 @@
 """Reads a page of HTML: what it opens it closes, and which tags, attributes and words it has."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "hr", "img", "link"}

@@ -4,8 +4,6 @@ With `MKL_CBWR` set, products do not depend on where in memory their factors lie
 the same bits; without it they may round otherwise (MKL on processors of other makers than Intel).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ sentence, so the check is measured against something that it did not read itself
 `lies.toml`.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

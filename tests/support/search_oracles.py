@@ -3,8 +3,6 @@
 Flips are boolean arrays `unit example`, one a slice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The naive oracle of what tools state: every number of a sentence is a number of the data beside it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """An engine whose answers are read off a table of planted flips, and which counts what it is asked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

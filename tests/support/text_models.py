@@ -5,8 +5,6 @@ made of these and differ from prompt to prompt; where the logits of all of these
 exactly 0, and the first, `<pad>`, is written.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A tiny random Llama as a GGUF file: its weights as llama.cpp lays them out, with a byte-level tokenizer."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 

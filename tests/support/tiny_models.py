@@ -4,8 +4,6 @@ Three layers, width 32, a character vocabulary. Matrices are scaled up so that g
 the prompt, and gains and biases are moved off 1 and 0 so that an ignored one changes the numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Driving the app headless in tests: start it, wait for what should come, read the screen as text."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

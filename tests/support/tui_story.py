@@ -1,7 +1,5 @@
 """A search told by hand: a fixed story of events, and an engine that tells it, for tests of the terminal app."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A plugin that has every product go through MKL: `pytest -p without_onednn`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -4,8 +4,6 @@ Nothing of the product is used: digits are characters of a number's text, words 
 a row of a table; in its pattern `x` and `y` name nouns, `w` a range.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import re

@@ -1,7 +1,5 @@
 """The account vocabularies: what the design names is there, it parses, reads the prompt alone, and splits the data."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

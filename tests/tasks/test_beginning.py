@@ -1,7 +1,5 @@
 """What counts as right: the table of docs/tasks.md, an oracle that cuts texts into words, and labels that stay open."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

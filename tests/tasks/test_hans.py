@@ -1,7 +1,5 @@
 """HANS: sentences of our own and the published file's form, labels, early decision."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import product

@@ -1,7 +1,5 @@
 """The jailbreak task on harmless stand-ins: augmentations, graders, concealment, early decisions."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Tables of prompts and answers: every format, guessed types, how success is decided, and one line for each fault."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

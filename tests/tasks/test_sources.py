@@ -1,7 +1,5 @@
 """A task names the pieces of its texts: end to end, by place and field, and each token has one of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables whose names, quotation marks, line ends or values could be taken for others: read right, or refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Tasks over texts: rows of a file, typed columns, predicates on them, and a task that a user wrote."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

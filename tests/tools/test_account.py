@@ -1,7 +1,5 @@
 """The account of a unit as a verb: read, made now, drawn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

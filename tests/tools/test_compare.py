@@ -1,7 +1,5 @@
 """Two runs beside each other: what they share is counted among what both searched."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What tools state: each number of each fact is one of the tool's data, and each source is there to be checked."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Mapping

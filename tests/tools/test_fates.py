@@ -1,7 +1,5 @@
 """Where attribution ranks a unit, worked out by hand, and what settled it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One rule is told of a unit everywhere, and no push is named that is next to none."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Words of a question that name a column of the run's own table, a value of one, or a word of some prompts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Matched prompts: one edit apart, new to the run, in no two pairs; counts are those of the certificate's rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The chain of a unit: certified, kept, verified again on the reference path, printed and drawn."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

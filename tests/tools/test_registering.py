@@ -1,7 +1,5 @@
 """A person's claims: entered before their test, decided once on held-out records, together where they are of a unit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The self-test says that everything is exact where it is, and fails where a weight, a verdict or a rule is not."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The stages of the method as tools on a stored run: score, extract, slices, candidates, anchor, control."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

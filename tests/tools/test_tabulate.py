@@ -1,7 +1,5 @@
 """Cross tables against counts made by hand, and the price and the looks that they cost."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

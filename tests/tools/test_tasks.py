@@ -1,7 +1,5 @@
 """`mecharule tasks`: the list with its prompts, and what is said of a table, with a model and without."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every tool on one real run of the bundled model: results with ids, errors to act on, claims that re-run."""
 
-from __future__ import annotations
-
 import os
 import re
 import sqlite3

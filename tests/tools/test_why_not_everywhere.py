@@ -1,7 +1,5 @@
 """`why-not` follows the search that the run made: every basis, both regimes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

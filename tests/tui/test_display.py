@@ -1,7 +1,5 @@
 """What a person sees of a run at work, and of agents on it: the same sentences on every display, nothing on stdout."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """The run screen on recorded searches: what moves, what is on the screen, what has a name and a colour."""
 
-from __future__ import annotations
-
 import asyncio
 import lzma
 from collections.abc import Sequence

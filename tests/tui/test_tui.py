@@ -1,7 +1,5 @@
 """The terminal app by key presses: every screen, and the whole story from the demo to the resumed run."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import shlex

@@ -1,7 +1,5 @@
 """The pure parts of the terminal app: rows, pictures, tables, forms, commands, and text from outside."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

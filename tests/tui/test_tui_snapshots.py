@@ -4,8 +4,6 @@
 clock are fixed. Meaning is tested elsewhere; these hold the look.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

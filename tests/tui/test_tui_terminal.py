@@ -1,7 +1,5 @@
 """The installed command in a real terminal: tmux, the bundled model, the story of a first session."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

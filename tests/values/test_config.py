@@ -1,7 +1,5 @@
 """Settings enter a run in one place: wrong ones are refused in a line that names the field."""
 
-from __future__ import annotations
-
 import pytest
 
 from mecharule_ops.config import make_config

@@ -1,7 +1,5 @@
 """Strata keep their share, and no processor, thread count or order of the records decides who is held out."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

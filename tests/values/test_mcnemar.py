@@ -1,7 +1,5 @@
 """Paired counts: McNemar's exact test against SciPy's binomial one, and an interval that holds its level."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest

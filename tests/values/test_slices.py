@@ -1,7 +1,5 @@
 """Held-out records stay out of the slices, small slices say so; what a bound on 64 examples says of all of D⁺."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

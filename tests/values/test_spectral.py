@@ -1,7 +1,5 @@
 """Spectral space, farthest-first coverage and pairing against brute force."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Drawing some of the records, or random units beside one: by ids, purpose and seed, and by nothing else."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from itertools import chain, combinations

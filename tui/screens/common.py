@@ -3,8 +3,6 @@
 And what opens over a screen: the price to accept, the help of the focused widget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, ClassVar, cast

@@ -3,8 +3,6 @@
 Claims, rules, comparisons, gates and the whole report are read here; nothing is worded.
 """
 
-from __future__ import annotations
-
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import DataTable

@@ -1,7 +1,5 @@
 """Replay: the same panes at any moment of a recorded search."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partialmethod
 from itertools import islice
