@@ -108,6 +108,8 @@ class RunOptions(_Prompting):
     llm_budget: LlmBudget = None
     parity: bool = False
     """search by Algorithm 1 as printed, without later improvements"""
+    published: bool = False
+    """count as the paper's published code does, beside what the same counts are by chance"""
     seed: int | None = Field(None, title="SEED")
 
     @property

@@ -11,7 +11,7 @@ from mecharule_ops.bases import ROWS
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.flips import stronger_slice
-from mecharule_ops.facts.rules import told_rule, when_told
+from mecharule_ops.facts.rules import published_line, told_rule, when_told
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -32,6 +32,7 @@ def in_short(findings: Findings, example: str = "") -> dict[str, str]:
         "For example": example,
         "When": when_line(findings),
         "How sure": sure_line(findings),
+        "As published": published_line(findings),
     }
     return {part: text for part, text in parts.items() if text}
 

@@ -11,7 +11,7 @@ from mecharule_ops.facts.fact import FactValue, said
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import plural
-from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
+from mecharule_ops.rules.families import CHOSEN, PERMUTED, Family, RuleStatus, UnitRule
 from mecharule_ops.types import FlipsWhere
 
 LONGEST_WORDS = 400
@@ -140,6 +140,27 @@ def shown_of_all(findings: Findings) -> str:
     over = " to ".join(map(str, sorted({test.rules for test in tests})))  # Those learned later are more.
     corrected = f"(corrected for {over}, α = {short(tests[0].level)})"
     return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown {corrected}"
+
+
+def published_counts(findings: Findings) -> dict[str, int]:
+    """Units that the published protocol counts, and how many of them reach the MCC of HQ-T by each score, and by ours.
+
+    Those that make every answer wrong are dropped. Empty in another run.
+    """
+    rules = [(search.regime.value, rule) for search in findings.searches for rule in search.anchored]
+    total = {rule.neuron for b, rule in rules if b and rule.flips and rule.flips.flips == rule.flips.n}
+    kept = [rule for _, rule in rules if rule.published and rule.neuron not in total]
+    units = {"units": {rule.neuron for rule in kept}, "dropped": total}
+    for name in (f"{how}{null}" for how in CHOSEN for null in ("", PERMUTED)):
+        units[name] = {rule.neuron for rule in kept if rule.published.get(name, 0) >= findings.mcc_floor}
+    units["ours"] = {rule.neuron for rule in kept if findings.is_hq_t(rule)}
+    return {name: len(each) for name, each in units.items()} if any(r.published for _, r in rules) else {}
+
+
+def published_line(findings: Findings) -> str:
+    """The same in words; empty in another run."""
+    counts = published_counts(findings)
+    return said("rules.published", **counts, floor=findings.mcc_floor) if counts else ""
 
 
 def worded(rule: str, words: str) -> str:

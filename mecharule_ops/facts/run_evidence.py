@@ -7,7 +7,7 @@ from mecharule_ops.confidence import Spending
 from mecharule_ops.facts.control_facts import selective_words, split_words
 from mecharule_ops.facts.fact import SENTENCES, FactValue, Stated, stated
 from mecharule_ops.facts.flips import both_slices
-from mecharule_ops.facts.rules import shown_of_all
+from mecharule_ops.facts.rules import published_counts, shown_of_all
 from mecharule_ops.facts.searches import audit_sentence, missed_words
 from mecharule_ops.facts.shown_units import (
     NOT_SHOWN,
@@ -234,6 +234,8 @@ def rule_counts(findings: Findings) -> Iterator[Stated]:
     learned = [rule for search in findings.searches for rule in search.rules]
     value = {"shown": sum(rule.shown for rule in learned), "learned": len(learned)}
     yield "rules", value, shown_of_all(findings) or "No rule was learned"
+    if counts := published_counts(findings):
+        yield stated("rules.published", counts, **counts, floor=findings.mcc_floor)
     yield stated("rules.test", findings.alpha, f=findings, rules=plural(len(learned), "learned rule"))
 
 

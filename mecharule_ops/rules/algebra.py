@@ -154,18 +154,10 @@ def greedy_or(
 
     Seeded with the best clause by MCC (ties: the earlier in the ranking), or with each of the `starts` best
     in turn, it adds a clause only if the rulebase's MCC improves by more than `min_gain`; see `greedy_union`.
-    Never below the best single clause. Raises `UsageError` when there are no clauses.
+    Never below the best single clause.
     """
-    if not clauses or max_clauses < 1 or starts < 1:
-        raise UsageError(f"expected clauses and limits ≥ 1, got {len(clauses)}, {max_clauses}, {starts}")
-    chosen = greedy_union(
-        pack(fires),
-        pack(target[None, :])[0],
-        len(target),
-        max_clauses=max_clauses,
-        starts=starts,
-        min_gain=min_gain,
-    )
+    packed, wanted = pack(fires), pack(target[None, :])[0]
+    chosen = greedy_union(packed, wanted, len(target), max_clauses, starts, min_gain)
     return Rule(tuple(clauses[index] for index in chosen))
 
 

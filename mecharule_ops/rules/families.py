@@ -8,7 +8,8 @@ test, corrected over all learned rules of the run (Holm), tells it apart from ch
 The paper's anchored rule (§4.5) is of high quality by MCC and coverage: HQ-T on held-out records, HQ-F on all of them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mecharule_ops.rules.algebra import Rule
@@ -19,6 +20,8 @@ THRESHOLD = 0.70
 """MCC from which a rule is of high quality (paper, §4.5)."""
 COVERAGE_FLOOR = 0.005
 """Least share of the eligible records on which a high-quality rule fires (paper, §4.5)."""
+CHOSEN, PERMUTED = ("train-chosen", "test-chosen", "all-fit"), ", permuted"
+"""The scores of `chosen_scores`, by which records chose a rule's combination, and what is added with flips permuted."""
 
 
 class Family(StrEnum):
@@ -87,6 +90,8 @@ class UnitRule:
     full: RuleScore | None = None
     flips: FlipCount | None = None
     """Of an anchored rule: flipped records of D_b, of all."""
+    published: Mapping[str, float] = field(default_factory=dict)
+    """`chosen_scores` over both regimes, in a run by the published protocol."""
 
     @property
     def interval(self) -> MccInterval | None:

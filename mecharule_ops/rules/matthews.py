@@ -71,7 +71,6 @@ def greedy_union(
     fires: UInt64[np.ndarray, "clause word"],
     target: UInt64[np.ndarray, " word"],
     n: int,
-    *,
     max_clauses: int,
     starts: int,
     min_gain: float,

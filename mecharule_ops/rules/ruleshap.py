@@ -31,7 +31,8 @@ from mecharule_ops.rules.clause_pool import (
     plainness,
     shap_weights,
 )
-from mecharule_ops.rules.families import RuleStatus
+from mecharule_ops.rules.families import CHOSEN, COVERAGE_FLOOR, PERMUTED, RuleStatus
+from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.types import RuleScore
 
 MIN_CLASS = 5
@@ -68,6 +69,8 @@ class RuleShapSettings:
 
 
 DEFAULTS = RuleShapSettings()
+PUBLISHED = RuleShapSettings(rounds=500, depth=10, min_gain=0.0, shap_draws=100)
+"""The published code's; SHAP weights, which only part clauses of equal MCC, are those of fewer rows."""
 
 
 def readiness(target: Bool[np.ndarray, " record"], predicates: Sequence[str]) -> RuleStatus:
@@ -141,7 +144,7 @@ def extract(
     offered = sorted(path_prefixes(booster) | singles, key=plainness)
     found = measure(offered, table.matrix, target, settings.least_firings(len(target)))
     weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
-    ranked = _ranked(found, weights, table.texts, len(target))[: settings.pool]
+    ranked = _ranked(found, weights, table.texts, len(target), settings.pool)
     status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE
     return Learned(status=status, clauses=ranked)
 
@@ -179,6 +182,36 @@ def combined(
     return replace(ranking, rule=rule, train=score(rule.fires(lookup), target))
 
 
+def chosen_scores(
+    table: PredicateColumns,
+    flips: Bool[np.ndarray, " record"],
+    right: Bool[np.ndarray, " record"],
+    train: Bool[np.ndarray, " record"],
+    seed: int,
+    settings: RuleShapSettings = PUBLISHED,
+) -> dict[str, float]:
+    """The best MCC over three targets, any flip, 1→0 and 0→1, by the records on which a combination is chosen.
+
+    Clauses come from train, but for `all-fit`, which is fitted and scored on all; `test-chosen`, the published HQ-T, is
+    chosen on the held-out labels that score it. Each again with flips permuted over the records of each regime, which
+    says what choosing alone is worth. No score where no rule was learned. Cost: no model calls.
+    """
+    scores, generator = dict[str, float](), np.random.default_rng(seed)
+    lookup = lookup_in(table.matrix, table.texts)
+    for null in ("", PERMUTED):
+        for side in (right, ~right) if null else ():
+            flips = flips.copy()
+            flips[side] = generator.permutation(flips[side])
+        for target in {one.tobytes(): one for one in (flips, flips & right, flips & ~right)}.values():
+            clauses = extract(table.on(train), target[train], settings=settings, seed=seed)
+            learned = [combined(clauses, table.on(one), target[one], settings) for one in (train, ~train)]
+            learned.append(learn_rule(table, target, settings=settings, seed=seed))
+            for how, found, on in zip(CHOSEN, learned, (~train, ~train, train | ~train), strict=True):
+                if found.rule is not None and (fires := found.rule.fires(lookup)).mean() >= COVERAGE_FLOOR:
+                    scores[how + null] = max(scores.get(how + null, -1.0), mcc(fires[on], target[on]))
+    return scores
+
+
 def check_target(table: PredicateColumns, target: Bool[np.ndarray, " _"]) -> None:
     """Raises `UsageError` unless the table has a row a record."""
     if len(table.matrix) != len(target):
@@ -186,9 +219,13 @@ def check_target(table: PredicateColumns, target: Bool[np.ndarray, " _"]) -> Non
 
 
 def _ranked(
-    found: MeasuredClauses, weights: Float[np.ndarray, " clause"], predicates: Sequence[str], records: int
+    found: MeasuredClauses,
+    weights: Float[np.ndarray, " clause"],
+    predicates: Sequence[str],
+    records: int,
+    most: int,
 ) -> tuple[CandidateClause, ...]:
-    """The measured clauses by (MCC, SHAP weight), best first; ties keep the shorter clause before the longer."""
+    """The best measured clauses by (MCC, SHAP weight); ties keep the shorter clause before the longer."""
     return tuple(
         CandidateClause(
             clause=as_clause(found.clauses[index], predicates),
@@ -196,5 +233,5 @@ def _ranked(
             importance=float(weights[index]),
             coverage=float(found.fired[index] / records),
         )
-        for index in np.lexsort((-weights, -found.mcc))
+        for index in np.lexsort((-weights, -found.mcc))[:most]
     )

@@ -4,12 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, anchored
 from predicate_columns import table as columns
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.facts.found import in_short
+from mecharule_ops.facts.rules import published_counts
 from mecharule_ops.rules.algebra import Rule, lookup_in
-from mecharule_ops.rules.families import UnitRule, dataset_coverage, is_hq, is_hq_full, is_hq_test
+from mecharule_ops.rules.families import (
+    CHOSEN,
+    PERMUTED,
+    UnitRule,
+    dataset_coverage,
+    is_hq,
+    is_hq_full,
+    is_hq_test,
+)
 from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.rules.ruleshap import chosen_scores
 from mecharule_ops.rules.unit_rules import Target, hq_rules
 from mecharule_ops.types import FlipCount, Neuron, RuleScore
 
@@ -51,6 +63,8 @@ def test_a_planted_trigger_is_anchored() -> None:
     assert found.prompt_only
     assert is_hq_test(found)
     assert is_hq_full(found)
+    scores = chosen_scores(columns(matrix, PREDICATES), flips, matrix[:, 4], np.arange(ELIGIBLE) < 400, 0)
+    assert all(scores[how] == pytest.approx(1) and scores[how + PERMUTED] < 0.5 for how in CHOSEN)
 
 
 def test_test_labels_never_change_the_train_rule() -> None:
@@ -133,3 +147,42 @@ def test_the_floor_of_hq_t_is_over_all_eligible_records() -> None:
     assert dataset_coverage(rare) == pytest.approx(2 / 600)
     assert not is_hq_test(rare)
     assert is_hq_test(replace(rare, train=replace(train, coverage=2 / 400)))
+
+
+def test_choosing_on_the_labels_that_score_is_worth_most_of_the_published_threshold() -> None:
+    """Of ten units of noise none is predicted; chosen on the scoring labels rules reach .5, permuted no less."""
+    rows, rng = 160, np.random.default_rng(0)
+    of = columns(rng.random((rows, 18)) < 0.5, [f"a == {place}" for place in range(18)])
+    right, train = np.ones(rows, bool), rng.random(rows) < 0.7
+    noise = [chosen_scores(of, rng.random(rows) < 0.3, right, train, seed) for seed in range(10)]
+    middle = {how: np.median([one[how] for one in noise]) for how in noise[0]}
+    assert abs(middle["train-chosen"]) < 0.2
+    for how in ("test-chosen", "all-fit"):
+        assert middle[how] > 0.5
+        assert abs(middle[how] - middle[how + PERMUTED]) < 0.1
+    assert any(one["test-chosen" + PERMUTED] >= 0.7 for one in noise)
+
+
+def test_a_unit_that_breaks_every_right_answer_inherits_the_rule_of_success() -> None:
+    """Over both regimes: permuting its flips changes nothing, so the score says nothing of the unit."""
+    matrix = table()
+    right = flips_of("op == '-' or b >= 100", matrix)
+    scores = chosen_scores(columns(matrix, PREDICATES), right, right, np.arange(ELIGIBLE) < 400, 0)
+    assert {scores[how] for how in CHOSEN} == {scores[how + PERMUTED] for how in CHOSEN} == {1.0}
+
+
+def test_the_published_count_drops_what_breaks_every_answer_and_counts_a_unit_once() -> None:
+    """Three units in two searches: one total; one of high score in both; one by chance alone."""
+
+    def rule(name: str, flips: int, **scores: float) -> UnitRule:
+        return replace(anchored(name, None, 0, 280, flips), published=scores)
+
+    high, chance = {"test-chosen": 0.8, "all-fit": 0.6}, {"test-chosen, permuted": 0.9}
+    rules = rule("m1.1", 280, **high), rule("m1.2", 90, **high), rule("m1.3", 90, **chance)
+    searches = (replace(POSITIVE, anchored=rules), replace(NEGATIVE, anchored=rules[1:2]))
+    findings = replace(FINDINGS, searches=searches)
+    found = published_counts(findings)
+    assert (found["units"], found["dropped"], found["test-chosen"], found["all-fit"]) == (2, 1, 1, 0)
+    assert (found["test-chosen, permuted"], found["ours"]) == (1, 0)
+    assert "2 localized units, 1 that make every answer wrong dropped" in in_short(findings)["As published"]
+    assert "As published" not in in_short(FINDINGS)

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from bundled_run import opened
 
+from mecharule_ops.config import make_config
 from mecharule_ops.events import Event
+from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.families import UnitRule
+from mecharule_ops.rules.ruleshap import chosen_scores
 from mecharule_ops.run import controlling
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
@@ -178,3 +181,20 @@ def test_the_union_drawn_beside_found_units_has_as_many_of_each_layer(scene: Sce
     assert len(set(drawn)) == len(drawn) == len(scene.units)
     every = [Neuron(Basis.MLP_OUT, 1, channel) for channel in range(scene.run.subject.width(Basis.MLP_OUT))]
     assert set(controlling.same_layers(scene.run, every)) == set(every)
+
+
+def test_a_published_run_scores_a_unit_over_both_regimes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its flips of wrong answers too, over the run's own vocabulary; an ordinary run has no such scores."""
+    run = scene.run
+    monkeypatch.setattr(run, "config", run.config.model_copy(update={"published": True}))
+    (made,) = controlling.anchor_rules(scene.run, scene.journal, REGIME, scene.units[:1], scene.flips[:1])
+    both, other = np.zeros(len(run.records), bool), Regime.BASELINE_NEGATIVE
+    both[scene.eligible] = scene.flips[0]
+    both[~run.labels] = run.flips([(scene.units[0],)], run.eligible(other), other)[0]
+    table = evaluated(run.vocabulary["kept"], run.columns)
+    assert made.published == chosen_scores(table, both, run.labels, run.train, run.config.seed)
+    assert not scene.rules[0].published
+    preset = make_config(model="arith-tiny", published=True)
+    assert (preset.parity, preset.baseline, preset.condition) == (True, Baseline.SLOT0, "rule-spectral")
