@@ -11,6 +11,7 @@ from rich.text import Text
 from mecharule_ops.bases import Basis
 from mecharule_ops.events import UnitJudged
 from mecharule_ops.nodes import Node
+from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.thresholds import Thresholds
@@ -95,19 +96,42 @@ class Activity(Enum):
 
 
 _STAGES = {
-    "answers": ("behaviour", "predicates", "splitter rule", "no-op guard"),
-    "search": ("first order", "EAP-IG", "whole layers", "CHA", "guided search", "exhaustive"),
-    "audit": ("audit", "held-out flips"),
-    "rules": ("anchored rules", "controls", "certificates"),
-    "why": ("further records", "accounts", "chain of"),
+    "answers": {
+        "behaviour": "what the model answers",
+        "predicates": "conditions that tell right answers from wrong ones",
+        "splitter rule": "the condition that halves the answers",
+    },
+    "search": {
+        "EAP-IG": "units ranked by gradients",
+        "no-op guard": "clean passes, to see that they change nothing",
+        "first order": "what gradients say that each unit breaks",
+        "whole layers": "all units of a layer off",
+        "CHA": "groups off, opened where answers break",
+        "guided search": "groups off, most promising first",
+        "exhaustive": "each unit off alone",
+    },
+    "audit": {
+        "audit": "some of what was ruled out, alone",
+        "held-out flips": "what was found and random units, on answers kept aside",
+    },
+    "rules": {
+        "anchored rules": "when each unit breaks an answer",
+        "controls": "other units of the layer, another baseline",
+        "certificates": "proofs to replay",
+    },
+    "why": {
+        "further records": "more answers",
+        "accounts": "why a unit breaks what it breaks",
+        "chain": "what above a unit carries its effect",
+    },
 }
-"""The parts of a run, each with how the names of its stages begin."""
+"""The parts of a run, each with how the names of its stages begin and what these compute."""
 
 
 def rail(state: RunState) -> list[Text]:
     """`✓ answers`, `▶ SEARCH`, `○ audit`, `○ rules`, `○ why`."""
     last = state.stage.stage if state.stage else next(reversed(list(state.stages)), "")
-    at = next((place for place, begins in enumerate(_STAGES.values()) if last.startswith(begins)), 0)
+    at = next((place for place, begins in enumerate(_STAGES.values()) if last.startswith(tuple(begins))), 0)
     at = len(_STAGES) if state.finished else at
     return [
         Text(f"▶ {part.upper()}", "bold")
@@ -151,7 +175,7 @@ def progress(state: RunState, elapsed: float) -> str:
         bounded = price and not state.finished and price.evaluations >= cost.group_evaluations
         most = f" of at most {price.evaluations:,}" if price and bounded else ""
         tests.append(f"{cost.group_evaluations:,}{most} tests")
-    return " · ".join([*tests, clock(elapsed), *([plain(told.summary)] if told else [])])
+    return " · ".join([*tests, clock(elapsed), *([plain(told.summary.partition(";")[0])] if told else [])])
 
 
 def activity_word(activity: Activity, state: RunState) -> str:
@@ -177,4 +201,7 @@ def status_line(state: RunState, activity: Activity, failure: str) -> str:
         return "loading the engine, which takes longest the first time"
     if (stage := state.stage) is None:
         return ""
-    return plain(stage.stage) + (f" {stage.done:,} of {stage.total:,}" if stage.total else "")
+    words = [item for part in _STAGES.values() for item in part.items() if stage.stage.startswith(item[0])]
+    what = ": ".join(words[0]) if words else plain(stage.stage)
+    done = f"{stage.done:,} of {stage.total:,}" if stage.total else plural(stage.done, "pass", "passes")
+    return f"{what} {done}" if stage.done or stage.total else what

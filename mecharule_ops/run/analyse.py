@@ -53,6 +53,7 @@ def analyse_run(
     Raises `AblationStopped` before the first search, or what a stage raises; what was stored stays.
     """
     journal = Journal(run.store, show, clock)
+    run.should_stop = journal.counting(run.should_stop)
     try:
         config = run.config
         of_config = ("model", "baseline", "regimes", "slice_size", "tau", "epsilon", "alpha")

@@ -261,7 +261,7 @@ def anchor_rules(
     anchored, both = [], np.zeros((len(units), len(run.records)), bool)
     both[:, run.eligible(regime)] = flips
     if run.config.published:
-        other, told = Regime(1 - regime.value), journal.progress("flips in the other regime")
+        other, told = Regime(1 - regime.value), journal.progress("anchored rules, other regime")
         both[:, run.eligible(other)] = coverage(run, other, units, (), told)
     for done, (neuron, target) in enumerate(zip(units, flips, strict=True)):
         journal.progress("anchored rules")(done, len(units))

@@ -31,6 +31,10 @@ class Journal:
     stages: list[events.StageFinished] = field(default_factory=list)
     """Finished stages of this process, for the report's cost table."""
     _waiting: list[events.Event] = field(default_factory=list)
+    _uncounted: str = ""
+    """The stage at work, until it tells how far it is."""
+    _passes: int = 0
+    _told: float = 0.0
 
     def emit(self, event: events.Event) -> None:
         """Tell one event. Progress is shown but not kept; nodes are written in groups."""
@@ -54,7 +58,8 @@ class Journal:
     def stage(self, name: str, total: int | None = None, unit: str = "steps") -> Iterator[Stage]:
         """Brackets a stage with its events."""
         self.emit(events.StageStarted(stage=name, total=total, unit=unit))
-        began = self.clock()
+        self._uncounted, self._passes, self._told = "" if total else name, 0, self.clock()
+        began = self._told
         stage = Stage(self.progress(name))
         yield stage
         finished = events.StageFinished(
@@ -65,4 +70,21 @@ class Journal:
 
     def progress(self, stage: str) -> Callable[[int, int], None]:
         """A callback (done, total) for long calls inside a stage."""
-        return lambda done, total: self.emit(events.StageProgress(stage=stage, done=done, total=total))
+
+        def tell(done: int, total: int | None) -> None:
+            self._uncounted = ""
+            self.emit(events.StageProgress(stage=stage, done=done, total=total))
+
+        return tell
+
+    def counting(self, ask: Callable[[], bool]) -> Callable[[], bool]:
+        """`ask`, which is asked before every pass; a stage that counts nothing else tells how many, once a second."""
+
+        def asked() -> bool:
+            self._passes += 1
+            if self._uncounted and self.clock() >= self._told + 1:
+                self._told = self.clock()
+                self.emit(events.StageProgress(stage=self._uncounted, done=self._passes))
+            return ask()
+
+        return asked

@@ -61,3 +61,21 @@ def test_a_stage_is_bracketed_and_timed(tmp_path: Path) -> None:
             finished,
         ]
         assert journal.stages == [finished]
+
+
+def test_a_stage_that_counts_nothing_counts_passes(tmp_path: Path) -> None:
+    """Once a second, until it tells how far it is; what is asked is answered."""
+    now, shown = [0.0], []
+    with new_store(tmp_path / "a") as store:
+        journal = Journal(store, shown.append, lambda: now[0])
+        ask = journal.counting(lambda: now[0] > 2)
+        with journal.stage("controls") as stage:
+            answers = []
+            for now[0] in (0.5, 1.0, 1.5, 2.5):
+                answers.append(ask())
+            assert answers == [False, False, False, True]
+            stage.progress(1, 9)
+            now[0] = 5.0
+            ask()
+        told = [event.done for event in shown if isinstance(event, StageProgress)]
+        assert told == [2, 4, 1]

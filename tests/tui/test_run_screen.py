@@ -18,7 +18,15 @@ from tui_story import FakeBackend, story
 from tui_story import tested as node_tested
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.events import Event, NodeAsked, NodeTested, SearchStarted, UnitJudged
+from mecharule_ops.events import (
+    Event,
+    NodeAsked,
+    NodeTested,
+    SearchStarted,
+    StageProgress,
+    StageStarted,
+    UnitJudged,
+)
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_log import event_from_json
@@ -31,7 +39,7 @@ from tui.terminal_app import MechaRuleApp
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
-from tui.words import Activity
+from tui.words import Activity, rail, status_line
 
 RECORDED = Path(__file__).parent / "recorded"
 STREAMS = ("heads", "channels", "algorithm_1")
@@ -183,7 +191,7 @@ def test_a_stage_without_verdicts_says_what_is_computed_and_turns(tmp_path: Path
             session.show(event)
         screen = RunScreen(session)
         await user.app.push_screen(screen)
-        await user.sees("▶ ANSWERS", "behaviour 1,000 of 2,000")
+        await user.sees("▶ ANSWERS", "behaviour: what the model answers 1,000 of 2,000")
         lines = set()
         for now[0] in (0.0, 0.25, 0.5):
             screen.flush()
@@ -192,6 +200,22 @@ def test_a_stage_without_verdicts_says_what_is_computed_and_turns(tmp_path: Path
         assert len(lines) == 3
 
     drive(FakeBackend(tmp_path), script)
+
+
+def test_every_stage_of_a_run_says_in_words_what_is_computed() -> None:
+    """Of each recorded run, stage by stage, with its count; no part of the rail comes again before another search."""
+    for name in STREAMS:
+        state, parts = RunState(), []
+        for _, event in recorded(name):
+            state = state.apply(event)
+            if isinstance(event, StageStarted):
+                begins, what = status_line(state, Activity.WORKING, "").split(": ")
+                assert event.stage.startswith(begins)
+                assert len(what) > 9
+                parts.append(next(place for place, part in enumerate(rail(state)) if "▶" in part.plain))
+        assert parts == sorted(parts)
+        state = state.apply(StageProgress(stage="chain of a20.h8", done=34))
+        assert status_line(state, Activity.WORKING, "").endswith("carries its effect 34 passes")
 
 
 def test_a_run_is_done_no_sooner_than_its_panes_show_it(
