@@ -65,7 +65,8 @@ class RunConfig(BaseModel):
     """What first order does not promise in a guided search: asked in groups, or left to the audit, which alone bounds
     it, widely where the basis is large and few are drawn."""
     audit: int | None = Field(None, ge=0)
-    """Pruned units drawn at random and tested alone, to bound what was missed; by default an eighth, at most 256."""
+    """Pruned units drawn at random and tested alone, to bound what was missed; by default all of a basis of up to 300
+    units, which counts it, else an eighth, at most 256."""
     exhaustive_up_to: int = Field(0, ge=0)
     """Bases with at most this many units are ablated exhaustively too, which measures CHA's recall."""
     records: int = Field(2000, ge=50, le=1_000_000)

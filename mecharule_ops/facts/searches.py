@@ -94,19 +94,24 @@ def summed_recall_words(found: Share, units: Share | None) -> str:
 
 
 def guaranteed_words(audit: SearchAudit, found: int) -> str:
-    """`17 at τ, at most 216 missed: at least 7 % of all such units found (95 % confidence)`."""
+    """`7 at τ, 6 of them by the search`; `17 at τ; among the rest τ-agonists are rarer than 1 in 83 (95 % …)`."""
     most, parts = audit.missed_at_most, {"found": f"{found:,}" if found else "none"}
-    if audit.exact and not audit.untested:
-        return f"{parts['found']} at τ, none missed: every unit was tested alone"
-    least = 100 * floored(found / (found + most)) if found and most else 0.0
-    share = f": at least {least:g} % of all such units found" if least else ""
-    missed = f"at most {most:,}" if most else "none"
-    return said("missed.guaranteed", missed=missed, share=share, sure=100 * audit.confidence, **parts)
+    if audit.counted:
+        by = f", {found - len(audit.found):,} of them by the search" if found else ""
+        return said("missed.counted", by=by, **parts)
+    rare = f"{f'at most {most:,}' if most else 'none'} missed"
+    if 0 < 2 * most <= audit.untested:
+        rare = f"among the rest τ-agonists are rarer than 1 in {audit.untested // most:,}"
+    return said("missed.guaranteed", rare=rare, sure=100 * audit.confidence, **parts)
 
 
 def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
-    """How many τ-agonists the search missed at most, on what that rests, and the recall that follows."""
+    """How many τ-agonists the search missed at most, on what that rests; of a count its cost beside the search's."""
     met, every, reopened = len(audit.found) - audit.found_reopened, tested_all([outcome]), ""
+    if audit.counted:
+        more, counted = outcome.cost.slice_examples * audit.unknown, plural(audit.unknown, "unit")
+        parts = {"units": counted, "met": _reach(len(audit.found)), "s": outcome, "more": more}
+        return said("missed.count", guaranteed=guaranteed_words(audit, len(outcome.tau_agonists)), **parts)
     if audit.reopened:
         more, were = audit.found_reopened, "was" if audit.reopened == 1 else "were"
         units, them = plural(audit.reopened, "unit"), "it" if met == 1 else "them"

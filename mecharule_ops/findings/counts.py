@@ -131,11 +131,18 @@ class SearchAudit:
     @property
     def summary(self) -> str:
         """The bound, and on what it rests, in a line."""
+        if self.counted:
+            return f"all {self.unknown:,} units that were left were tested alone, {len(self.found)} found"
         besides = f", {self.reopened:,} reopened" if self.reopened else ""
         return (
             f"at most {plural(self.missed_at_most, 'τ-agonist')} missed, {self.untested:,} units untested, "
             f"{self.confidence:.0%} confidence ({self.tested:,} drawn at random{besides}, {len(self.found)} found)"
         )
+
+    @property
+    def counted(self) -> bool:
+        """Whether all units that the search left were tested alone on all examples: nothing is estimated then."""
+        return self.exact and not self.untested
 
     @property
     def found_reopened(self) -> int:

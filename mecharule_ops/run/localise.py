@@ -1,9 +1,9 @@
 """Stage 3 of a run: attribution, CHA, exhaustive ground truth for one basis and regime (paper, §4.3–§4.4), audit.
 
 The audit bounds what a search missed, beyond the paper, which reports recall only where brute force was run: pruned
-units are drawn at random and tested alone on the run's own slices (`cha.audit`). After a guided search the strata are
-those of the predicted rate, and drawn units are ruled out by a part of the examples, in an order of the audit's own; so
-the same money draws more of them.
+units are drawn at random and tested alone on the run's own slices (`cha.audit`), in a small basis all of them. After a
+guided search the strata are those of the predicted rate, and drawn units are ruled out by a part of the examples, in an
+order of the audit's own; so the same money draws more of them.
 
 What first order predicts of every unit on the compact slices, before any is ablated, orders a guided search:
 
@@ -266,8 +266,9 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     outcome, config, basis, regime = found.outcome, run.config, found.candidates.basis, found.slices.regime
     complete = {tree.status for tree in found.trees} <= {types.SearchStatus.COMPLETE, types.SearchStatus.LEFT}
     strata = planning.audit_strata(found.plan, found.trees, found.candidates)
-    settings = planning.audit_settings(config, found.plan, sum(map(len, strata.values())))
-    if found.candidates.total <= config.exhaustive_up_to or not complete or not settings.budget:
+    total, left = found.candidates.total, sum(map(len, strata.values()))
+    settings = planning.audit_settings(config, found.plan, total, left)
+    if total <= config.exhaustive_up_to or not complete or not settings.budget:
         return
     seed = [config.seed, regime.value, len(found.trees)]
     together = pruned_together(found.trees, basis)

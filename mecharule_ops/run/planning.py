@@ -40,8 +40,10 @@ ALONE = "tested alone on a part of the examples"
 OVERLOOKED = 0.005
 """Chance of overlooking a drawn τ-agonist after a guided search: 40 of 128 examples rule a quiet unit out. For the same
 money less draws fewer units, and more widens the bound once agonists are met."""
+COUNTED = 300
+"""Units of a basis whose audit tests all that the search left, unless the config says how many it draws."""
 AUDITED_AT_MOST = 256
-"""Units that an audit draws unless the config says how many."""
+"""Units that an audit draws of a larger basis."""
 _EIGHTH = 8
 
 AFFORDABLE = 0.02
@@ -129,24 +131,31 @@ def plan_of(config: RunConfig, settings: ChaSettings, predictions: Sequence[Laye
     )
 
 
-def audit_tests(config: RunConfig, pruned: int) -> int:
-    """Exact tests that the audit of a search may cost when so many units were pruned.
+def audit_tests(config: RunConfig, units: int, pruned: int) -> int:
+    """Exact tests that the audit of a search among so many units may cost when so many of them were pruned.
 
     Of fewer than eight that are left to it alone all are tested: an eighth of them would bound nothing.
     """
     if config.audit is not None:
         return min(pruned, config.audit)
+    if units <= COUNTED:
+        return pruned
     least = min(pruned, _EIGHTH) if config.rest == "audited" else 0
     return max(least, min(AUDITED_AT_MOST, pruned // _EIGHTH))
 
 
-def audit_settings(config: RunConfig, plan: SearchPlan, pruned: int) -> AuditSettings:
-    """What the money of its exact tests buys an audit of so many units; all exact where it buys them for everyone."""
-    tests = audit_tests(config, pruned)
+def audit_settings(config: RunConfig, plan: SearchPlan, units: int, pruned: int) -> AuditSettings:
+    """What the money of its exact tests buys an audit: exact tests of everyone, which are a count, or a bound."""
+    tests = audit_tests(config, units, pruned)
     slip = OVERLOOKED if plan.predictions and tests < pruned else 0.0
     sizes = plan.settings.n_associated, plan.settings.n_unrelated
     settings = AuditSettings(
-        at_most=0, n_associated=sizes[0], n_unrelated=sizes[1], tau=config.tau, slip=slip
+        at_most=0,
+        n_associated=sizes[0],
+        n_unrelated=sizes[1],
+        confidence=0.95 if tests < pruned else 1.0,
+        tau=config.tau,
+        slip=slip,
     )
     return replace(settings, budget=min(pruned, settings.draws_for(tests)))
 
@@ -210,7 +219,7 @@ def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan,
     if candidates.total <= config.exhaustive_up_to:
         asked |= {(unit.layer, (unit.channel,)) for units in strata.values() for unit in units}
         forwards += population * full
-    elif (settings := audit_settings(config, plan, population)).budget:
+    elif (settings := audit_settings(config, plan, candidates.total, population)).budget:
         audit = Audit(strata, settings=settings, rng=np.random.default_rng(config.seed))
         while questions := audit.ask():
             for question in questions:
@@ -291,7 +300,7 @@ def least_and_most(
         groups = 2 * units - 1
         tests = groups if settings.overhead is None else math.ceil((1 + settings.overhead) * units)
         # When a search has ended, these are tested singly.
-        tests += units if units <= config.exhaustive_up_to else audit_tests(config, units)
+        tests += units if units <= config.exhaustive_up_to else audit_tests(config, units, units)
     least = rehearsed(config, candidates, plan, nothing)
     if units <= config.exhaustive_up_to:
         alone = units + sum(len(layer.channels) > 1 for layer in candidates.layers)

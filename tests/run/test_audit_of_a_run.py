@@ -61,19 +61,22 @@ def strong(units: Iterable[UnitStrength | Agonist]) -> set[Neuron]:
     return {unit.neuron for unit in units if unit.estimate.reaches(0.2)}
 
 
-@pytest.mark.parametrize("settings", [{"largest": 64}, {"audit": 1000, "largest": 256}], ids=str)
+@pytest.mark.parametrize("settings", [{"audit": 30, "largest": 64}, {"largest": 256}], ids=str)
 def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
     finished_run: Path, truth: tuple[UnitStrength, ...], tmp_path: Path, settings: dict[str, int]
 ) -> None:
-    """What brute force alone knows is no more than the bound says; an audit of every pruned unit finds all that a
-    search hid in one group, and leaves nothing unknown."""
+    """What brute force alone knows is no more than the bound says; unless told how many to draw, the audit of 256 units
+    goes on to all, finds what a search hid in one group, and leaves nothing unknown."""
     searched = repeated(finished_run, tmp_path, exhaustive_up_to=0, **settings)
     audit = searched.audit
     assert audit is not None
     assert searched.exhaustive == ()
     assert len(strong(truth) - strong(searched.agonists)) <= audit.missed_at_most
-    assert "drawn at random" in report_text(replace(FINDINGS, searches=(searched,)))
-    if "audit" in settings:
+    said = audit_sentence(searched, audit)
+    assert said in " ".join(report_text(replace(FINDINGS, searches=(searched,))).split())
+    assert ("drawn at random" in said) is ("audit" in settings)
+    if "audit" not in settings:
+        assert f"tested alone, from {searched.cost.slice_examples * audit.unknown:,} more" in said
         assert (audit.untested, audit.missed_at_most) == (0, 0)
         assert strong(searched.agonists) == strong(truth)
     else:
@@ -93,8 +96,8 @@ def test_a_unit_that_the_audit_meets_reopens_its_group(tmp_path: Path) -> None:
     assert (searched.audit.found_reopened, searched.audit.untested) == (1, 6)
     assert audit_sentence(searched, searched.audit) == (
         "Of the 15 units whose full strength the search left unknown, 5 were drawn at random and tested alone: 1 "
-        "reaches τ, so the 4 units pruned together with it were tested alone too, of which 1 reaches τ. So 2 at τ, "
-        "at most 6 missed: at least 25 % of all such units found (95 % confidence)"
+        "reaches τ, so the 4 units pruned together with it were tested alone too, of which 1 reaches τ. So 2 at τ; "
+        "at most 6 missed (95 % confidence)"
     )
 
 
@@ -109,41 +112,48 @@ def test_no_audit_where_none_is_wanted_or_everything_is_known(
 
 
 def test_the_number_of_draws() -> None:
-    """An eighth, at most 256, unless the config names a number; never more than there are; all of a few."""
+    """All of a basis of up to 300 units; an eighth of a larger one, at most 256, unless the config names a number."""
 
-    def drawn(**settings: object) -> list[int]:
+    def drawn(units: int = 301, **settings: object) -> list[int]:
         config = make_config(model="arith-tiny", **settings)
-        return [audit_tests(config, pruned) for pruned in (0, 3, 7, 80, 100_000)]
+        return [audit_tests(config, units, pruned) for pruned in (0, 3, 7, 80, 100_000)]
 
     assert drawn() == [0, 0, 0, 10, 256]
+    assert drawn(300) == [0, 3, 7, 80, 100_000]
+    assert drawn(300, audit=50) == [0, 3, 7, 50, 50]
     assert drawn(audit=50) == [0, 3, 7, 50, 50]
     assert drawn(rest="audited") == [0, 3, 7, 10, 256]
 
 
 def test_the_sentence_states_counts_bound_and_confidence() -> None:
-    """Each number of the audit is in it, and the recall that it guarantees; only an exact, complete one is certain."""
+    """Each number of the audit is in it, and what it excludes; an exact, complete one is a count with its cost."""
     drawn = "Of the 1,000 units whose full strength the search left unknown, 100 were drawn at random and tested alone"
     assert audit_sentence(NEGATIVE, AUDIT) == (
-        f"{drawn}: none reaches τ. So none at τ, at most 28 missed (95 % confidence)"
+        f"{drawn}: none reaches τ. So none at τ; among the rest τ-agonists are rarer than 1 in 32 (95 % confidence)"
     )
     assert len(POSITIVE.tau_agonists) == 3
     assert audit_sentence(POSITIVE, replace(AUDIT, exact=False)) == (
-        f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 at τ, at most 28 missed: "
-        "at least 9 % of all such units found (95 % confidence)"
+        f"{drawn}, until a part of the examples ruled them out: none reaches τ. So 3 at τ; among the rest "
+        "τ-agonists are rarer than 1 in 32 (95 % confidence)"
     )
     whole = replace(AUDIT, untested=0, missed_at_most=0)
-    assert audit_sentence(POSITIVE, whole).endswith("So 3 at τ, none missed: every unit was tested alone")
+    met = replace(whole, found=POSITIVE.tau_agonists[:1])
+    assert audit_sentence(POSITIVE, met).endswith(
+        "So 3 at τ, 2 of them by the search: every unit was tested alone"
+    )
     assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence)")
 
 
-def test_a_recall_stands_with_its_exact_lower_bound_and_a_guarantee_is_rounded_down() -> None:
-    """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794; 17 found and at most 216 missed guarantee 7.296 %."""
+def test_a_recall_stands_with_its_exact_lower_bound_and_an_audit_with_what_it_excludes() -> None:
+    """One-sided at 95 %, rounded down: .05 ** (1 / 13) is .794; 216 of 900 are fewer than 1 in 4, 500 may be more."""
     said = {(13, 13): "13/13 (at least 79 %)", (3, 4): "3/4 (75 %, at least 24 %)", (0, 0): "0/0"}
     assert {key: recall_words(Share(count=key[0], n=key[1])) for key in said} == said
-    found = "17 at τ, at most 216 missed: at least 7 % of all such units found (95 % confidence)"
+    found = "17 at τ; among the rest τ-agonists are rarer than 1 in 4 (95 % confidence)"
     assert guaranteed_words(replace(AUDIT, missed_at_most=216), 17) == found
-    assert "at least 99 %" in guaranteed_words(replace(AUDIT, missed_at_most=1), 199)
-    assert "at least 0.4 %" in guaranteed_words(replace(AUDIT, missed_at_most=996), 4)
+    assert (
+        guaranteed_words(replace(AUDIT, missed_at_most=500), 17)
+        == "17 at τ; at most 500 missed (95 % confidence)"
+    )
 
 
 def test_advice_follows_what_the_audit_met() -> None:

@@ -21,7 +21,7 @@ SMALL: dict[str, Any] = {
 KINDS: dict[str, dict[str, Any]] = {
     "heads": {"bases": ("attn_head",)},
     "exhaustive": {"search": "exhaustive"},
-    "audited": {"rest": "audited"},
+    "audited": {"rest": "audited", "audit": 32},
     "grouped": {"rest": "grouped"},
     "cha": {"search": "cha"},
     "parity": {"parity": True},
