@@ -85,7 +85,7 @@ gpu: $(STAMP)  ## the same on a CUDA device, and a whole run of MODEL; writes be
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(BIN)/python benchmarks/gpu.py --model $(or $(MODEL),smollm2-135m)
 
-experiments: $(STAMP)  ## the paper's experiments on the bundled model, or NAMES="e0 e1"; writes docs/experiments.md
+experiments: $(STAMP)  ## the paper's experiments on the bundled model, NAMES="e0 e1", or published: docs/paper.md
 	$(BIN)/python -m benchmarks.paper $(NAMES)
 
 screenshots: $(STAMP)  ## the pictures of README and docs, of the demo or RUN=ID

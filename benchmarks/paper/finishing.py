@@ -4,19 +4,22 @@ A stored run with the same settings is reused, one that was stopped or killed is
 runs and a second start repeats nothing.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.notebook.door import analyse, open_run, resume
+from mecharule_ops.predicates.cuts import evaluated
+from mecharule_ops.rules.ruleshap import DEFAULTS, PUBLISHED, chosen_scores
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
 from mecharule_ops.store.run_directory import SUFFIX
@@ -31,8 +34,9 @@ class PaperRun:
     findings: Findings
     scores: Mapping[Regime, Float[np.ndarray, "layer channel"]]
     """Signed EAP-IG scores, by regime in which they were asked."""
-    flips: Mapping[Regime, Bool[np.ndarray, "unit record"]]
-    """A row for each of the first localized units, a column for each record of the regime."""
+    chosen: Mapping[Regime, Sequence[Mapping[str, float]]]
+    """`chosen_scores` of each of the first localized units, in a published run over both regimes; there none of one
+    that breaks every right answer."""
 
     def search(self, regime: Regime) -> SearchOutcome | None:
         """The search of one regime; None when the run did not analyse it."""
@@ -90,14 +94,25 @@ def _read(config: RunConfig, path: Path) -> PaperRun:
             config=config,
             findings=findings,
             scores={regime: found for regime, found in scores.items() if found is not None},
-            flips={regime: _flips(run, search) for regime, search in asked.items()},
+            chosen={regime: _chosen(run, search, path) for regime, search in asked.items()},
         )
 
 
-def _flips(run: Run, search: SearchOutcome) -> Bool[np.ndarray, "unit record"]:
-    """Flips of each anchored unit on every record of the regime; no rows where none was measured."""
-    named = () if search.union is None else search.agonists[: run.config.anchor_for]
-    return run.flips([(unit.neuron,) for unit in named], run.eligible(search.regime), search.regime)
+def _chosen(run: Run, search: SearchOutcome, path: Path) -> Sequence[Mapping[str, float]]:
+    """Learned from the flips that the run holds, and kept beside it; as printed with the published learner."""
+    if run.config.published:
+        b, rules = search.regime.value, search.anchored
+        return [{} if b and r.flips and r.flips.flips == r.flips.n else r.published for r in rules]
+    kept = path.with_suffix(f".{search.regime.value}.json")
+    if not kept.exists():
+        here, units = run.eligible(search.regime), [(rule.neuron,) for rule in search.anchored]
+        table, right = evaluated(run.vocabulary["kept"], run.columns).on(here), np.ones(len(here), bool)
+        learner = run.config.seed, PUBLISHED if run.config.parity else DEFAULTS
+        flips = run.flips(units, here, search.regime)
+        scores = [chosen_scores(table, each, right, run.train[here], *learner) for each in flips]
+        kept.write_text(json.dumps(scores), encoding="utf-8")
+    found: list[dict[str, float]] = json.loads(kept.read_text(encoding="utf-8"))
+    return found
 
 
 def units_of_model(model: str) -> dict[Basis, int]:

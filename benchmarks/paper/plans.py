@@ -22,6 +22,18 @@ SEARCHES: Mapping[str, Mapping[str, object]] = {
     "cha": {"search": "cha", "parity": False},
     PRINTED: {"parity": True},
 }
+HEADS, LAYER, CHANNELS = "heads of SmolLM2", "channels of layer 11 of SmolLM2", "channels of arith-tiny"
+_AS_PRINTED = {"parity": True, "condition": "rule-spectral", "audit": 0, "controls_for": 0, "anchor_for": 64}
+_AS_PRINTED |= {"exhaustive_up_to": 0, "ig_steps": 2, "max_pairs": 64}
+_OF_LAYER = {"records": 400, "slice_size": 32, "layer": 11, "published": True}
+PUBLISHED: Mapping[str, Mapping[str, object]] = {
+    HEADS: {"model": "smollm2-135m", "records": 1200, "bases": (Basis.ATTN_HEAD,), "regimes": (1,)},
+    LAYER: {"model": "smollm2-135m", **_OF_LAYER, "baseline": Baseline.SLOT0},
+    f"{LAYER}, mean-positional": {"model": "smollm2-135m", **_OF_LAYER},
+    CHANNELS: {"model": "arith-tiny", "records": 300, "baseline": Baseline.SLOT0},
+    f"{CHANNELS}, mean-positional": {"model": "arith-tiny", "records": 300},
+}
+"""Where the published count is taken apart: by what chooses a rule, by target, by replacement."""
 FEW = 3
 """Seeds of the experiments that vary much."""
 
@@ -29,7 +41,7 @@ FEW = 3
 def plan(name: str, base: RunConfig, seeds: int, units: Mapping[Basis, int]) -> dict[str, list[RunConfig]]:
     """The config of every condition of an experiment under every seed, or the first few. Raises `UsageError`."""
     settings = {**base.model_dump(), "attribution": "always"}
-    first = seeds if name in ("e0", "e1", "e2") else min(seeds, FEW)
+    first = seeds if name in ("e0", "e1", "e2") else min(seeds, 1 if name == "published" else FEW)
     return {
         label: [make_config(**{**settings, **changes, "seed": seed}) for seed in range(first)]
         for label, changes in _conditions(name, base, units).items()
@@ -48,6 +60,8 @@ def _conditions(name: str, base: RunConfig, units: Mapping[Basis, int]) -> Mappi
                     f"expected brute force for e2, {basis} has {total:,} units; add --set exhaustive_up_to={total}"
                 )
             return SEARCHES
+        case "published":
+            return {label: {**_AS_PRINTED, **of} for label, of in PUBLISHED.items()}
         case "sensitivity":
             return _swept(base, units[basis])
         case "baselines":
@@ -67,17 +81,10 @@ def _conditions(name: str, base: RunConfig, units: Mapping[Basis, int]) -> Mappi
 
 def _swept(base: RunConfig, units: int) -> dict[str, dict[str, object]]:
     """One setting changed at a time; the main condition's value is among its own."""
-    length, size = task_of(base).max_new_tokens, base.slice_size
-    cut: dict[float, object] = {
-        n: base.task_settings if n == length else {**base.task_settings, "max_new_tokens": n}
-        for n in (max(1, length // 2), length, 2 * length)
-    }
     axes: dict[str, tuple[str, Mapping[float, object]]] = {
         "τ": ("tau", {tau: tau for tau in {0.1, 0.2, 0.3, 0.4, 0.5, base.tau}}),
         "α": ("alpha", {alpha: alpha for alpha in {0.01, 0.05, 0.2, base.alpha}}),
         "cap": ("cap", {min(cap, units): cap for cap in (max(1, units // 4), max(1, units // 2), base.cap)}),
-        "n per slice": ("slice_size", {n: n for n in (max(1, size // 2), size, 2 * size)}),
-        "completion length": ("task_settings", cut),
     }
     return {
         f"{axis} {value:g}": {setting: changed}

@@ -8,26 +8,35 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy.stats import spearmanr
+from jaxtyping import Float
 
+from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.searches import summed_recall_words
 from mecharule_ops.findings.counts import SMALL, dominance, jaccard
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.numbers import k_of_n, percent
-from mecharule_ops.rules.families import is_hq_full, is_hq_test
-from mecharule_ops.types import Neuron, Regime, Share
+from mecharule_ops.rules.families import CHOSEN, PERMUTED, THRESHOLD, is_hq_full, is_hq_test
+from mecharule_ops.types import Baseline, FlipCount, Neuron, Regime, Share
 
 from .finishing import PaperRun, Runs
 from .intervals import Row, direction, paired, summary, t_interval, words
-from .plans import FAKE, PRINTED, REFERENCE, SPECTRAL
+from .plans import CHANNELS, FAKE, HEADS, LAYER, PRINTED, REFERENCE, SPECTRAL
 
 Rows = Sequence[Row]
 REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
 THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
 """MCC from which rules are counted in experiment E1."""
+SCORES = [f"{how}{null}" for how in CHOSEN for null in ("", PERMUTED)]
+"""By which records a rule's combination is chosen, each beside the same with flips permuted over records."""
+LEARNED = (
+    (CHOSEN[0], "chosen on train, scored held out", ""),
+    (CHOSEN[1], "clauses from train, combination chosen and scored held out (HQ-T)", "399 of 1,486"),
+    (CHOSEN[2], "fitted and scored on all (HQ-F)", "1,210 of 1,343"),
+)
+"""What the published count does to a rule, with the paper's HQ-T and HQ-F of rule-bearing units over its six runs."""
 EDGES = (0.3, 0.5)
 """Strengths between the paper's bins of recall."""
 BRIEF = (
@@ -49,8 +58,8 @@ class Shown:
     """What one experiment shows."""
 
     tables: Mapping[str, Rows]
-    lines: Sequence[tuple[str, str]]
-    """(what was counted, what was found)"""
+    lines: Sequence[tuple[str, ...]]
+    """(what was counted, what was found); of `published` also by chance, and in the paper."""
     says: str = field(default="")
 
 
@@ -58,6 +67,7 @@ def run_row(run: PaperRun) -> dict[str, float]:
     """Every number of a run that the tables count, both regimes together."""
     found, floor = run.findings, run.findings.coverage_floor
     rules = [rule for search in found.searches for rule in search.anchored]
+    chosen = [scores for each in run.chosen.values() for scores in each]
     costs = [search.cost for search in found.searches]
     shares = {
         f"{what} {regime.arrow}": _rate(run.search(regime), name)
@@ -72,6 +82,7 @@ def run_row(run: PaperRun) -> dict[str, float]:
         "HQ-T ≥ 0.70, shown": sum(is_hq_test(r, 0.7, floor) and r.shown for r in rules),
         "rule-bearing, all": sum(rule.full_rule is not None for rule in rules),
         **{f"HQ-F ≥ {t:.2f}": sum(is_hq_full(rule, t, floor) for rule in rules) for t in THRESHOLDS},
+        **{name: sum(one.get(name, 0) >= THRESHOLD for one in chosen) for name in SCORES},
         **shares,
         "task score": found.task_score.rate,
         "queries of N": _over(costs, "queries", "candidates"),
@@ -102,6 +113,12 @@ def conditions(runs: Runs, *names: str) -> Rows:
 def over(runs: Iterable[PaperRun], name: str, **form: bool) -> str:
     """One number's mean over seeds in words."""
     return words(t_interval([run_row(run)[name] for run in runs]), **form)
+
+
+def by_choice(runs: Iterable[PaperRun]) -> str:
+    """Units that reach MCC .70 by each way of choosing, each beside the same with flips permuted."""
+    found = {name: over(runs, name) for name in SCORES}
+    return "; ".join(f"{how} {found[how]}, permuted {found[how + PERMUTED]}" for how in CHOSEN)
 
 
 def searches(runs: Iterable[PaperRun], regime: Regime) -> list[SearchOutcome]:
@@ -144,10 +161,7 @@ def e0(runs: Runs) -> Shown:
         },
         lines=(
             ("τ-agonists of a run, both directions", over(main, "τ-agonists")),
-            (
-                "units with a rule of held-out MCC ≥ .70 (HQ-T)",
-                f"{good}; shown {over(main, 'HQ-T ≥ 0.70, shown')}",
-            ),
+            ("units with a rule of MCC ≥ .70, by what chose it", by_choice(main)),
             ("localized units together flip", together),
         ),
         says=f"A run finds {over(main, 'τ-agonists')} τ-agonists, and {good} units with a rule of held-out MCC .70.",
@@ -168,14 +182,11 @@ def e1(runs: Runs) -> Shown:
         for other in others
         for what in columns
     }
-    said = {other: {direction(found[other, what]) for what in columns} for other in (SPECTRAL, FAKE)}
-    told = "; ".join(
-        f"against the {other}, {' or '.join(sorted(words_of))}" for other, words_of in said.items()
-    )
-    differences = {other: one for (other, what), one in found.items() if what == "HQ-T"}
-    less = (f"{other} {words(one, signed=True)}: {direction(one)}" for other, one in differences.items())
     empty = [what for what in columns if not any(sum(values[label, what]) for label in runs)]
-    none = f" (no unit of any condition reaches {' or '.join(empty)})" if empty else ""
+    told = [f"{what} cannot be tested here, since no unit of any condition reaches it" for what in empty]
+    for what in [one for one in columns if one not in empty]:
+        each = ", ".join(f"against the {one} {direction(found[one, what])}" for one in (SPECTRAL, FAKE))
+        told.append(f"{what}: {each}")
     return Shown(
         tables={
             "e1": [{**row, **_splits(runs[str(row["condition"])])} for row in conditions(runs)],
@@ -184,8 +195,8 @@ def e1(runs: Runs) -> Shown:
                 for (other, what), one in found.items()
             ],
         },
-        lines=[(f"{REFERENCE} less another, HQ-T", "; ".join(less))],
-        says=f"Units with a good rule where a rule splits the slices, HQ-T and HQ-F: {told}{none}.",
+        lines=[(f"MCC ≥ .70, {label}", by_choice(some)) for label, some in runs.items()],
+        says=f"Units with a good rule where a rule splits the slices: {'; '.join(told)}.",
     )
 
 
@@ -292,7 +303,7 @@ def _recall_of(runs: Sequence[PaperRun], regime: Regime) -> Share:
 
 
 def baselines(runs: Runs) -> Shown:
-    """What each replacement baseline finds, how far it leaves the data, and how far any two agree."""
+    """What each replacement baseline finds, and how far it leaves the data."""
     beyond = {label: outside(some) for label, some in runs.items()}
     told = (
         f"{label} {over(some, 'τ-agonists')}; {percent(beyond[label].rate)}" for label, some in runs.items()
@@ -301,40 +312,13 @@ def baselines(runs: Runs) -> Shown:
         {**row, "values out of range": share.count, "of values": share.n}
         for row, share in zip(conditions(runs, *BRIEF), beyond.values(), strict=True)
     ]
-    pairs = [
-        {
-            **{"baseline": one, "other": other, "Jaccard of τ-agonists": _mean(a, b, _jaccard)},
-            **{"Spearman of strengths": _mean(a, b, _rho)},
-        }
-        for (one, a), (other, b) in combinations(runs.items(), 2)
-    ]
-    return Shown(
-        tables={"baselines": rows, "baselines-agreement": pairs},
-        lines=[("τ-agonists; replaced values out of range", ", ".join(told))],
-    )
+    return Shown(tables={"baselines": rows}, lines=[("τ-agonists; values out of range", ", ".join(told))])
 
 
 def outside(runs: Sequence[PaperRun]) -> Share:
     """Replaced values that the unit never takes at that position, pooled over the units with controls of all runs."""
     found = [search for run in runs for search in run.findings.searches]
     return pooled(controls.out_of_range for search in found for controls in search.controls)
-
-
-def _mean(
-    first: Sequence[PaperRun],
-    second: Sequence[PaperRun],
-    agreement: Callable[[SearchOutcome, SearchOutcome], float],
-) -> float:
-    pairs = [
-        (one.search(regime), other.search(regime))
-        for one, other in zip(first, second, strict=True)
-        for regime in REGIMES
-    ]
-    return t_interval([agreement(a, b) for a, b in pairs if a is not None and b is not None]).mean
-
-
-def _jaccard(first: SearchOutcome | None, second: SearchOutcome | None, *, strong: bool = True) -> float:
-    return shared_units(first, second, strong=strong).rate
 
 
 def shared_units(first: SearchOutcome | None, second: SearchOutcome | None, *, strong: bool) -> Share:
@@ -346,28 +330,13 @@ def shared_units(first: SearchOutcome | None, second: SearchOutcome | None, *, s
     return jaccard(one, other)
 
 
-def _rho(first: SearchOutcome, second: SearchOutcome) -> float:
-    mine, other = strengths(first), strengths(second)
-    return rank_correlation([(mine[unit], other[unit]) for unit in mine.keys() & other.keys()])
-
-
 def strengths(search: SearchOutcome) -> dict[Neuron, float]:
     """Ê of every unit that was tested alone by brute force; empty when there was none."""
     return {unit.neuron: unit.estimate.strength for unit in search.exhaustive}
 
 
-def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
-    """Spearman's ρ; NaN for fewer than two pairs or where one side does not vary."""
-    if any(len({pair[side] for pair in pairs}) < 2 for side in (0, 1)):
-        return math.nan
-    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
-
-
 def overlap(runs: Runs) -> Shown:
-    """Which units and flips are shared, and where attribution puts its strongest units.
-
-    Units are compared within one basis, flipped records within one seed, regime and task, where both runs saw the same.
-    """
+    """Which units are shared, within one basis, and where attribution puts its strongest units."""
     main = next(iter(runs.values()))
     units = [
         {
@@ -377,22 +346,15 @@ def overlap(runs: Runs) -> Shown:
         }
         for name, pairs in _unit_pairs(runs, main)
     ]
-    flips = [
-        {
-            "compared": f"main, {label}",
-            **{key: n for r in REGIMES for key, n in _counts(r.arrow, _flipped(main, some, r)).items()},
-        }
-        for label, some in runs.items()
-        if some is not main and some[0].config.task_settings == main[0].config.task_settings
+    shared = [
+        (row["compared"], f"{row['τ-agonists shared']} of {row['τ-agonists of either']}") for row in units
     ]
-    rhos = (f"{r.arrow} {words(t_interval([*_ranked(main, r)]), signed=True)}" for r in REGIMES)
     return Shown(
         tables={
             "overlap-units": units,
-            "overlap-flips": flips,
             "overlap-layers": [row for regime in REGIMES for row in by_layer(main, regime)],
         },
-        lines=[("Spearman's ρ of |attribution| and strength, all units", ", ".join(rhos))],
+        lines=[(f"τ-agonists shared: {what}", of) for what, of in shared[-2:]],
     )
 
 
@@ -413,23 +375,9 @@ def _unit_pairs(runs: Runs, main: Sequence[PaperRun]) -> Iterator[tuple[str, Pai
         if a is main or {one, other} <= tasks:
             pairs = [(x.search(r), y.search(r)) for x, y in zip(a, b, strict=True) for r in REGIMES]
             yield f"{one}, {other}", pairs
-    yield (
-        "main, another seed",
-        [(x.search(r), y.search(r)) for x, y in combinations(main, 2) for r in REGIMES],
-    )
+    seeds = [(x.search(r), y.search(r)) for x, y in combinations(main, 2) for r in REGIMES]
+    yield "main, another seed", seeds
     yield "1→0, 0→1 of one run", [(run.search(REGIMES[0]), run.search(REGIMES[1])) for run in main]
-
-
-def _flipped(main: Sequence[PaperRun], others: Sequence[PaperRun], regime: Regime) -> Iterator[Share]:
-    for one, other in zip(main, others, strict=True):
-        if regime in one.flips and regime in other.flips:
-            yield shared_flips(one.flips[regime], other.flips[regime])
-
-
-def shared_flips(first: Bool[np.ndarray, "unit record"], second: Bool[np.ndarray, "other record"]) -> Share:
-    """Records that some unit of both sets flips, of those that some unit of either flips."""
-    one, other = first.any(axis=0), second.any(axis=0)
-    return Share(count=int((one & other).sum()), n=int((one | other).sum()))
 
 
 def top_attributed(scores: Float[np.ndarray, "layer channel"], search: SearchOutcome) -> list[Neuron]:
@@ -440,11 +388,8 @@ def top_attributed(scores: Float[np.ndarray, "layer channel"], search: SearchOut
 
 def by_layer(main: Sequence[PaperRun], regime: Regime) -> list[Row]:
     """By layer: how many of attribution's and of the search's top units lie there, summed over seeds, and in both."""
-    lists: dict[str, list[Neuron]] = {
-        f"attribution's top {TOP}": [],
-        f"strongest {TOP} localized": [],
-        "in both": [],
-    }
+    names = f"attribution's top {TOP}", f"strongest {TOP} localized", "in both"
+    lists: dict[str, list[Neuron]] = {name: [] for name in names}
     for run in main:
         if (search := run.search(regime)) is not None and regime in run.scores:
             ranked = sorted(search.agonists, key=lambda one: (-one.estimate.strength, one.neuron))
@@ -461,13 +406,53 @@ def by_layer(main: Sequence[PaperRun], regime: Regime) -> list[Row]:
     ]
 
 
-def _ranked(main: Sequence[PaperRun], regime: Regime) -> Iterator[float]:
-    for run in main:
-        if (search := run.search(regime)) is not None and regime in run.scores:
-            scores = np.abs(run.scores[regime])
-            yield rank_correlation(
-                [(float(scores[unit.layer, unit.channel]), each) for unit, each in strengths(search).items()]
-            )
+def published(runs: Runs) -> Shown:
+    """The published counts taken apart, each beside the same with flips permuted and the paper's own."""
+    found = {label: same[0] for label, same in runs.items()}
+    rows = [row for label, run in found.items() for row in _scored(label, run)]
+    said: list[list[str]] = []
+
+    def tell(what: str, units: Sequence[dict[str, Any]], how: str, paper: str = "") -> list[str]:
+        """A line of the page: what reaches MCC .70, and with flips permuted."""
+        said.append([what, *(reach([unit[name] for unit in units]) for name in (how, how + PERMUTED)), paper])
+        return said[-1]
+
+    heads = [row for row in rows if row["in"] == HEADS]
+    said.append([f"{HEADS}: chosen on train, by ours", reach([row["ours"] for row in heads]), "", ""])
+    counts = [tell(f"{HEADS}: {name}", heads, how, paper) for how, name, paper in LEARNED]
+    for label in (LAYER, f"{LAYER}, {Baseline.MEAN_POSITIONAL}"):
+        units = {row["unit"]: row for row in rows if row["in"] == label}
+        total = {unit for unit, row in units.items() if (row["regime"], row["flips"]) == ("1→0", row["of"])}
+        for what, some in (("as counted", units.keys() - total), ("the dropped", total)):
+            what = f"{label}: HQ-T over both regimes, {what}"
+            counts.append(tell(what, [units[unit] for unit in sorted(some)], CHOSEN[1]))
+    for label, paper in ((CHANNELS, "100 %; 72.8 %"), (f"{CHANNELS}, {Baseline.MEAN_POSITIONAL}", "")):
+        together = "; ".join(f"{r.arrow} {percent(_rate(found[label].search(r), 'union'))}" for r in REGIMES)
+        said.append([f"{label}: localized units together flip", together, "", paper])
+    says = (
+        f"Of the localized {HEADS} {counts[1][1]} have a rule of MCC .70 where its combination is chosen on the "
+        f"labels that score it, and {counts[1][2]} with their flips permuted; {counts[0][1]} where it is chosen on "
+        "train. A unit that breaks every right answer inherits, over both regimes, the rule of success, permuted or "
+        f"not: {counts[4][1]} of such channels. `slot0` makes strong units: localized {CHANNELS} together flip "
+        f"{said[-2][1]} under it, {said[-1][1]} under the positional mean."
+    )
+    return Shown(tables={"units": rows}, lines=[*map(tuple, said)], says=says)
+
+
+def _scored(label: str, run: PaperRun) -> Iterator[dict[str, Any]]:
+    """Each anchored unit with its flips and scores, those that break every answer too."""
+    for search in run.findings.searches:
+        for rule, of in zip(search.anchored, run.chosen[search.regime], strict=True):
+            flips = rule.flips or FlipCount(flips=0, n=0)
+            unit: dict[str, Any] = {"in": label, "unit": str(rule.neuron), "regime": search.regime.arrow}
+            unit |= {"flips": flips.flips, "of": flips.n, "ours": rule.held_out.mcc if rule.held_out else 0.0}
+            yield {**unit, **{name: (rule.published or of).get(name, 0.0) for name in SCORES}}
+
+
+def reach(scores: Sequence[float]) -> str:
+    """`6 of 21 (median .66)`: those of MCC .70 or more."""
+    middle = f" (median {short(float(np.median(scores)))})" if scores else ""
+    return f"{sum(one >= THRESHOLD for one in scores)} of {len(scores)}{middle}"
 
 
 EXPERIMENTS: Mapping[str, Callable[[Runs], Shown]] = {
@@ -477,4 +462,5 @@ EXPERIMENTS: Mapping[str, Callable[[Runs], Shown]] = {
     "sensitivity": sensitivity,
     "baselines": baselines,
     "overlap": overlap,
+    "published": published,
 }
