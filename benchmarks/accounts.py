@@ -249,8 +249,6 @@ def middle(units: Sequence[Mapping[str, Any]], column: str) -> str:
 
 def spread(units: Sequence[Mapping[str, Any]]) -> str:
     """How far a first-order prediction goes from unit to unit, and what it is for the one that flips most."""
-    if len(units) < 2:
-        return ""
     every = [unit["first order"]["mcc"] for unit in units]
     most = max(units, key=lambda unit: unit["flips"] / unit["records"])
     one = f"{short(most['first order']['mcc'])} for the strongest, {most['unit'].split()[0]}"
@@ -258,14 +256,15 @@ def spread(units: Sequence[Mapping[str, Any]]) -> str:
 
 
 def medians(name: str, part: Part) -> str:
-    """A sentence of a model's medians, over all of its units."""
+    """A sentence of a model's medians, over all of its units with something above them; of fewer than three none."""
     counted = predicted(part["units"])
-    above = "with something above them " if len(counted) < len(part["units"]) else ""
-    last = plural(len(part["units"]) - len(counted), "unit")
-    rest = f"; {last} of the last layer, where it is arithmetic, counted into no median" if above else ""
+    last = len(part["units"]) - len(counted)
+    rest = f"; in {plural(last, 'unit')} of the last layer the prediction is arithmetic" if last else ""
+    units = f"{CASES[name].name}, {plural(len(counted), 'unit')} with something above"
+    if len(counted) < 3:
+        return f"{units}: too few for a median{rest}."
     found = ", ".join(f"{words} {middle(counted, column)}" for column, words in COLUMNS.items())
-    units = f"{plural(len(counted), 'unit')} {above}"
-    return f"{CASES[name].name}, median MCC over {units}– {found}{spread(counted)}{rest}."
+    return f"{units}, median MCC – {found}{spread(counted)}{rest}."
 
 
 def page(kept: Mapping[str, Part]) -> Iterator[str]:
@@ -274,8 +273,8 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
     units = [(name, unit) for name, part in cases.items() for unit in strongest(part)]
     yield "# What predicts a unit's flips"
     yield (
-        "The learner of short rules was tuned on the sums of 0–99 of SmolLM2, so SmolLM2 is asked here for sums of "
-        "100–199, which no tuning saw. arith-tiny is no such test; it was trained with a penalty that makes its MLP "
+        "The learner of short rules was tuned on SmolLM2's sums of 0–99; asked here are sums of 100–199, data that no "
+        "tuning saw, of the same model. arith-tiny is no such test: it was trained with a penalty that makes its MLP "
         "writes sparse, on 80 % of the problems."
     )
     yield "\n".join(dict.fromkeys(part["made"] for part in kept.values()))

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-FIGURES = ("accounts", "baselines", "experiments", "penalty", "search")
+FIGURES = ("accounts", "experiments", "paper", "penalty", "search")
 """Pages whose numbers a command measures."""
 _LINK = re.compile(rf"\((?:docs/)?({'|'.join(FIGURES)})\.md[^)]*\)")
 _NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d+)(?![\w]|\.\d)")

@@ -47,8 +47,8 @@ TOGETHER = (
     "t-interval. Train-chosen is HQ-T as the paper's text has it, all-fit HQ-F; the others: [paper.md](paper.md). The "
     "paper (arXiv 2605.03058v2) asks other models. E0, arithmetic on Qwen2-7B, Qwen2-1.5B, GPT-J: localized 135, 40, "
     "310; HQ-T 114, 12, 115; HQ-F 41, 10, 224; all together flip 100 % in 1→0 and 72.8, 48.6, 11.7 % in 0→1. E1, HQ-T: "
-    "rule and spectral 399, spectral split 342, random coverage 258, fake rule 124. E2: recall 66 %, from 57 % in "
-    "[0.2, 0.3) to 97 % in [0.5, 1], at 4.3 % of N.",
+    "rule and spectral 399, spectral split 342, random coverage 258, fake rule 124. E2 at ten times the records: "
+    "[search.md](search.md).",
 )
 """Title, header and note of the page of all experiments but `published`."""
 APART = (

@@ -22,10 +22,10 @@ SEARCHES: Mapping[str, Mapping[str, object]] = {
     "cha": {"search": "cha", "parity": False},
     PRINTED: {"parity": True},
 }
-HEADS, LAYER, CHANNELS = "heads of SmolLM2", "channels of layer 11 of SmolLM2", "channels of arith-tiny"
+HEADS, LAYER, CHANNELS = "heads of SmolLM2", "64 channels of layer 11 of SmolLM2", "channels of arith-tiny"
 _AS_PRINTED = {"parity": True, "condition": "rule-spectral", "audit": 0, "controls_for": 0, "anchor_for": 64}
 _AS_PRINTED |= {"exhaustive_up_to": 0, "ig_steps": 2, "max_pairs": 64}
-_OF_LAYER = {"records": 400, "slice_size": 32, "layer": 11, "published": True}
+_OF_LAYER = {"records": 400, "slice_size": 32, "layer": 11, "cap": 64, "anchor_for": 16, "published": True}
 PUBLISHED: Mapping[str, Mapping[str, object]] = {
     HEADS: {"model": "smollm2-135m", "records": 1200, "bases": (Basis.ATTN_HEAD,), "regimes": (1,)},
     LAYER: {"model": "smollm2-135m", **_OF_LAYER, "baseline": Baseline.SLOT0},
