@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mecharule_ops.nodes import Neuron
 from mecharule_ops.numbers import percent
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Layer, Place
 from mecharule_ops.state.run_state import RunState
@@ -104,8 +105,6 @@ class MapPane(Widget, can_focus=True):
         """Draw a snapshot, where it is another."""
         if state is self.state and (place, tick) == (self.place, self._tick):
             return
-        from mecharule_ops.types import Neuron
-
         self.state, self.place, self._tick = state, place, tick
         self.units = board.places.get(place, {}) if place else {}
         self._layers = sorted(self.units)
@@ -136,8 +135,6 @@ class MapPane(Widget, can_focus=True):
     @property
     def unit(self) -> str | None:
         """The unit of the cell under the cursor, the strongest of several."""
-        from mecharule_ops.types import Neuron
-
         if self.place is None or not self._layers:
             return None
         row = self.grid.cells[min(self.at[0], len(self.grid.cells) - 1)]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mecharule_ops.nodes import Node, Verdict
+from mecharule_ops.nodes import Neuron, Node, Verdict
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import EXHAUSTIVE, SearchId, SearchView
 
@@ -57,6 +57,8 @@ class Layer:
     """1 where a unit is in a group that was asked and is not decided."""
     strengths: bytearray = field(default_factory=bytearray)
     """Of the units that reach τ, in halves of a per cent; 0 of the others."""
+    alone: dict[int, Key] = field(default_factory=dict)
+    """Of a unit the node that was first asked of it alone."""
 
     def fill(self, units: int) -> None:
         """Make room for so many units."""
@@ -73,13 +75,13 @@ class Board:
 
     def _begin(self) -> None:
         self._views: dict[str, SearchView] = {}
-        self._branches: defaultdict[tuple[Place, Key | None], dict[Key, None]] = defaultdict(dict)
+        self._branches: defaultdict[Place, defaultdict[Key | None, list[Key]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         """What hangs under each, in the order first told; under None the steps."""
         self.places: dict[Place, dict[int, Layer]] = {}
         self.tallies: defaultdict[tuple[Place, Key], Tally] = defaultdict(Tally)
         """Of steps and layers."""
-        self.alone: dict[tuple[int, str], Key] = {}
-        """By (regime, unit): the node that was first asked of it alone."""
 
     def catch_up(self, state: RunState) -> None:
         """Read what a snapshot holds that the last one did not; one from before begins anew."""
@@ -111,10 +113,6 @@ class Board:
         """A search as the snapshot has it."""
         return self._views[search]
 
-    def searches_of(self, place: Place) -> list[str]:
-        """The searches of a place."""
-        return [name for name in self._views if self.place_of(name) == place]
-
     def path(self, key: Key) -> list[Key]:
         """From its step to a branch."""
         up = [key]
@@ -128,9 +126,18 @@ class Board:
         above = self.node(key).parent
         return Key(key.step, key.search) if above is None else key._replace(node=above)
 
+    def decided(self, place: Place, unit: Neuron) -> Key | None:
+        """The node that was first asked of a unit alone, else the smallest group with which it was decided."""
+        layer = self.places.get(place, {}).get(unit.layer, Layer())
+        if alone := layer.alone.get(unit.channel):
+            return alone
+        views = (view for view in self._views.values() if self.place_of(view.search) == place)
+        found = ((view.search, view.settled(unit.channel)) for view in views if view.at.layer == unit.layer)
+        return next((self.key_of(search, node.id) for search, node in found if node), None)
+
     def under(self, place: Place, key: Key | None) -> list[Key]:
         """What hangs under a branch; under None the steps."""
-        return list(self._branches.get((place, key), ()))
+        return list(self._branches[place].get(key, ()))
 
     def _read(self, view: SearchView) -> None:
         place, earlier = self.place_of(view.search), self._views.get(view.search)
@@ -151,10 +158,15 @@ class Board:
         for unit in node.channels:
             layer.at_work[unit] = 1
         way = self.path(key)
-        for above, branch in zip((None, *way), way, strict=False):
-            self._branches[place, above].setdefault(branch)
+        for branch in way[::-1]:
+            above = self._parent(branch)
+            under = self._branches[place][above]
+            under.append(branch)
+            # A group is also a branch of any other step in which its parts are asked.
+            if len(under) > 1 or (above and above.node >= 0 and above == self.key_of(*above[1:])):
+                break
         if node.size == 1:
-            self.alone.setdefault((place.regime, node.printed(view.at.basis)), key)
+            layer.alone.setdefault(node.channels[0], key)
         for branch in way[:2]:
             self.tallies[place, branch].waiting += 1
 

@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.nodes import Node
+from mecharule_ops.nodes import Neuron, Node
 from mecharule_ops.numbers import plural
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
@@ -173,10 +173,8 @@ class RunView(CommandScreen):
     @property
     def _strongest(self) -> Key | None:
         """The node of the unit on show that is shown with the highest bound."""
-        shown = (
-            self.board.alone.get((one.regime, one.neuron)) for one in shown_units(self.state, self.place)
-        )
-        return next(filter(None, shown), None)
+        shown = (self.decided(one.neuron) for one in shown_units(self.state, self.place))
+        return next((key for key in shown if key and self.board.node(key).size == 1), None)
 
     @property
     def _node(self) -> Node | None:
@@ -220,17 +218,8 @@ class RunView(CommandScreen):
 
     def decided(self, unit: str) -> Key | None:
         """The node that tested a unit of the place on show alone, else the smallest group with which it was decided."""
-        from mecharule_ops.types import Neuron
-
-        if (place := self.place) is None:
-            return None
-        if alone := self.board.alone.get((place.regime, unit)):
-            return alone
         with suppress(UsageError):
-            asked = Neuron.parse(unit)
-            views = [self.board.view(name) for name in self.board.searches_of(place)]
-            nodes = [(one.search, one.settled(asked.channel)) for one in views if one.at.layer == asked.layer]
-            return next((self.board.key_of(search, node.id) for search, node in nodes if node), None)
+            return self.board.decided(self.place, Neuron.parse(unit)) if self.place else None
         return None
 
     @property
