@@ -32,7 +32,7 @@ from tui.working_app import WorkingApp
 _SIGNS = {
     **dict(zip("→←▸▾▴▼▲•●◐○◌✓✗×·…–—τεαδ≥≤∪−❯Ê", "><>vvv^**%o.+x*.~--tead><U->E", strict=True)),
     **dict(zip("“”‘’", "\"\"''", strict=True)),
-    **dict(zip("▏▎▍▌▋▊▉█▁▔▀▄", '|||#####_-"_', strict=True)),
+    **dict(zip("▏▎▍▌▋▊▉█▁▂▃▔▀▄▅▆▇▶", '|||#####__--"_==#>', strict=True)),
     **dict(zip("░▒▓◂∙◦┄┊⏎⠋⠙⠴⠦", "-=+<:o-|<|/-\\", strict=True)),
     **dict(zip("├┤┼│┃║─━═╶╴", "[]+|||-----", strict=True)),
 }

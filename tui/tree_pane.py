@@ -93,7 +93,7 @@ def _is_quiet(board: Board, place: Place, key: Key) -> bool:
 
 
 def row_text(state: RunState, board: Board, place: Place, row: Row, width: int, tick: int) -> Text:
-    """One line, as a bar with its bound and a word for what became of it; what does not fit is cut."""
+    """One line, as a bar with its bound and a word for what became of it."""
     most, guides, key = width // 3, row.guides, row.key
     # What is too deep begins at the left edge again.
     text = Text(no_wrap=True).append(guides if len(guides) <= most else f"…{guides[1 - most :]}", "dim")
@@ -246,7 +246,11 @@ class TreePane(ScrollView, can_focus=True):
 
     def _text(self, index: int) -> Text:
         assert self.place is not None
-        return row_text(self.state, self.board, self.place, self.rows[index], self.size.width, self.tick)
+        width = self.scrollable_content_region.width
+        text = row_text(self.state, self.board, self.place, self.rows[index], width, self.tick)
+        while text.cell_len > width and (cut := max(map(text.plain.rfind, (" · ", ", ")))) > 0:
+            text = text[:cut]
+        return text
 
     def render_line(self, y: int) -> Strip:
         index = y + self.scroll_offset.y

@@ -104,16 +104,13 @@ _STAGES = {
     "search": {
         "EAP-IG": "units ranked by gradients",
         "no-op guard": "clean passes, to see that they change nothing",
-        "first order": "what gradients say that each unit breaks",
-        "whole layers": "all units of a layer off",
-        "CHA": "groups off, opened where answers break",
-        "guided search": "groups off, most promising first",
-        "exhaustive": "each unit off alone",
+        "first order": "what gradients say of each unit",
+        "whole layers": "all units of a layer together",
+        "CHA": "groups opened where answers break",
+        "guided search": "most promising first",
+        "exhaustive": "each unit alone",
     },
-    "audit": {
-        "audit": "some of what was ruled out, alone",
-        "held-out flips": "what was found and random units, on answers kept aside",
-    },
+    "audit": {"audit": "a sample of what was ruled out", "held-out flips": "answers kept aside"},
     "rules": {
         "anchored rules": "when each unit breaks an answer",
         "controls": "other units of the layer, another baseline",
@@ -121,8 +118,8 @@ _STAGES = {
     },
     "why": {
         "further records": "more answers",
-        "accounts": "why a unit breaks what it breaks",
-        "chain": "what above a unit carries its effect",
+        "accounts": "why units flip",
+        "chain": "what carries an effect",
     },
 }
 """The parts of a run, each with how the names of its stages begin and what these compute."""

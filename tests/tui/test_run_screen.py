@@ -2,8 +2,9 @@
 
 import asyncio
 import lzma
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from mecharule_ops.events import (
     StageStarted,
     UnitJudged,
 )
-from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Key, Place
+from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_log import event_from_json
 from tui.backend import Backend
@@ -49,10 +50,14 @@ WINDOW = 0.25
 
 
 def recorded(name: str) -> list[tuple[float, Event]]:
-    """(seconds, event) of a recorded run."""
-    lines = lzma.decompress((RECORDED / f"{name}.xz").read_bytes()).decode().splitlines()
-    told = [line.partition(" ") for line in lines]
-    return [(float(at), event_from_json(event)) for at, _, event in told]
+    """(seconds, event) of a recorded run. Questions were written with their answers, and asked when the last were."""
+    told, at = list[tuple[float, Event]](), 0.0
+    for line in lzma.decompress((RECORDED / f"{name}.xz").read_bytes()).decode().splitlines():
+        written, _, text = line.partition(" ")
+        event = event_from_json(text)
+        at = at if isinstance(event, NodeAsked) else float(written)
+        told.append((at, event))
+    return told
 
 
 def folded(events: Sequence[Event]) -> RunState:
@@ -60,21 +65,21 @@ def folded(events: Sequence[Event]) -> RunState:
 
 
 def cells(screen: RunScreen) -> list[str]:
-    """What map and tree draw, with its styles."""
-    panes = screen.query_one(MapPane), screen.query_one(TreePane)
+    """What map, tree and what was found draw where they are on the screen, with its styles."""
+    panes = [pane for kind in (MapPane, TreePane, ReadingPane) if (pane := screen.query_one(kind)).display]
     return [repr([*pane.render_line(y)]) for pane in panes for y in range(pane.size.height)]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("name", STREAMS)
-def test_verdicts_are_seen_and_the_node_under_test_is_on_the_screen(
-    name: str, size: tuple[int, int], tmp_path: Path
-) -> None:
-    """Of a recorded search, with its clock driven: nine verdicts of ten change a cell of map or tree by themselves, and
-    a flush comes within a quarter of a second; the node asked or decided last is on the screen 95 % of the time.
+def shares(
+    name: str,
+    size: tuple[int, int],
+    folder: Path,
+    change: Callable[[RunScreen], object] = lambda screen: None,
+) -> tuple[float, float]:
+    """Of a recorded search, with its clock driven: the share of verdicts that change a visible cell by themselves, and
+    of the time in which the node asked or decided last is on the screen; `change` is made half way.
     """
-    assert 1 / FLUSHES_A_SECOND <= WINDOW
-    told = recorded(name)
+    told, result = recorded(name), []
 
     async def script(user: Driver) -> None:
         session = Session(clock=lambda: 0.0)
@@ -84,30 +89,57 @@ def test_verdicts_are_seen_and_the_node_under_test_is_on_the_screen(
         seen = verdicts = 0
         on_screen = time = 0.0
         tree = screen.query_one(TreePane)
-        for number, (at, event) in enumerate(told):
-            before = cells(screen) if isinstance(event, NodeTested) else []
+        for number, ((at, event), (then, _)) in enumerate(pairwise(told)):
+            if number == len(told) // 2:
+                change(screen)
+                await user.pilot.pause()
+            before = []
+            if isinstance(event, NodeTested):
+                screen.flush()
+                before = cells(screen)
             session.show(event)
-            if not isinstance(event, NodeAsked | NodeTested | SearchStarted):
-                continue
-            screen.flush()
+            if before or then > at:
+                screen.flush()
             if before:
                 verdicts += 1
                 seen += cells(screen) != before
-            if session.state.latest is None or number + 1 == len(told):
+            if session.state.latest is None:
                 continue
-            last = Key("", *session.state.latest)
-            row = next(
-                (row for row, each in enumerate(tree.rows) if each.key and each.key[1:] == last[1:]), -1
-            )
+            last = session.state.latest
+            row = next((row for row, each in enumerate(tree.rows) if each.key and each.key[1:] == last), -1)
             top = tree.scroll_offset.y
-            seconds = told[number + 1][0] - at
-            time += seconds
-            on_screen += seconds * (top <= row < top + tree.size.height)
+            time += then - at
+            on_screen += (then - at) * (top <= row < top + tree.size.height)
         assert verdicts > 40
-        assert seen >= 0.9 * verdicts, (seen, verdicts)
-        assert on_screen >= 0.95 * time, (on_screen, time)
+        result.append((seen / verdicts, on_screen / time))
 
-    drive(FakeBackend(tmp_path), script, size)
+    drive(FakeBackend(folder), script, size)
+    return result[0]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", STREAMS)
+def test_verdicts_are_seen_and_the_node_under_test_is_on_the_screen(
+    name: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    """Nine verdicts of ten, and a flush comes within a quarter of a second; 95 % of the time."""
+    assert 1 / FLUSHES_A_SECOND <= WINDOW
+    seen, on_screen = shares(name, size, tmp_path)
+    assert seen >= 0.9
+    assert on_screen >= 0.95
+
+
+def test_a_screen_that_does_not_follow_fails_the_measure(tmp_path: Path) -> None:
+    """Where the cursor was moved away, and where a pane that nothing changes has the whole screen."""
+    assert (
+        shares("channels", (80, 24), tmp_path, lambda screen: screen.query_one(TreePane).move(-99))[1] < 0.9
+    )
+
+    def read_what_was_found(screen: RunScreen) -> None:
+        screen.choose("found")
+        screen.do_maximise()
+
+    assert shares("channels", (80, 24), tmp_path, read_what_was_found)[0] < 0.8
 
 
 def test_the_board_says_of_every_unit_what_its_search_does() -> None:
@@ -215,7 +247,7 @@ def test_every_stage_of_a_run_says_in_words_what_is_computed() -> None:
                 parts.append(next(place for place, part in enumerate(rail(state)) if "▶" in part.plain))
         assert parts == sorted(parts)
         state = state.apply(StageProgress(stage="chain of a20.h8", done=34))
-        assert status_line(state, Activity.WORKING, "").endswith("carries its effect 34 passes")
+        assert status_line(state, Activity.WORKING, "").endswith("carries an effect 34 passes")
 
 
 def test_a_run_is_done_no_sooner_than_its_panes_show_it(

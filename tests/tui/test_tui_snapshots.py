@@ -1,4 +1,4 @@
-"""What the main screens look like at three sizes, as text, under tests/snapshots/.
+"""What the main screens look like at four sizes, as text, under tests/snapshots/.
 
 `MECHARULE_WRITE_SNAPSHOTS=1` writes them anew; the difference is then for a person to read. The story and the
 clock are fixed. Meaning is tested elsewhere; these hold the look.
@@ -15,7 +15,7 @@ from tui.session import Session
 from tui.tree_pane import TreePane
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-SIZES = ((40, 12), (80, 24), (120, 40))
+SIZES = ((40, 12), (80, 24), (120, 40), (200, 50))
 
 
 @pytest.fixture(autouse=True)

@@ -78,15 +78,17 @@ class RunScreen(RunView):
         session, width, state, chat = self.session, self.app.size.width, self.state, self.query_one(ChatPane)
         for turn in session.turns[self._turns :]:
             chat.add(turn)
-            if turn.who == "agent":
-                chat.to_last("agent")
+            chat.to_last(turn.who)
             self._turns += 1
         word = activity_word(session.activity, state)
         self.query_one("#headline", Line).say(headline(state, word, time_left(session.left), width))
         how = status_line(state, session.activity, session.failure)
         spin = f"{SPINNER[self.tick % len(SPINNER)]} " if session.busy else ""
         parts = [f"{spin}{how}" if how else "", progress(state, session.elapsed)]
-        self.query_one("#progress", Line).say(f" {' · '.join(filter(None, parts))}")
+        line = f" {' · '.join(filter(None, parts))}"
+        while len(line) > width and " · " in line:
+            line = line.rpartition(" · ")[0]
+        self.query_one("#progress", Line).say(line)
         if session.busy:
             keys = hint_parts("run", [*_HINTS, "follow", "back", "help"], back="stop")
         else:

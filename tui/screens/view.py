@@ -163,7 +163,7 @@ class RunView(CommandScreen):
         units.show(self.state, self.board, place, self.tick)
         if place is not None:
             many = sum(len(layer.fates) for layer in self.board.places[place].values())
-            units.border_title = f"1 {plural(many, noun_of(place.letter))}, {arrow(place.regime)}"
+            units.border_title = f"1 map: {plural(many, noun_of(place.letter))}, {arrow(place.regime)}"
         self._pick(self.picked)
         self.draw_lines()
 
