@@ -72,11 +72,11 @@ def _alike(lines: Sequence[Sequence[str]]) -> int:
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*lines, strict=False)))
 
 
-def write_file(file: str | Path, text: str) -> Path:
+def write_file(file: str | Path, text: str | bytes) -> Path:
     """The file after it was written, its folder made where it is missing. Raises `StoreError`."""
     with system_errors(f"to write {file}"):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        Path(file).write_text(text, encoding="utf-8")
+        Path(file).write_bytes(text.encode() if isinstance(text, str) else text)
     return Path(file)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts import run_evidence, run_setting
-from mecharule_ops.facts.examples import example_of
+from mecharule_ops.facts.examples import example_of, examples_of
 from mecharule_ops.facts.fact import SENTENCES, Fact, Stated, fact
 from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
 from mecharule_ops.facts.rules import shown_of_all
@@ -15,7 +15,7 @@ from mecharule_ops.findings.records import Findings, to_json
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table
 from mecharule_ops.pages.rows import KINDS, RULE, WORDS, candidate_rows
-from mecharule_ops.plain_text import last_line, write_file
+from mecharule_ops.plain_text import last_line
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, regime_of
 from mecharule_ops.types import Regime
@@ -49,7 +49,7 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
 
     The data of a report are the findings.
     """
-    from mecharule_ops.pages.content import report_page, report_text
+    from mecharule_ops.pages.content import report_text, write_page
     from mecharule_ops.pages.screen import screen
 
     if given.table is not None and given.section is not None:
@@ -60,7 +60,7 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
         return _section(run, given)
     findings = findings_of(run)
     if given.html is not None:
-        write_file(given.html, report_page(findings, example_of(run)))
+        write_page(findings, examples_of(run), given.html)
         return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
     text = report_text(findings) if given.full else screen(findings, example_of(run))
     return ToolResult(data=json.loads(to_json(findings)), text=text)

@@ -17,7 +17,7 @@ from mecharule_ops.facts import account_facts
 from mecharule_ops.facts.account_facts import READS, REGISTERED, SAID_SURE, SAID_WHEN, WHEN, WRITES
 from mecharule_ops.facts.claims import claim_fact
 from mecharule_ops.facts.control_facts import beside_random, split_words
-from mecharule_ops.facts.examples import changed_examples
+from mecharule_ops.facts.examples import changed_examples, fitting
 from mecharule_ops.facts.fact import Fact, FactValue, fact, said
 from mecharule_ops.facts.flips import both_slices, unit_flips
 from mecharule_ops.facts.rules import when_told
@@ -120,7 +120,7 @@ class _Told:
             parts = {"run": self.run.id, "other": other, "price": price}
             yield self.of.told("certificate", "why.certificate.none", **parts)
             return
-        said, spared = changed_examples(certificate, self.show_text)
+        said, spared = changed_examples(certificate, self.show_text, fitting(self.run, known, certificate))
         yield self.of("certificate", said, certificate.id, *proof)
         flipped = _counts.flipped_fact(certificate, self.show_text, self.of)
         unharmed = None if spared is None else _counts.example_data(spared)

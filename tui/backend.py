@@ -116,14 +116,14 @@ class Backend:
 
     def report(self, session: Session) -> str:
         """The HTML report of a finished run."""
-        from mecharule_ops.facts.examples import example_of
+        from mecharule_ops.facts.examples import examples_of
         from mecharule_ops.pages.content import report_page
         from mecharule_ops.run.opening import opened
 
         if session.findings is None or session.run is None:
             raise UsageError("expected a finished run to report on; wait for its end, or resume it")
         with opened(session.run) as run:
-            return report_page(session.findings, example_of(run))
+            return report_page(session.findings, examples_of(run))
 
     def call(
         self, line: str, run: str | None, tell: Tell, should_stop: Callable[[], bool] = lambda: False

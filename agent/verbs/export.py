@@ -7,9 +7,9 @@ from agent.verbs.options import ExportOptions
 from mecharule_ops.certificates.bundles import make_empty, write_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.facts.examples import example_of
+from mecharule_ops.facts.examples import examples_of
 from mecharule_ops.findings.records import Findings, to_json
-from mecharule_ops.pages.content import report_page, report_text
+from mecharule_ops.pages.content import report_text, write_page
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.replacement.table_files import write_table
 from mecharule_ops.run.live_run import Run
@@ -53,12 +53,12 @@ def export(given: ExportOptions, tell: Tell) -> ToolResult:
 def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
     named = ("run", "model", "model_hash", "tokenizer_hash", "task")
     texts = {
-        "report.html": report_page(findings, example_of(run)),
         "report.txt": report_text(findings),
         "report.json": to_json(findings) + "\n",
         CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
         "README.md": README.format(**{name: getattr(findings, name) for name in named}),
     }
+    write_page(findings, examples_of(run), folder / "report.html")
     for name, text in texts.items():
         write_file(folder / name, text)
 

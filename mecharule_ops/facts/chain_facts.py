@@ -75,8 +75,8 @@ def hold_words(hold: Hold) -> str:
 
 
 def quoted(token: str) -> str:
-    """A token between quotes, with blanks and line ends made visible."""
-    visible = token.replace("\n", "⏎")
+    """A token between quotes, with blanks, line ends and what is no whole letter made visible."""
+    visible = token.replace("\n", "⏎").replace("\ufffd", "⟨part of a letter⟩")
     return f"'{plain(visible) if visible.strip() else '␣' * len(visible)}'"
 
 

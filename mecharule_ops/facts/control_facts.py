@@ -26,21 +26,27 @@ def claims_words(controls: AgonistControls | None) -> str:
 
 
 def beside_random(controls: AgonistControls | None) -> str:
-    """`12 of 64 kept aside, more than 4 of 5 random units and all 8 of its layer`: what stands beside a count."""
+    """`12 of 64 kept aside, more than 4 of 5 random units and all 8 drawn from its layer`."""
     if controls is None or controls.basis is None or controls.flips is None:
         return "no random unit was ablated beside it"
     flips, fewer = controls.flips, fewer_words(controls.basis)
-    layer = "" if controls.layer is None else f" and {fewer_words(controls.layer)} of its layer"
+    layer = "" if controls.layer is None else f" and {fewer_words(controls.layer)} drawn from its layer"
     return f"{flips.flips:,} of {flips.n:,} kept aside, more than {fewer} random units{layer}"
 
 
 def split_words(controls: AgonistControls) -> str:
-    """`of all held-out records it flips 21/30 (70 %) where the splitter rule fires, 4/34 (12 %) elsewhere`, with p."""
+    """Its flips on all held-out records where the splitter rule fires, `21/30 (70 %)`, and elsewhere, with p."""
     if controls.split is None:
         return ""
     p = "" if controls.selective_p is None else f", {p_words(controls.selective_p)}"
     here, elsewhere = k_of_n(controls.split.associated), k_of_n(controls.split.unrelated)
-    return said("controls.split", here=here, elsewhere=elsewhere, p=p)
+    return said(
+        "controls.split",
+        n=controls.split.associated.n + controls.split.unrelated.n,
+        here=here,
+        elsewhere=elsewhere,
+        p=p,
+    )
 
 
 def baseline_words(controls: AgonistControls, main: FlipEstimate, tau: float) -> str:

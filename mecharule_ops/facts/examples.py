@@ -1,20 +1,64 @@
 """Answers before and after an ablation, as a certificate holds them."""
 
+from collections.abc import Mapping, Set
+from types import MappingProxyType
+
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
+from mecharule_ops.facts.fact import Fact, fact
+from mecharule_ops.facts.rules import told_rule
+from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.plain_text import beginning, plain, what_differs
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate
+from mecharule_ops.run.tabulating import rule_fires
+from mecharule_ops.types import Neuron, Regime
 
+Examples = Mapping[tuple[Neuron, Regime], Fact]
+"""Of units, by their direction; the value is the first example alone."""
+NONE_TOLD: Examples = MappingProxyType({})
 _EXAMPLES = 2
 
 
 def example_of(run: Run) -> str:
     """Answers before and after under the ablation of the strongest unit; empty without one or of a concealed task."""
-    unit = run.findings.strongest()
-    if unit is None or run.task.concealed:
-        return ""
+    return of_strongest(run.findings, examples_of(run))
+
+
+def of_strongest(findings: Findings, examples: Examples) -> str:
+    """The same among examples."""
+    unit = findings.strongest()
+    told = unit and examples.get((unit.neuron, unit.search.regime))
+    return f"Without {told.unit}: {told.sentence}." if told else ""
+
+
+def examples_of(run: Run) -> Examples:
+    """Answers before and after of every τ-agonist with a certificate; none of a concealed task."""
+    made = {
+        (unit.neuron, unit.search.regime): _told(run, unit)
+        for unit in run.findings.units()
+        if unit.is_tau_agonist and not run.task.concealed
+    }
+    return {unit: told for unit, told in made.items() if told}
+
+
+def _told(run: Run, unit: Unit) -> Fact | None:
     made = find_certificate(run, (unit.neuron,), unit.search.regime)
-    return "" if made is None else f"Without {unit.neuron}: {changed_examples(made, False)[0]}."
+    if made is None:
+        return None
+    said, _ = changed_examples(made, False, fitting(run, unit, made))
+    first = said.split(" · ")[0].split(" (unharmed")[0]
+    return fact(said, f"c:{made.id}", unit=unit.neuron, part="For example", value=first)
+
+
+def fitting(run: Run, unit: Unit, certificate: Certificate) -> Set[int]:
+    """The examples on which the rule that is shown of it fires: they are named before others. None without a rule."""
+    told = told_rule(unit.account, unit.rule)
+    if told is None or told.rule is None or not told.shown:
+        return frozenset()
+    named = {*certificate.example_ids}
+    records = [record for record in run.observed.records if record.example.id in named]
+    fires = rule_fires(told.rule, run.task, records)
+    return {record.example.id for record, here in zip(records, fires, strict=True) if here}
 
 
 def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, ExampleRow]]:
@@ -23,10 +67,16 @@ def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, Examp
     return list(zip(what_differs([row.prompt for row in rows]), rows, strict=True))
 
 
-def changed_examples(certificate: Certificate, show_text: bool) -> tuple[str, ExampleRow | None]:
-    """Two flipped answers before and after, and one that the ablation leaves alone, which stands behind them."""
-    rows = asked_of(certificate, show_text)
+def changed_examples(
+    certificate: Certificate, show_text: bool, first: Set[int] = frozenset()
+) -> tuple[str, ExampleRow | None]:
+    """Two flipped answers before and after, and one that the ablation leaves alone, which stands behind them.
+
+    Flips are of these examples first, the one that is left alone of the others.
+    """
+    rows = sorted(asked_of(certificate, show_text), key=lambda one: one[1].example not in first)
     flipped = [f"{asked} {change_words(row)}" for asked, row in rows if row.flipped][:_EXAMPLES]
+    rows.sort(key=lambda one: one[1].example in first)
     spared = next((one for one in rows if one[1].before.text == one[1].after.text), None)
     said = " · ".join(flipped) or "No answer flips"
     if spared is None:

@@ -17,7 +17,7 @@ from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.answer_text import lines
 from mecharule_ops.facts.chain_facts import chain_facts
-from mecharule_ops.facts.examples import example_of
+from mecharule_ops.facts.examples import examples_of, of_strongest
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.as_text import text_of
@@ -128,7 +128,8 @@ class FinishedRun:
         """Everything that was found, with its counts."""
         with opened(str(path)) as run:
             self.findings = findings_of(run)
-            self._example = example_of(run)
+            self._examples = examples_of(run)
+            self._example = of_strongest(self.findings, self._examples)
 
     @property
     def id(self) -> str:
@@ -168,7 +169,7 @@ class FinishedRun:
             raise _not_made(self.id, "account", neuron, "drive")
         return ReportPart(
             title=f"{neuron} in run {self.id}",
-            sections=[account_section(self.id, known, chain)],
+            sections=[account_section(self.id, neuron, chosen, known, chain)],
             draw=lambda: {**account_figures(known), **(chain_figures(chain) if chain else {})},
         )
 
@@ -230,13 +231,13 @@ class FinishedRun:
 
     def report(self) -> str:
         """The whole report as one self-contained HTML page."""
-        return report_page(self.findings, self._example)
+        return report_page(self.findings, self._examples)
 
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
         return fragment_of(
             title,
-            opening_sections(self.findings, self._example),
+            opening_sections(self.findings, self._examples),
             finding_figure(self.findings, self._example),
         )
 

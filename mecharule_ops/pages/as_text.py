@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from mecharule_ops.pages.document import Block, Section, Table
+from mecharule_ops.pages.document import Block, Card, Section, Table
 from mecharule_ops.plain_text import plain, tied
 
 _GAP = "  "
@@ -57,6 +57,10 @@ def block_lines(block: Block, width: int) -> list[str]:
         return wrapped(block, width)
     if isinstance(block, tuple):
         return [line for item in block for line in wrapped(item, width, "- ", "  ")]
+    if isinstance(block, Card):
+        row = wrapped(_GAP.join(filter(None, block.row)), width, rest="    ")
+        told = (f"    {line}" for one in block.opened.blocks for line in block_lines(one, width - 4))
+        return [*row, *told]
     return [*_table_lines(block, width)]
 
 

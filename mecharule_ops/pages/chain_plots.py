@@ -35,10 +35,10 @@ def chain_figures(chain: Chain) -> Figures:
         drawn[f"{stem}-writes"] = draw(f"{stem}-writes", partial(_writes, chain)), caption
     if len(chain.reads.heads) > 1:
         height = 0.9 + 0.24 * len(chain.reads.heads[0].sources[:_SOURCES])
-        svg = draw(f"{stem}-reads", partial(_reads, chain.reads.heads), height=height)
+        svg = draw(f"{stem}-reads", partial(_reads, chain.reads.heads), (8, height))
         drawn[f"{stem}-reads"] = svg, said("caption.reads")
     if chain.mediation.flips.flips and chain.mediation.through:
-        svg = draw(f"{stem}-through", partial(_through, chain), height=2.4)
+        svg = draw(f"{stem}-through", partial(_through, chain), (8, 2.4))
         drawn[f"{stem}-through"] = svg, said("caption.through")
     return drawn
 

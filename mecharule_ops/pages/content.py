@@ -1,30 +1,42 @@
 """The report of one run: which sections, in which order, with which facts, tables and figures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from mecharule_ops.facts.account_facts import explanation, unit_parts
+from mecharule_ops.facts.account_facts import PREDICTION, SAID_SURE, SAID_WHEN, WHEN, explanation, unit_parts
 from mecharule_ops.facts.answer_text import lines, proof
 from mecharule_ops.facts.control_facts import control_parts
-from mecharule_ops.facts.fact import Stated, said
+from mecharule_ops.facts.examples import NONE_TOLD, Examples, of_strongest
+from mecharule_ops.facts.fact import Fact, Stated, fact, said
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions, whole_layer_words
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import clipped, when_told, worded
 from mecharule_ops.facts.run_evidence import cost_of, limits, missed_of, rule_counts, took, union_of
 from mecharule_ops.facts.run_setting import choices, setting, splitter_of
-from mecharule_ops.facts.searches import is_risk, search_names, shared_replacement
-from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, marked, reached_words, unshowable
+from mecharule_ops.facts.searches import is_risk, search_names, search_titles, shared_replacement
+from mecharule_ops.facts.shown_units import (
+    NOT_SHOWN,
+    evidence_words,
+    marked,
+    rank_words,
+    reached_words,
+    unshowable,
+)
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import of_n, plural, sentence
 from mecharule_ops.pages.as_text import latex_of, text_of
-from mecharule_ops.pages.document import Block, Section, Table, Verbatim
-from mecharule_ops.pages.drawing import figure_stem
+from mecharule_ops.pages.document import Block, Card, Section, Table, Verbatim
+from mecharule_ops.pages.drawing import draw, figure_stem, saved, standalone
 from mecharule_ops.pages.html import html_of
-from mecharule_ops.pages.plots import MAP, figures
-from mecharule_ops.pages.rows import RuleRow, UnitRow, rule_rows, unit_row
+from mecharule_ops.pages.plots import MAP, NARROW, figures, finding_plots
+from mecharule_ops.pages.rows import RuleRow, UnitRow, kept_aside, rule_rows, unit_row
+from mecharule_ops.plain_text import write_file
+from mecharule_ops.rules.families import UnitRule
+from mecharule_ops.types import Neuron, Regime
 
 ROWS = 20
 """Units that are not ruled out are listed up to here."""
@@ -37,36 +49,41 @@ def report_text(findings: Findings, width: int = WIDEST) -> str:
     return text_of(_title(findings), report_sections(findings), width)
 
 
-def report_page(findings: Findings, example: str = "") -> str:
-    """The report as one self-contained HTML page, its plots inlined as SVG; no script and no external address.
+def report_page(findings: Findings, examples: Examples = NONE_TOLD) -> str:
+    """The report as one self-contained HTML page, its plots inlined as SVG; no script and no external address."""
+    sections = [*report_sections(findings, examples), *to_copy(findings)]
+    return html_of(_title(findings), sections, figures(findings, of_strongest(findings, examples)))
 
-    `example` is of the strongest unit, before and after.
-    """
-    sections = [*report_sections(findings, example), *to_copy(findings)]
-    return html_of(_title(findings), sections, figures(findings, example))
+
+def write_page(findings: Findings, examples: Examples, file: str | Path) -> None:
+    """The page, and its first figure beside it as SVG and PDF where it has one. Raises `StoreError`."""
+    file = write_file(file, report_page(findings, examples))
+    if drawn := finding_plots(findings, of_strongest(findings, examples)).get(MAP):
+        write_file(file.with_suffix(".svg"), standalone(draw(MAP, *drawn)))
+        write_file(file.with_suffix(".pdf"), saved(MAP, *drawn, "pdf"))
 
 
 def _title(findings: Findings) -> str:
     return f"MechaRule report: run {findings.run}"
 
 
-def report_sections(findings: Findings, example: str = "") -> list[Section]:
-    """The whole report: summary, units, why they flip, then what stands behind it, which a page folds."""
+def report_sections(findings: Findings, examples: Examples = NONE_TOLD) -> list[Section]:
+    """The whole report: summary, a card a unit, then what stands behind it, which a page folds."""
     how = shared_replacement(findings) or "the baseline and phase in the title of each search"
     replaced = "", None, f"Replacement of ablated units: {how}"
     setting_of = _each((*setting(findings), replaced, took(findings)))
     chosen = _each(choices(findings))
     sections = [
-        *opening_sections(findings, example),
-        *_account_sections(findings),
+        *opening_sections(findings, examples, (NARROW, MAP)),
+        *_statistics(findings),
         *_rule_sections(findings),
         *(search_section(findings, index) for index in range(len(findings.searches))),
         Section(title="Task and run", blocks=(setting_of,), folded=True),
-        Section(title="Limits", blocks=(_each(limits(findings)),)),
+        Section(title="Limits", blocks=(_each(limits(findings)),), folded=True),
         *([Section(title="Named choices", blocks=(chosen,), folded=True)] if chosen else []),
     ]
     words = explained(text_of(_title(findings), sections, WIDEST))
-    return [*sections, *([Section(title="Words", blocks=(words,))] if words else [])]
+    return [*sections, *([Section(title="Words", blocks=(words,), folded=True)] if words else [])]
 
 
 def to_copy(findings: Findings) -> list[Section]:
@@ -89,47 +106,73 @@ def _told(stated: Iterable[Stated]) -> str:
     return " ".join(_each(stated))
 
 
-def opening_sections(findings: Findings, example: str = "") -> list[Section]:
-    """What is read first: the summary, then the τ-agonists of all searches with their controls and rules."""
-    found = [f"{part}. {text}" for part, text in in_short(findings, example).items()]
-    summary = Section(title="Summary", blocks=(*opening(findings), *found), opening=(MAP,))
-    named = zip(search_names(findings), findings.searches, strict=True)
-    if blocks := [block for name, outcome in named for block in _units_of(findings, outcome, name)]:
-        return [summary, Section(title="τ-agonists", blocks=(*blocks, said("report.units.key")))]
+def opening_sections(
+    findings: Findings, examples: Examples = NONE_TOLD, drawn: tuple[str, ...] = (MAP,)
+) -> list[Section]:
+    """What is read first: the summary, then the τ-agonists of all searches, a card each."""
+    told = in_short(findings, of_strongest(findings, examples))
+    found = tuple(f"{part}. {text}" for part, text in told.items())
+    summary = Section(title="Summary", blocks=(*opening(findings), *found), opening=drawn)
+    named = zip(search_titles(findings), findings.searches, strict=True)
+    if blocks := [block for name, outcome in named for block in _cards_of(findings, outcome, name, examples)]:
+        return [summary, Section(title="Units", blocks=(said("report.cards.key"), *blocks))]
     return [summary]
 
 
-def _units_of(findings: Findings, outcome: SearchOutcome, name: str) -> list[Block]:
-    """The shown units of a search by rank, each with its controls and its rule under it; then the other τ-agonists."""
-    shown = findings.shown_of(outcome)
-    others = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist and not unit.is_shown]
+def _cards_of(
+    findings: Findings, outcome: SearchOutcome, name: str, examples: Examples
+) -> Iterator[str | Card]:
+    """The shown units of a search by rank, then the other τ-agonists by name, and which rule halved the answers."""
+    shown, others = _agonists(findings, outcome)
     risk = ", a risk" if is_risk(findings, outcome) else ""
-    blocks: list[Block] = []
     if shown:
-        notes, bars = zip(*((_notes(findings, unit), unit.estimate.strength) for unit in shown), strict=True)
-        blocks.append(
-            f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips."
-        )
-        blocks.append(replace(_table(shown), notes=notes, bars=bars))
+        yield f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips."
+    yield from (_card(findings, unit, examples) for unit in shown)
     if others:
         why = unshowable(findings, outcome) or f"{NOT_SHOWN}, in the order of their names"
         reached = reached_words(findings, outcome, len(others), "more " if shown else "")
-        blocks += [f"{name}{risk}: {reached}, {why}.", _table(others)]
-    return blocks
+        yield f"{name}{risk}: {reached}, {why}. {_told(list(splitter_of(findings, outcome))[:1])}"
+    yield from (_card(findings, unit, examples) for unit in others)
 
 
-def _table(units: Sequence[Unit]) -> Table:
-    """Each with the mark of how sure it is."""
+def _agonists(findings: Findings, outcome: SearchOutcome) -> tuple[list[Unit], list[Unit]]:
+    """The shown units of a search, and the others that reached τ or have an account."""
+    told = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist or unit.account]
+    return [unit for unit in told if unit.is_shown], [unit for unit in told if not unit.is_shown]
+
+
+def _card(findings: Findings, unit: Unit, examples: Examples) -> Card:
+    """What it flips of answers kept aside beside random units, an example; then what happens, how sure, when, how."""
+    neuron, regime, evidence, ran = unit.neuron, unit.search.regime, unit.evidence, unit.controls
+    example, source = examples.get((neuron, regime)), f"run:{findings.run}"
+    sure = evidence_words(findings, unit), *(control_parts(ran, unit.estimate, findings.tau) if ran else ())
+    told = [fact(text[:1].upper() + text[1:], source, part=SAID_SURE) for text in sure[1:]]
+    first = [*([example] if example else []), fact(sure[0], source, part=SAID_SURE), *told]
+    opened = account_section(findings.run, neuron, regime, unit.account, unit.chain, unit.rule, first)
+    held_out = unit.search.held_out
+    return Card(
+        row=(
+            marked(unit),
+            kept_aside(unit_row(unit)),
+            rank_words(unit),
+            str(example.value) if example else "",
+        ),
+        rate=evidence.flips.flips / evidence.flips.n if evidence else None,
+        beside=held_out.rate_of_random(findings.alpha) if held_out else None,
+        opened=opened,
+    )
+
+
+def _statistics(findings: Findings) -> list[Section]:
+    """Every τ-agonist with its counts, bounds and controls, search by search, in one folded section."""
     columns = "unit", "kept aside", "flips D+", "flips D-", "strength", "above random units", "selective"
-    return Table.of_rows(UnitRow, [replace(unit_row(unit), unit=marked(unit)) for unit in units], columns)
-
-
-def _notes(findings: Findings, unit: Unit) -> tuple[str, ...]:
-    """Its evidence; its controls; when it flips, unless a section of its own says so."""
-    ran = unit.controls
-    controls = "none was run" if ran is None else "; ".join(control_parts(ran, unit.estimate, findings.tau))
-    when = () if unit.account else (f"When: {when_told(None, unit.rule, findings.run)}.",)
-    return f"{evidence_words(findings, unit)}.", f"Controls: {sentence(controls)}", *when
+    blocks: list[Block] = []
+    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
+        if units := [unit for some in _agonists(findings, outcome) for unit in some]:
+            rows = [replace(unit_row(unit), unit=marked(unit)) for unit in units]
+            blocks += [f"{name}:", Table.of_rows(UnitRow, rows, columns)]
+    key = said("report.units.key")
+    return [Section(title="Statistics", blocks=(*blocks, key), folded=True)] if blocks else []
 
 
 def _rule_sections(findings: Findings) -> list[Section]:
@@ -176,25 +219,29 @@ def _weak(findings: Findings, outcome: SearchOutcome) -> list[Block]:
     return [text, table, *([more] if len(weak) > ROWS else [])]
 
 
-def _account_sections(findings: Findings) -> list[Section]:
-    """One a unit and regime, in the order of the searches; on a page all but the first are folded."""
-    sections: list[Section] = []
-    for account in (account for outcome in findings.searches for account in outcome.accounts):
-        unit = findings.unit(account.neuron, account.regime)
-        chain = None if unit is None else unit.chain
-        sections.append(replace(account_section(findings.run, account, chain), folded=bool(sections)))
-    return sections
+def account_section(
+    run: str,
+    unit: Neuron,
+    regime: Regime,
+    account: Account | None,
+    chain: Chain | None,
+    rule: UnitRule | None = None,
+    first: Sequence[Fact] = (),
+) -> Section:
+    """The section of one unit, after what is said of it `first`; `chain` is None where it was not traced.
 
-
-def account_section(run: str, account: Account, chain: Chain | None) -> Section:
-    """The section of one unit; `chain` is None where it was not traced."""
-    unit, regime = account.neuron, account.regime
-    facts = explanation(unit_parts(unit, account, chain, run))
-    stem = figure_stem("chain", regime, unit)
+    `rule` is the one that is told where it has no account.
+    """
+    parts, stem = unit_parts(unit, account, chain, run), figure_stem("chain", regime, unit)
+    if account is None and rule is not None:
+        told = fact(when_told(None, rule, run), f"run:{run}", part=SAID_WHEN)
+        parts |= dict.fromkeys((WHEN, PREDICTION), told)
+    facts = (*first, *explanation(parts))
     asked = f"{unit} --parts {'drive,chain' if chain else 'drive'} --regime {regime.value}"
+    numbers = [f"All its numbers: `mecharule explain {run} {asked}`."] if account else []
     return Section(
         title=f"When and why {unit} flips ({regime.arrow})",
-        blocks=(*lines(facts), proof(facts), f"All its numbers: `mecharule explain {run} {asked}`."),
+        blocks=(*lines(facts), proof(facts), *numbers),
         figures=(
             f"{figure_stem('account', regime, unit)}-leads",
             *(f"{stem}-{kind}" for kind in ("writes", "reads", "through")),

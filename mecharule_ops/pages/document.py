@@ -22,14 +22,12 @@ class Table:
     """One of `l` or `r` a column."""
     notes: tuple[tuple[str, ...], ...] = ()
     """For each row the full-width lines under it; empty when no row has any."""
-    bars: tuple[float, ...] = ()
-    """For each row a share that a page draws as a bar under its first cell; empty for none."""
     data: tuple[dict[str, Any], ...] = ()
     """For each row its values by name, numbers as numbers, NaN as None; where it was made of rows of a kind."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.header) == len(self.align) for row in self.rows), self.header
-        assert {len(self.notes), len(self.bars)} <= {0, len(self.rows)}, self.header
+        assert len(self.notes) in {0, len(self.rows)}, self.header
 
     @classmethod
     def of_rows(cls, kind: type, rows: Sequence[Any], only: Sequence[str] = ()) -> Table:
@@ -89,8 +87,21 @@ class Verbatim(str):
     """Lines that are copied as they stand."""
 
 
-Block = str | Verbatim | Table | tuple[str, ...]
-"""A paragraph, lines to copy, a table or a list."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One thing in a row, which a page opens into all that is known of it."""
+
+    row: tuple[str, ...]
+    rate: float | None
+    """A share that a page draws as a bar; None for none."""
+    beside: float | None
+    """A share that it marks on the bar."""
+    opened: Section
+    """All that is known of it; its title is not said."""
+
+
+Block = str | Verbatim | Table | Card | tuple[str, ...]
+"""A paragraph, lines to copy, a table, a card or a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

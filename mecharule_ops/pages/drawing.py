@@ -25,10 +25,14 @@ INK = "#010203"
 BLUE, ORANGE, GREY = "#3b82c4", "#d9822b", "#8b93a1"
 
 
-def draw(name: str, plot: Callable[[Figure], None], *, height: float = 3.2) -> str:
-    """One SVG, 8 by `height` inches. The text stays text; the hash salt and no date make it repeatable."""
+def draw(name: str, plot: Callable[[Figure], None], size: tuple[float, float] = (8, 3.2)) -> str:
+    """One SVG, of a size in inches. The text stays text; the hash salt and no date make it repeatable."""
+    return _inline(saved(name, plot, size, "svg").decode(), name)
+
+
+def saved(name: str, plot: Callable[[Figure], None], size: tuple[float, float], kind: str) -> bytes:
+    """The same as matplotlib writes it, an SVG or a PDF."""
     import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
@@ -36,6 +40,7 @@ def draw(name: str, plot: Callable[[Figure], None], *, height: float = 3.2) -> s
     settings: Any = {
         "svg.hashsalt": name,
         "svg.fonttype": "none",
+        "pdf.fonttype": 42,
         "font.size": 9,
         "hatch.linewidth": 0.6,
         **ink,
@@ -43,12 +48,12 @@ def draw(name: str, plot: Callable[[Figure], None], *, height: float = 3.2) -> s
     with mpl.rc_context(settings), warnings.catch_warnings():
         # Text stays text in the SVG, so a letter that our font lacks is drawn by the viewer's.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure = Figure(figsize=(8, height), layout="constrained")
-        FigureCanvasSVG(figure)
+        figure = Figure(figsize=size, layout="constrained")
         plot(figure)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return _inline(buffer.getvalue(), name)
+        buffer = io.BytesIO()
+        dated = "Date" if kind == "svg" else "CreationDate"
+        figure.savefig(buffer, format=kind, transparent=True, metadata={dated: None})
+    return buffer.getvalue()
 
 
 def figure_stem(kind: str, regime: Regime, unit: Neuron) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from mecharule_ops.pages.document import Block, Figures, Section, Verbatim
+from mecharule_ops.pages.document import Card, Figures, Section, Table, Verbatim
 from mecharule_ops.plain_text import plain, tied
 
 _STYLE = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
@@ -31,26 +31,42 @@ def fragment_of(title: str, sections: Iterable[Section], figures: Figures) -> st
 
 
 def _section(section: Section, figures: Figures) -> str:
-    first, drawn = (
-        [figure_of(*figures[name]) for name in names if name in figures]
-        for names in (section.opening, section.figures)
-    )
-    head, inside = f"<h2>{_text(section.title)}</h2>", [*first, *map(_block, section.blocks), *drawn]
+    head, inside = f"<h2>{_text(section.title)}</h2>", _inside(section, figures)
     if section.folded:
         return "\n".join([f"<details><summary>{head}</summary>", *inside, "</details>"])
     return "\n".join(["<section>", head, *inside, "</section>"])
 
 
+def _inside(section: Section, figures: Figures) -> list[str]:
+    first, drawn = (
+        [figure_of(*figures[name]) for name in names if name in figures]
+        for names in (section.opening, section.figures)
+    )
+    blocks = [_card(one, figures) if isinstance(one, Card) else _block(one) for one in section.blocks]
+    return [*first, *blocks, *drawn]
+
+
 def figure_of(svg: str, caption: str) -> str:
     """One drawing with its caption under it."""
-    return f"<figure>\n<div>{svg}</div>\n<figcaption>{_text(caption)}</figcaption>\n</figure>"
+    told = f"<figcaption>{_text(caption)}</figcaption>\n" if caption else ""
+    return f"<figure>\n<div>{svg}</div>\n{told}</figure>"
+
+
+def _card(card: Card, figures: Figures) -> str:
+    """A row that opens, its bar behind its name."""
+    name, *cells = (f"<span>{_text(cell)}</span>" for cell in card.row)
+    bar = "" if card.rate is None else f'<b style="width:{card.rate:.1%}"></b>'
+    mark = "" if card.beside is None else f'<u style="left:{card.beside:.1%}"></u>'
+    opened = _inside(card.opened, figures)
+    head = f'<summary>{name}<i class="bar">{bar}{mark}</i>{" ".join(cells)}</summary>'
+    return "\n".join(['<details class="card">', head, *opened, "</details>"])
 
 
 def _text(text: str) -> str:
     return escape(tied(plain(text)))
 
 
-def _block(block: Block) -> str:
+def _block(block: str | Verbatim | Table | tuple[str, ...]) -> str:
     if isinstance(block, Verbatim):
         return f"<pre>{escape(block)}</pre>"
     if isinstance(block, str):
@@ -58,28 +74,22 @@ def _block(block: Block) -> str:
     if isinstance(block, tuple):
         return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block)}</ul>"
     notes = block.notes or ((),) * len(block.rows)
-    bars = block.bars or (None,) * len(block.rows)
     body = "\n".join(
-        _row(row, block.align, "td", bar, block.header) + "".join(_note(note, len(row)) for note in lines)
-        for row, lines, bar in zip(block.rows, notes, bars, strict=True)
+        _row(row, block.align, "td", block.header) + "".join(_note(note, len(row)) for note in lines)
+        for row, lines in zip(block.rows, notes, strict=True)
     )
     head = _row(block.header, block.align, "th")
     return f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
 
 
-def _row(
-    cells: Sequence[str], align: str, tag: str, bar: float | None = None, named: Sequence[str] = ()
-) -> str:
+def _row(cells: Sequence[str], align: str, tag: str, named: Sequence[str] = ()) -> str:
     """The cells of a row; `named` says of each what a narrow window, which stacks them, shows before it."""
     kinds = [
         ' class="r"' if side == "r" else ' class="long"' if len(cell) > _LONG else ""
         for cell, side in zip(cells, align, strict=True)
     ]
-    told = [_text(cell) for cell in cells]
-    if bar is not None:
-        told[0] += f'<i class="bar" style="width:{bar:.0%}"></i>'
     names = [f' data-h="{_text(name)}"' for name in named] or [""] * len(cells)
-    each = zip(kinds, names, told, strict=True)
+    each = zip(kinds, names, map(_text, cells), strict=True)
     inside = (f"<{tag}{kind}{name}>{cell}</{tag}>" for kind, name, cell in each)
     return f"<tr>{''.join(inside)}</tr>"
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mecharule_ops.facts.account_facts import unit_parts
+from mecharule_ops.facts.chain_facts import READS
 from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.found import found_line, opening, when_line
 from mecharule_ops.facts.searches import search_titles
@@ -20,12 +22,13 @@ from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.document import Figures
 from mecharule_ops.pages.drawing import BLUE, GREY, INK, draw, figure_stem, glyphs, tidy
+from mecharule_ops.pages.rows import kept_aside, unit_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAP = "map"
+MAP, NARROW = "map", "map-narrow"
 _PANELS = 2
 """Most searches that are mapped."""
 _NAMED = 12
@@ -51,38 +54,52 @@ def figures(findings: Findings, example: str = "") -> Figures:
 
 
 def finding_figure(findings: Findings, example: str = "") -> Figures:
-    """What was found as one picture for a slide: the model as a map, an example, the strongest unit beside random ones.
+    """What was found as one picture for a slide, and for a narrow window; empty as `finding_plots` are."""
+    plots = finding_plots(findings, example)
+    captions = {MAP: said("caption.map"), NARROW: ""}
+    return {name: (draw(name, plot, size), captions[name]) for name, (plot, size) in plots.items()}
 
-    `example` is of the strongest unit, before and after. Empty where nothing was localized and no whole layer ablated.
+
+def finding_plots(
+    findings: Findings, example: str = ""
+) -> dict[str, tuple[Callable[[Figure], None], tuple[float, float]]]:
+    """The model as a map, an example, the strongest unit beside random ones; the pictures alone one above another.
+
+    Each with its size. `example` is of the strongest unit, before and after. Empty where nothing was localized and no
+    whole layer ablated.
     """
-    mapped = [outcome for outcome in findings.searches if outcome.agonists or outcome.whole_layers][:_PANELS]
-    if not mapped:
-        return {}
-    names = dict(zip(map(id, findings.searches), search_titles(findings), strict=True))
-    unit = findings.strongest()
+    named, unit = zip(findings.searches, search_titles(findings), strict=True), findings.strongest()
+    mapped = [one for one in named if one[0].agonists or one[0].whole_layers][:_PANELS]
+    panels = len(mapped) + bool(unit)
 
-    def plot(figure: Figure) -> None:
+    def slide(figure: Figure) -> None:
         style: Any = {"ha": "left", "color": INK}
         figure.suptitle(_filled(found_line(findings), 84), x=0.01, fontsize=11, weight="bold", **style)
-        figure.supxlabel(
-            _filled(f"{opening(findings)[0]} Replay: `mecharule verify {findings.run} --all`", 130),
-            x=0.01,
-            fontsize=7,
-            **style,
-        )
+        below = f"{opening(findings)[0]} Replay: `mecharule verify {findings.run} --all`"
+        figure.supxlabel(_filled(below, 130), x=0.01, fontsize=7, **style)
         grid = figure.add_gridspec(len(mapped), 2 if unit else 1, width_ratios=(1, 1) if unit else None)
-        for place, outcome in enumerate(mapped):
-            _map(figure.add_subplot(grid[place, 0]), outcome, findings, names[id(outcome)])
+        for place, (outcome, name) in enumerate(mapped):
+            _map(figure.add_subplot(grid[place, 0]), outcome, findings, name)
         if unit:
             right = grid[:, 1].subgridspec(3, 1, height_ratios=(2, 2, 3))
             texts = figure.add_subplot(right[0]), figure.add_subplot(right[2])
-            for axes, told in zip(texts, (example, when_line(findings)), strict=True):
+            reads = unit_parts(unit.neuron, unit.account, unit.chain, findings.run)[READS]
+            how = "" if reads.offers else f"\n{reads.sentence}."
+            for axes, told in zip(texts, (example, when_line(findings) + how), strict=True):
                 axes.set_axis_off()
                 style |= {"va": "top", "fontsize": 8, "in_layout": False}
-                axes.text(-0.45, 1, _filled(told, 62), transform=axes.transAxes, **style)
+                text = "\n".join(_filled(line, 62) for line in told.splitlines())
+                axes.text(-0.45, 1, text, transform=axes.transAxes, **style)
             _beside_random(figure.add_subplot(right[1]), unit, findings.alpha)
 
-    return {MAP: (draw(MAP, plot, height=4.5), said("caption.map"))}
+    def narrow(figure: Figure) -> None:
+        every = figure.subplots(panels, squeeze=False)[:, 0]
+        for axes, (outcome, name) in zip(every, mapped, strict=False):
+            _map(axes, outcome, findings, name)
+        if unit:
+            _beside_random(every[-1], unit, findings.alpha)
+
+    return {MAP: (slide, (8, 4.5)), NARROW: (narrow, (4.2, 2.4 * panels))} if mapped else {}
 
 
 def _filled(text: str, width: int) -> str:
@@ -91,7 +108,7 @@ def _filled(text: str, width: int) -> str:
 
 def _map(axes: Axes, outcome: SearchOutcome, findings: Findings, name: str) -> None:
     """Layers across, units up, each localized one as large as it is strong; behind them what whole layers flip."""
-    shown = {unit.neuron for unit in findings.shown_of(outcome)}
+    shown = [unit.neuron for unit in findings.shown_of(outcome)]
     units = [agonist for agonist in outcome.agonists if agonist.is_tau_agonist]
     x, y = (np.array([getattr(unit.neuron, what) for unit in units]) for what in ("layer", "channel"))
     top = max([1, *y.tolist()])
@@ -103,27 +120,39 @@ def _map(axes: Axes, outcome: SearchOutcome, findings: Findings, name: str) -> N
         behind.set(ylim=(0, 1.02), yticks=())
         behind.spines[:].set_visible(False)
         axes.set_zorder(1)
-    glyphs(axes, x, y, np.array([unit.neuron in shown for unit in units], dtype=bool), ("shown", "not shown"))
-    named: list[tuple[int, float]] = []
-    for neuron in list(shown)[:_NAMED]:
-        layer, height = neuron.layer, neuron.channel / top
-        # A name is four layers wide and a fifth high; one that would cover another is left out.
-        if all(abs(layer - at) >= 4 or abs(height - up) >= 0.2 for at, up in named):
-            named.append((layer, height))
-            axes.annotate(
-                str(neuron),
-                (layer, neuron.channel),
-                (5, 3),
-                textcoords="offset points",
-                fontsize=8,
-                color=INK,
-            )
+    glyphs(
+        axes,
+        _spread(x, y),
+        y,
+        np.array([unit.neuron in shown for unit in units], dtype=bool),
+        ("shown", "not shown"),
+    )
+    named: list[tuple[float, float, float]] = []
+    span = 1 + max(x, default=0) if not whole else len(whole)
+    for neuron in shown[:_NAMED]:
+        height, wide = neuron.channel / top, 0.023 * span * (1 + len(str(neuron)))
+        # A name is a fifth high; where it would cover another one or a point it stands left of its own, or is left out.
+        for start, aside, side in ((neuron.layer, 5, "left"), (neuron.layer - wide, -5, "right")):
+            covers = (start < x) & (x < start + wide) & (abs(y / top - height - 0.05) < 0.1)
+            near = ((at, end) for at, end, up in named if abs(height - up) < 0.2)
+            if not covers.any() and all(start + wide <= at or end <= start for at, end in near):
+                named.append((start, start + wide, height))
+                style: Any = {"textcoords": "offset points", "fontsize": 8, "color": INK, "ha": side}
+                axes.annotate(str(neuron), (neuron.layer, neuron.channel), (aside, 3), **style)
+                break
     axes.set(
         title=name, xlabel="layer", ylabel=outcome.intervention.basis.row.noun, ylim=(-0.08 * top, 1.12 * top)
     )
     axes.title.set(fontsize=8, color=INK)
     axes.locator_params(integer=True)
     tidy(axes)
+
+
+def _spread(layers: np.ndarray, heights: np.ndarray) -> np.ndarray:
+    """Where points lie across: those of a layer that would cover one another stand side by side."""
+    near = (layers[:, None] == layers) & (abs(heights[:, None] - heights) < 0.06 * max([1, *heights]))
+    before = np.tril(near, -1).sum(1)
+    return np.asarray(layers + 0.3 * ((before + 1) // 2) * np.where(before % 2, 1, -1))
 
 
 def _beside_random(axes: Axes, unit: Unit, alpha: float) -> None:
@@ -144,6 +173,7 @@ def _beside_random(axes: Axes, unit: Unit, alpha: float) -> None:
     noun = unit.search.intervention.basis.row.noun
     axes.set_yticks([0.5, 1.4], [f"random {noun}s", str(unit.neuron)])
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.2, 1.9), xlabel="share of answers kept aside that it flips")
+    axes.set_title(f"{unit.neuron}: {kept_aside(unit_row(unit))}", fontsize=8, color=INK)
     tidy(axes)
 
 

@@ -51,7 +51,7 @@ def found() -> Findings:
 def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
     """With first order, the rule and the trees beside it; the commands that show the rest."""
     text = " ".join(report_text(found).split())
-    assert f"When and why {UNIT} flips (1→0)" in text
+    assert f"● {UNIT} 44 of 64" in text
     assert (
         f"b >= 50 – input rule, MCC {INPUT.interval}; free-form trees of the same columns reach .50" in text
     )
@@ -70,19 +70,22 @@ def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:
     assert "200 of 200 lie on their side" in caption
 
 
-def test_the_page_shows_the_figures_and_unfolds_the_first_unit_alone(found: Findings) -> None:
-    """What stands behind it waits to be opened: other units, the list of every learned rule, searches, settings."""
+def test_the_page_shows_the_figures_in_cards_and_folds_what_stands_behind(found: Findings) -> None:
+    """Each unit is a row to open; so are statistics, the list of every learned rule, searches, settings."""
     other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
     two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
     page = report_page(two)
     assert page.count('role="img"') >= 2
+    assert page.count('<details class="card">') == len(found.searches[0].tau_agonists) + 1
     folded = re.findall(r"<details><summary><h2>(.*?)</h2>", page)
     assert folded == [
-        f"When and why {other.neuron} flips (1→0)",
+        "Statistics",
         "Every learned rule",
         "Search 1: attn_head 1→0",
         "Task and run",
+        "Limits",
         "Named choices",
+        "Words",
         "To copy",
     ]
 

@@ -12,10 +12,11 @@ import pytest
 from drawn import rows_of_points
 from findings_fixture import FINDINGS, NEGATIVE
 
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.facts.found import found_line, when_line
 from mecharule_ops.pages.content import report_page
 from mecharule_ops.pages.drawing import draw, glyphs
-from mecharule_ops.pages.plots import MAP, finding_figure
+from mecharule_ops.pages.plots import MAP, NARROW, finding_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,8 +44,11 @@ EXAMPLE = "Without a20.h8: 12 + 30 = 42 → 41."
 
 
 def test_the_page_opens_with_what_was_found_as_a_picture() -> None:
-    """Before any sentence, 16 to 9: finding, example, the shown units by name; bars as long as units are strong."""
-    page = report_page(FINDINGS, EXAMPLE)
+    """Before any sentence, 16 to 9: finding, example, the shown units by name; bars by what is flipped of answers kept
+    aside."""
+    unit = FINDINGS.shown()[0]
+    told = fact(EXAMPLE[len("Without a20.h8: ") : -1], unit=unit.neuron)
+    page = report_page(FINDINGS, {(unit.neuron, unit.search.regime): told})
     (svg, caption) = finding_figure(FINDINGS, EXAMPLE)[MAP]
     assert page.index(svg) < page.index("<p>")
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', svg)[0])
@@ -57,9 +61,9 @@ def test_the_page_opens_with_what_was_found_as_a_picture() -> None:
     assert f">{strongest.neuron}</text>" in svg
     assert all((f">{unit.neuron}</text>" in svg) is unit.is_shown for unit in FINDINGS.units())
     assert caption.startswith("The model: layers across")
-    bars = re.findall(r'class="bar" style="width:(\d+)%"', page)
-    assert int(bars[0]) == round(100 * strongest.estimate.strength)
-    assert len(bars) == len(shown)
+    bars = re.findall(r'<b style="width:([\d.]+)%">', page)
+    assert float(bars[0]) == pytest.approx(100 * shown[0].evidence.flips.flips / 64, abs=0.05)
+    assert len(bars) == len(FINDINGS.searches[0].held_out.found)
 
 
 def test_nothing_found_and_nothing_ablated_is_no_map() -> None:
@@ -67,5 +71,5 @@ def test_nothing_found_and_nothing_ablated_is_no_map() -> None:
     bare = replace(NEGATIVE, agonists=(), whole_layers=())
     assert finding_figure(replace(FINDINGS, searches=(bare,))) == {}
     assert set(finding_figure(replace(FINDINGS, searches=(NEGATIVE,)))) == (
-        {MAP} if NEGATIVE.whole_layers else set()
+        {MAP, NARROW} if NEGATIVE.whole_layers else set()
     )

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from page_reading import page_of
 
+from mecharule_ops.facts.fact import fact
 from mecharule_ops.facts.found import negative, suggestions
 from mecharule_ops.facts.rules import LONGEST_RULE, clipped
 from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.counts import WholeLayer
+from mecharule_ops.findings.evidence import HeldOutFlips
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.nodes import Verdict
@@ -66,6 +68,30 @@ def test_a_paper_can_copy_its_methods_and_a_table() -> None:
         r"a\_b \\",
         r"50 \% \\",
     ]
+
+
+def test_a_page_of_18_shown_units_says_at_most_1500_words_before_anything_is_opened() -> None:
+    """Each is a row that opens into its card; figures and folded sections count no words."""
+    few = [agonist(f"a{layer}.h{head}", 50, 8) for layer in (20, 21) for head in range(9)]
+    held_out = replace(
+        POSITIVE.held_out, found=tuple(HeldOutFlips(neuron=one.neuron, flips=44) for one in few)
+    )
+    found = only(POSITIVE, agonists=tuple(few), held_out=held_out, controls=(), anchored=())
+    assert len(found.shown()) == 18
+    page = report_page(
+        found, {(few[0].neuron, few[0].regime): fact("1 + 2 = 3 → 4 · 2 + 2 = 4 → 5", value="1 + 2 = 3 → 4")}
+    )
+    rows = re.findall(r'<details class="card">\n<summary>(.*?)</summary>', page)
+    assert len(rows) == 18
+    assert sum("1 + 2 =\u00a03 → 4" in row and "2 + 2" not in row for row in rows) == 1
+    said = re.sub(r"<svg.*?</svg>|<title>.*?</title>|<style>.*?</style>", "", page, flags=re.DOTALL)
+    while said != (
+        said := re.sub(r"(</summary>)(?:(?!<details).)*?</details>", r"\1", said, flags=re.DOTALL)
+    ):
+        pass
+    words = re.sub(r"<[^>]*>", " ", said).split()
+    assert 250 < len(words) <= 1500
+    assert len(page.encode()) <= 400_000
 
 
 def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested() -> None:
@@ -165,7 +191,7 @@ def test_every_percentage_stands_with_its_counts() -> None:
     left = re.sub(r"\d(/| of these )[\d,]+ (of D[+-] )?\([^)]*%\)", "", text)
     left = re.sub(
         r"[\d.]+ % of (N|2N|(the )?[\d,]+|random heads|all heads)|(least|less than) [\d.]+ %|\(95 %|"
-        r"flips more than 95 %|what 95 %|20 % on a half",
+        r"flips more than 95 %|what 95 %|20 % on a half|95 % of random units",
         "",
         left,
     )
@@ -241,7 +267,7 @@ def test_page_is_self_contained(html: str) -> None:
 
 def test_page_has_the_plots_that_have_data_and_is_the_same_every_time(html: str) -> None:
     labels = [value for name, value in page_of(html).attributes if name == "aria-label"]
-    assert labels == ["map", "tree-0"]
+    assert labels == ["map-narrow", "map", "tree-0"]
     assert "currentColor" in html
     assert "prefers-color-scheme: dark" in html
     assert "5 of 5 tested groups are drawn" in html

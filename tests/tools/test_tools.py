@@ -267,7 +267,16 @@ def test_an_exported_folder_verifies_without_the_run(tool: Tool, commands: Comma
     folder = tmp_path / "export"
     written = tool("export", run="last", folder=str(folder))
     names = {path.name for path in folder.iterdir()}
-    assert {"report.html", "report.txt", "report.json", "config.json", "certificates", "replacement"} <= names
+    assert {
+        "report.html",
+        "report.svg",
+        "report.pdf",
+        "report.txt",
+        "report.json",
+        "config.json",
+        "certificates",
+        "replacement",
+    } <= names
     with pytest.raises(StoreError, match="has files"):
         tool("export", run="last", folder=str(folder))
     alone = commands.main("verify", str(folder), "--json", MECHARULE_RUNS=str(tmp_path / "none"))
