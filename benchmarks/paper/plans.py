@@ -22,16 +22,23 @@ SEARCHES: Mapping[str, Mapping[str, object]] = {
     "cha": {"search": "cha", "parity": False},
     PRINTED: {"parity": True},
 }
-HEADS, LAYER, CHANNELS = "heads of SmolLM2", "64 channels of layer 11 of SmolLM2", "channels of arith-tiny"
+HEADS, LAYER, CHANNELS = "heads of SmolLM2", "channels of layer 11 of SmolLM2", "channels of arith-tiny"
 _AS_PRINTED = {"parity": True, "condition": "rule-spectral", "audit": 0, "controls_for": 0, "anchor_for": 64}
 _AS_PRINTED |= {"exhaustive_up_to": 0, "ig_steps": 2, "max_pairs": 64}
-_OF_LAYER = {"records": 400, "slice_size": 32, "layer": 11, "cap": 64, "anchor_for": 16, "published": True}
+_EACH_ALONE = {"model": "arith-tiny", "records": 300, "parity": False, "search": "exhaustive"}
+_OF_LAYER = {
+    "model": "smollm2-135m",
+    "records": 400,
+    "slice_size": 32,
+    "layer": 11,
+    "cap": 16,
+    "anchor_for": 6,
+}
 PUBLISHED: Mapping[str, Mapping[str, object]] = {
     HEADS: {"model": "smollm2-135m", "records": 1200, "bases": (Basis.ATTN_HEAD,), "regimes": (1,)},
-    LAYER: {"model": "smollm2-135m", **_OF_LAYER, "baseline": Baseline.SLOT0},
-    f"{LAYER}, mean-positional": {"model": "smollm2-135m", **_OF_LAYER},
-    CHANNELS: {"model": "arith-tiny", "records": 300, "baseline": Baseline.SLOT0},
-    f"{CHANNELS}, mean-positional": {"model": "arith-tiny", "records": 300},
+    LAYER: {**_OF_LAYER, "published": True, "regimes": (1,), "baseline": Baseline.SLOT0},
+    CHANNELS: {**_EACH_ALONE, "baseline": Baseline.SLOT0},
+    f"{CHANNELS}, mean-positional": _EACH_ALONE,
 }
 """Where the published count is taken apart: by what chooses a rule, by target, by replacement."""
 FEW = 3
