@@ -68,7 +68,7 @@ def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[acc
             seen = observe_further(run, stage.progress)
             stage.summary = f"{seen:,} more, for the accounts alone"
     where = f"accounts {found.intervention.basis.value} {found.regime.arrow}"
-    with journal.stage(where, len(units), "units") as stage:
+    with journal.stage(where) as stage:
         missing = [unit for unit in units if run.account(unit, found.regime) is None]
         stage.reused = not missing
         done = len(units) - len(missing)
