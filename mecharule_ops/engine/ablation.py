@@ -24,8 +24,10 @@ from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.batches import chunks_by_length, default_rows, parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron
+from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
 
+MEMORY = 2**31
+"""Bytes of clean tensors that are kept at most, of free memory a quarter where that is less."""
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
 
@@ -36,6 +38,7 @@ class AblationEngine:
     `rows` bounds how many positions are fed in one forward; by default it is chosen from free memory. Running
     out of memory halves it and goes on. `should_stop` is asked before every forward. With a `slope` (see
     `precision`) products are those of the change in bfloat16; every outcome is the float32 one all the same.
+    Engines over the same records share what is `clean`.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class AblationEngine:
         rows: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         slope: float | None = None,
+        clean: dict[tuple[Phase, bool], Chunks] | None = None,
     ) -> None:
         if rows is not None and rows < 1:
             raise UsageError(f"expected rows of 1 or more, got {rows}")
@@ -59,8 +63,12 @@ class AblationEngine:
         self._should_stop = should_stop
         reader = Reader(subject, task, records)
         prompts = subject.encode([record.example.prompt for record in records])
-        memory = free_bytes(*subject.devices) // 4
-        self._chunks = Chunks(subject, reader, prompts, intervention, memory)
+        pool, phase, basis = {} if clean is None else clean, intervention.phase, intervention.basis
+        of = phase, basis.row.last_write
+        if of not in pool:
+            memory = min(MEMORY, free_bytes(*subject.devices) // 4)
+            pool[of] = Chunks(subject, reader, prompts, phase, basis, memory)
+        self._chunks = pool[of]
         labels = np.array([record.label for record in records], dtype=bool)
         self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)
         self._rows = default_rows(subject) if rows is None else rows

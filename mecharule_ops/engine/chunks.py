@@ -23,7 +23,7 @@ from mecharule_ops.passes.forward import BlockCalls, Blocks
 from mecharule_ops.passes.greedy import Likeliest, NearClean, unembedding_of
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.spans import Span, first_offset, span_of
-from mecharule_ops.types import Basis, Intervention
+from mecharule_ops.types import Basis, Phase
 
 _LAYOUTS_KEPT = 8
 
@@ -88,14 +88,18 @@ class Chunk:
 
 
 class Chunks:
-    """Makes chunks of some records under one intervention, and keeps those used last within `memory` bytes."""
+    """Makes chunks of some records in one phase, and keeps those used last within `memory` bytes.
+
+    Nothing in them depends on a baseline, and on the basis no more than whether it is the last write of a block.
+    """
 
     def __init__(
         self,
         subject: Subject,
         reader: Reader,
         prompts: Sequence[Tokens],
-        intervention: Intervention,
+        phase: Phase,
+        basis: Basis,
         memory: int,
     ) -> None:
         self.blocks = Blocks(subject)
@@ -103,14 +107,15 @@ class Chunks:
         self._subject = subject
         self._reader = reader
         self._prompts = prompts
-        self._intervention = intervention
+        self._phase = phase
+        self._basis = basis
         self._memory = memory // 2
         self._passes = CleanPasses(self._pass, memory // 2)
         self._kept: OrderedDict[tuple[tuple[int, ...], bool], Chunk] = OrderedDict()
 
     def span(self, record: int, completion: Tokens) -> Span:
         """The intervened positions of a record's prompt followed by `completion`."""
-        return span_of(self._prompts[record], completion, self._intervention.phase)
+        return span_of(self._prompts[record], completion, self._phase)
 
     def length(self, record: int, early: bool) -> int:
         """How many positions verifying a record feeds; 0 when no token is in reach of the intervention."""
@@ -134,9 +139,7 @@ class Chunks:
     @cached_property
     def _shared(self) -> SharedPrefix:
         """What all prompts begin with, below every span."""
-        starts = [
-            len(prompt) - 1 + first_offset(self._intervention.phase, len(prompt)) for prompt in self._prompts
-        ]
+        starts = [len(prompt) - 1 + first_offset(self._phase, len(prompt)) for prompt in self._prompts]
         below = [prompt[:start] for prompt, start in zip(self._prompts, starts, strict=True)]
         return SharedPrefix.of(self._subject.hf, below)
 
@@ -161,7 +164,7 @@ class Chunks:
     def _pass(self, records: tuple[int, ...], early: bool) -> CleanPass:
         """Cost: `clean_spans` and the clean logits."""
         spans, expected = self._spans(records, early)
-        clean = clean_spans(self._subject, self.blocks, spans, self._intervention.basis, self._shared)
+        clean = clean_spans(self._subject, self.blocks, spans, self._basis, self._shared)
         rows, _, positions = _predicting(spans, expected, self._subject.device)
         return CleanPass(
             clean=clean,

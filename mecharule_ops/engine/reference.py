@@ -217,10 +217,9 @@ class ReferenceEngine:
     ) -> Tensor:
         """Logits `[record, token]` behind the last of the fed `ids`."""
         positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        given = {"attention_mask": mask, "position_ids": positions, "past_key_values": cache}
         with self.bridge.hooks(fwd_hooks=[*self._hooks(group, offsets), *hooks]):
-            logits = self.bridge(
-                ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True
-            )
+            logits = self.bridge(ids, **given, use_cache=True, logits_to_keep=1)
         return logits[:, -1]
 
     def _holding(

@@ -1,5 +1,7 @@
 """A GGUF file, or the parts that one was split into, as a float32 directory of the same weights.
 
+Weight by weight, as transformers makes each, so that memory holds one at a time; each has a file of its own.
+
 What would make another model of it is refused by name: a part that is not here, a weight that the file lacks (which
 transformers fills with random numbers), one that the architecture does not take, positions that are scaled. Text is
 split as `tokenizer.ggml.pre` says; a name that is not known here stays in the tokenizer's settings, to be told.
@@ -7,16 +9,17 @@ split as `tokenizer.ggml.pre` says; a name that is not known here stays in the t
 
 from __future__ import annotations
 
-import contextlib
-import io
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.placement import free_memory
-from mecharule_ops.loading.shape import first_line
+from mecharule_ops.loading.placement import WORKING, free_memory
+from mecharule_ops.loading.shape import first_line, wiring_for
 
 if TYPE_CHECKING:
     from gguf import GGUFReader
@@ -73,14 +76,15 @@ def convert_gguf(parts: Sequence[Path], built: Path) -> None:
                 f"expected a whole model that names its architecture in {parts[0]}, got a part of one; name the first "
                 "part, with the others beside it, all as they were named"
             )
-        needed = 4 * sum(int(tensor.n_elements) for reader in readers for tensor in reader.tensors)
+        # The largest weight is there as it is made, or as a tensor and as the bytes to write.
+        largest = max(int(tensor.n_elements) for reader in readers for tensor in reader.tensors)
+        needed = WORKING + 12 * largest
         if (free := free_memory()) < needed:
             raise ModelUnavailable(
                 f"expected {needed / 1e9:.1f} GB of free memory to convert {parts[0]}, got {free / 1e9:.1f} GB; "
                 "name a Hugging Face directory of the model"
             )
-        whole = parts[0] if len(parts) == 1 else _merged(readers, built.with_suffix(".gguf"))
-        _convert(whole, parts[0], readers, built)
+        _convert(parts[0], readers, built)
     except _ERRORS as error:
         raise ModelUnavailable(
             f"expected a GGUF file that transformers can convert, got {parts[0]} ({first_line(error)}); copy it again "
@@ -88,30 +92,12 @@ def convert_gguf(parts: Sequence[Path], built: Path) -> None:
         ) from error
 
 
-def _merged(readers: Sequence[GGUFReader], into: Path) -> Path:
-    """One file of all parts."""
-    from gguf import GGUFValueType, GGUFWriter
-
-    writer = GGUFWriter(into, _field(readers[0], "general.architecture", ""))
-    for field in readers[0].fields.values():
-        if re.match(r"GGUF\.|split\.|general\.(architecture|alignment)$", field.name):
-            continue
-        inner = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
-        writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=inner)
-    for reader in readers:
-        for tensor in reader.tensors:
-            writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return into
-
-
-def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Path) -> None:
-    """`file` holds what the parts that `readers` read hold; `source` is its name in messages."""
+def _convert(file: Path, readers: Sequence[GGUFReader], built: Path) -> None:
+    """`file` is the first of the parts that `readers` read, which describes all of them."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from gguf import dequantize
+    from safetensors.torch import save_file
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     from transformers.modeling_gguf_pytorch_utils import (
         TENSOR_PROCESSORS,
         TensorProcessor,
@@ -121,25 +107,42 @@ def _convert(file: Path, source: Path, readers: Sequence[GGUFReader], built: Pat
 
     from mecharule_ops.loading.weights import check_complete
 
-    logging.disable_progress_bar()
     logging.set_verbosity_error()
-    # The reader draws a bar of its own, which nothing switches off.
-    with contextlib.redirect_stderr(io.StringIO()):
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            file.parent, gguf_file=file.name, dtype=torch.float32, output_loading_info=True
-        )
-    model, report = loaded
     tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
+    config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name)
+    config.tie_word_embeddings = "output.weight" not in tensors
+    wiring_for(config.model_type)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    weights = dict(model.named_parameters(remove_duplicate=False))
+    kind = TENSOR_PROCESSORS.get(_field(readers[0], "general.architecture", ""), TensorProcessor)
+    processor = kind(config=config.to_dict())
+    names, homes = get_gguf_hf_weights_map(model, processor), dict[str, str]()
+    built.mkdir()
+    for tensor in tensors.values():
+        values = dequantize(tensor.data, tensor.tensor_type)
+        own: dict[str, torch.Tensor] = {}
+        made = processor.process(
+            values, tensor.name, tensor_key_mapping=names, parsed_parameters={"tensors": own}
+        )
+        if made.name in names:
+            own[names[made.name]] = torch.from_numpy(np.require(made.weights, np.float32, ["C", "W"]))
+        for name, weight in own.items():
+            if weight.shape != weights[name].shape:
+                raise ValueError(f"{tensor.name} has the shape {tuple(weight.shape)}")
+            homes[name] = f"{name}.safetensors"
+            save_file({name: weight}, built / homes[name], metadata={"format": "pt"})
+    (built / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": homes}))
+    # Of weights that are tied the file holds one.
+    held = {id(weights[name]) for name in homes}
+    missing = {name for name, weight in weights.items() if id(weight) not in held}
     # What transformers has no weight for it leaves out without a word.
-    processor = TENSOR_PROCESSORS.get(model.config.model_type, TensorProcessor)()
-    taken = {*get_gguf_hf_weights_map(model, processor), "output.weight", _SCALES}
-    check_complete(source, report["missing_keys"], tensors.keys() - taken)
+    check_complete(file, missing, tensors.keys() - {*names, "output.weight", _SCALES})
     if scaled := _positions(readers[0], model.config, tensors.get(_SCALES)):
         model.config.rope_parameters |= scaled
-    # A model that remembers its quantisation refuses to be saved.
-    model.hf_quantizer = None
-    del model.config.quantization_config
-    model.save_pretrained(built)
+    model.config.architectures = [type(model).__name__]
+    model.config.save_pretrained(built)
+    model.generation_config.save_pretrained(built)
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     fit_tokenizer(tokenizer, lambda name: _field(readers[0], f"tokenizer.ggml.{name}", None))
     tokenizer.save_pretrained(built)

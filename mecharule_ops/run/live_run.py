@@ -36,10 +36,20 @@ from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine, context_key
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import task_of
-from mecharule_ops.types import Basis, BehaviourRecord, Candidates, Columns, Intervention, Neuron, Regime
+from mecharule_ops.types import (
+    Basis,
+    BehaviourRecord,
+    Candidates,
+    Columns,
+    Intervention,
+    Neuron,
+    Phase,
+    Regime,
+)
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.ablation import AblationEngine
+    from mecharule_ops.engine.chunks import Chunks
     from mecharule_ops.engine.reference import ReferenceEngine
     from mecharule_ops.loading.model import Subject
     from mecharule_ops.replacement.baselines import ReplacementTable
@@ -98,6 +108,7 @@ class Run:
         """Hears where the model goes, and why, before it is loaded."""
         self.cost = Cost()
         self._engines: dict[Intervention, StoredEngine] = {}
+        self._clean: dict[tuple[Phase, bool], Chunks] = {}
         self._tables: dict[Intervention, ReplacementTable] = {}
 
     @cached_property
@@ -403,6 +414,7 @@ class Run:
         self.store.put(keys.FURTHER, [encode(record) for record in records])
         self.__dict__.pop("observed", None)
         self._engines.clear()
+        self._clean.clear()
 
     def completer(
         self,
@@ -414,7 +426,8 @@ class Run:
     ) -> AblationEngine | ReferenceEngine:
         """An engine that asks the model, over the run's records or others: the one place where a run makes one.
 
-        `plain` is the reference path, whatever the run's own engine is. Its batches are the run's, and a stop ends it.
+        `plain` is the reference path, whatever the run's own engine is. Its batches are the run's, and a stop ends it;
+        engines over the run's records share their clean passes.
         Without a `slope` every product is in float32.
         """
         from mecharule_ops.engine.ablation import AblationEngine
@@ -427,9 +440,10 @@ class Run:
             intervention,
             self.replacement(intervention),
         )
+        how: dict[str, Any] = {"rows": self.config.rows, "should_stop": self.should_stop}
         if plain or self.config.engine == "plain":
-            return ReferenceEngine(*asked, rows=self.config.rows, should_stop=self.should_stop)
-        return AblationEngine(*asked, rows=self.config.rows, should_stop=self.should_stop, slope=slope)
+            return ReferenceEngine(*asked, **how)
+        return AblationEngine(*asked, **how, slope=slope, clean=self._clean if records is None else None)
 
     def _slope(self, intervention: Intervention) -> float | None:
         """Below which lead outcomes are decided again, measured once a run; None where all products are float32."""

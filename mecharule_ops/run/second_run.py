@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, ablated
+from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
@@ -98,8 +99,7 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
     ]
     engine = ReferenceEngine(bench.subject, task, records, intervention, table)
     column = {prompt: position for position, prompt in enumerate(prompts)}
-    after = _completed(bench.subject, engine, certificate, column)
-    clean = engine.completions([()], range(len(records)))
+    completed = _completed(bench.subject, engine, certificate, column)
 
     def repeated(row: ExampleRow) -> ExampleRow:
         place = column[row.prompt]
@@ -108,8 +108,8 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
             row,
             example=example.id,
             prompt=example.prompt,
-            before=completion_of(clean, 0, place, bench.subject.decode),
-            after=after[row.unit, row.held, place],
+            before=completed[None, place],
+            after=completed[(row.unit, row.held), place],
         )
 
     return tuple(map(repeated, certificate.rows))
@@ -117,10 +117,10 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
 
 def _completed(
     subject: Subject, engine: ReferenceEngine, certificate: Certificate, column: Mapping[str, int]
-) -> dict[tuple[str | None, str | None, int], Completion]:
-    """Completions by the units and held units that rows name, or none, and by place of the prompt.
+) -> dict[tuple[tuple[str | None, str | None] | None, int], Completion]:
+    """Completions by the units and held units that rows name, None for none ablated, and by place of the prompt.
 
-    Groups that are ablated on the same prompts are decoded beside one another.
+    Groups that are ablated on the same prompts are decoded beside one another and beside none, above one prefill.
     """
     asked: dict[tuple[str | None, str | None], dict[int, None]] = {}
     for row in certificate.rows:
@@ -128,17 +128,17 @@ def _completed(
     together: dict[tuple[int, ...], list[tuple[str | None, str | None]]] = {}
     for names, positions in asked.items():
         together.setdefault(tuple(positions), []).append(names)
-    after = {}
+    completed: dict[tuple[tuple[str | None, str | None] | None, int], Completion] = {}
     for places, some in together.items():
-        groups, held = [], []
+        groups, held = list[Group]([()]), list[Group]([()])
         for unit, hold in some:
             groups.append(tuple(map(Neuron.parse, ablated(certificate.units, unit))))
             held.append(held_units(subject, groups[-1], None if hold is None else parse_hold(hold)))
         found = engine.completions(groups, places, held)
-        for index, (unit, hold) in enumerate(some):
+        for index, named in enumerate((None, *some)):
             for at, place in enumerate(places):
-                after[unit, hold, place] = completion_of(found, index, at, subject.decode)
-    return after
+                completed[named, place] = completion_of(found, index, at, subject.decode)
+    return completed
 
 
 def _check(certificate: Certificate, subject: Subject, table: ReplacementTable) -> None:

@@ -1,18 +1,25 @@
 """Certificates of a run hold its own counts, survive a re-run on the reference path, and expose tampering."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bundled_run import opened
+from torch import Tensor
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, verify
+from mecharule_ops.engine import chunks
+from mecharule_ops.engine.ablation import AblationEngine
+from mecharule_ops.engine.outcomes import Group
+from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import Bench, bench_of_run, rerun
 from mecharule_ops.store import keys
-from mecharule_ops.types import Agonist, Basis, Neuron, Regime
+from mecharule_ops.types import Agonist, Baseline, Basis, Neuron, Regime
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +109,33 @@ def test_values_of_another_processor_are_confirmed_to_a_rounding(
         assert held.hash != run.replacement(how).hash
         used = bench_of_run(other, run.subject).table(how, held.hash)
         assert (used.hash == held.hash) is confirmed
+
+
+def test_a_second_run_reads_every_prompt_once(
+    run: Run, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than are decoded together too: without and with the ablation, above the same prefill."""
+    regime = Regime.BASELINE_POSITIVE
+    slices = {"associated": run.eligible(regime)[:80].tolist()}
+    made = next(certify(run, [(Neuron.parse("m0.1"),)], regime, slices=slices))
+    read, step = [], ReferenceEngine._step
+
+    def counted(engine: ReferenceEngine, group: Group, ids: Tensor, *others: Any) -> Tensor:
+        read.append(len(ids) if ids.shape[1] > 1 else 0)
+        return step(engine, group, ids, *others)
+
+    monkeypatch.setattr(ReferenceEngine, "_step", counted)
+    assert verify(made, lambda c: rerun(bench, c)).status is VerificationStatus.MATCH
+    assert sum(read) == len({row.prompt for row in made.rows}) > 64
+
+
+def test_engines_of_a_run_share_their_clean_passes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the baseline, with the completions of an engine of its own."""
+    how, positions = run.intervention(Basis.MLP_OUT), run.slices(Regime.BASELINE_POSITIVE).positions[:8]
+    groups = [(Neuron.parse("m0.1"),), (Neuron.parse("m1.2"),)]
+    run.completer(how).completions(groups, positions)
+    other = replace(how, baseline=Baseline.ZERO)
+    alone = AblationEngine(run.subject, run.task, run.records, other, run.replacement(other))
+    expected = alone.completions(groups, positions).tokens
+    monkeypatch.setattr(chunks, "clean_spans", None)
+    assert run.completer(other).completions(groups, positions).tokens == expected

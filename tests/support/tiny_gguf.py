@@ -10,19 +10,22 @@ from torch import Tensor
 
 SPELT = ["<pad>", "<s>", "Ċ", "Ġ", *CHARACTERS[4:-2], "12", "t"]
 """The characters' tokens as a byte-level vocabulary spells them, and `12`, which is merged from two digits."""
-_ARCHITECTURE = gguf.MODEL_ARCH.LLAMA
 
 
-def laid_out(seed: int = 0) -> dict[str, np.ndarray]:
-    """Every weight of `tiny_model("llama", seed)` under its name in a GGUF file."""
-    model, _ = tiny_model("llama", seed)
-    names = gguf.get_tensor_name_map(_ARCHITECTURE, 3)
-    heads = {"q_proj": 4, "k_proj": 2}
+def laid_out(seed: int = 0, family: str = "llama") -> dict[str, np.ndarray]:
+    """Every weight of `tiny_model(family, seed)` under its name in a GGUF file."""
+    model, _ = tiny_model(family, seed)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[family.removesuffix("_text").upper()], 3)
+    heads = {"q_proj": 4, "k_proj": 2} if family == "llama" else {}
     found = {}
     for name, tensor in model.state_dict().items():
-        kind = name.split(".")[-2]
-        whole = _permuted(tensor, heads[kind]) if kind in heads else tensor
-        found[f"{names.get_name(name.removesuffix('.weight'))}.weight"] = whole.numpy()
+        module, _, kind = name.rpartition(".")
+        if module == "lm_head" and model.config.tie_word_embeddings:
+            continue
+        last = module.split(".")[-1]
+        turned = tensor.T.contiguous() if last.startswith("c_") and kind == "weight" else tensor
+        whole = _permuted(turned, heads[last]) if last in heads else turned
+        found[f"{names.get_name(module)}.{kind}"] = whole.numpy()
     return found
 
 
@@ -39,7 +42,8 @@ def write_gguf(
     flags: Collection[str] = (),
     part: tuple[int, int] | None = None,
     scaling: str | None = None,
-    architecture: str = gguf.MODEL_ARCH_NAMES[_ARCHITECTURE],
+    quantised: bool = False,
+    architecture: str = "llama",
 ) -> Path:
     """`path`, a file with these weights.
 
@@ -58,7 +62,9 @@ def write_gguf(
             writer.add_string("llama.rope.scaling.type", scaling)
             writer.add_float32("llama.rope.scaling.factor", 4.0)
     for name, tensor in weights.items():
-        writer.add_tensor(name, tensor)
+        whole = quantised and tensor.ndim == 2 and tensor.shape[1] % 32 == 0
+        kind = gguf.GGMLQuantizationType.Q8_0 if whole else gguf.GGMLQuantizationType.F32
+        writer.add_tensor(name, gguf.quants.quantize(tensor, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -82,6 +88,8 @@ def _describe(writer: gguf.GGUFWriter, pre: str, flags: Collection[str]) -> None
     told |= {"layer_norm_rms_eps": 1e-6, "vocab_size": len(SPELT), "bos_token_id": 1, "eos_token_id": 2}
     told |= {"tokenizer_model": "gpt2", "tokenizer_pre": pre, "token_list": SPELT, "token_merges": ["1 2"]}
     told |= {"token_types": [3, 3, *[1] * (len(SPELT) - 2)]}
+    if writer.arch.startswith("gemma"):
+        told |= {"key_length": 12, "value_length": 12}
     for name, value in told.items():
         getattr(writer, f"add_{name}")(value)
     for flag in flags:
