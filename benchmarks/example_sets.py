@@ -122,11 +122,12 @@ def hans(number: int) -> Row:
         left = [word for word in HANS[kind] if word not in words.values()]
         words[hole] = draw(left, "hans", hole, number)
     return {
-        "gold_label": "entailment" if entailed else "non-entailment",
-        "sentence1": premise.format(**words),
-        "sentence2": hypothesis.format(**words),
+        "prompt": f"Premise: {premise}\nHypothesis: {hypothesis}\nEntailed, yes or no?".format(**words),
+        "answer": "yes" if entailed else "no",
+        "premise": premise.format(**words),
+        "hypothesis": hypothesis.format(**words),
         "heuristic": heuristic,
-        "subcase": name,
+        "construction": name,
     }
 
 

@@ -54,6 +54,27 @@ class _Prompting(Arguments):
     """put the lines of this text file before every prompt"""
     prompt_template: str | None = Field(None, title="TEXT")
     """the prompt of a table's row, its columns in braces: "Q: {question}\\nA:" """
+    prompt: str | None = Field(None, title="COLUMN")
+    """the column that the model reads (default: prompt, or as published sets name it)"""
+    answer: str | None = Field(None, title="COLUMN")
+    """the column of what is right"""
+    target: str | None = Field(None, title="COLUMN")
+    """the same beside a --foil; ">COLUMN": any larger number of as many digits"""
+    foil: str | None = Field(None, title="COLUMN")
+    """the column of what is wrong"""
+    means: str | None = Field(None, title="VALUE=WORD,...")
+    """what the answers' values stand for: "1=are|have,0=is|has"; the other values' words are foils"""
+    drop: list[str] = Field([], title="COLUMN")
+    """leave a column out (once for each)"""
+    at: str | None = Field(None, alias="rows", title="NAME")
+    """where a JSON object has its rows, such as data.samples"""
+    skip_bad: bool = False
+    """leave out rows without a prompt or answer"""
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What was said of a table and its prompts."""
+        return self.model_dump(include=set(_Prompting.model_fields))
 
 
 SETTINGS_SHOWN = frozenset(
@@ -117,7 +138,9 @@ class RunOptions(_Prompting):
         """Return the settings given; no config keeps the other options. Raises `UsageError`."""
         if self.source is None and None in (self.task, self.model):
             raise UsageError("expected a task and --model NAME, or --from RUN; see `mecharule run --help`")
-        return self.model_dump(exclude={"yes", "dry_run", "llm_budget", "source"})
+        return self.model_dump(
+            exclude={"yes", "dry_run", "llm_budget", "source"} | _Prompting.model_fields.keys()
+        ) | {"reading": self.reading}
 
 
 HIDDEN = (

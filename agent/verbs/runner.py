@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from agent.consent import says_yes
 from mecharule_ops.codec import encode, parse_json
@@ -58,20 +59,19 @@ def config_from(
     file: str | None = None,
     settings: Sequence[tuple[str, object]] = (),
     bases: str | None = None,
-    few_shot: str | None = None,
-    prompt_template: str | None = None,
+    reading: Mapping[str, Any] = MappingProxyType({}),
     **flags: object,
 ) -> RunConfig:
     """A config from another, a JSON file, KEY=VALUE settings and flags, the later winning. Raises `UsageError`.
 
-    `few_shot` names a file whose lines stand before every prompt; in `prompt_template` a typed `\\n` ends a line.
+    `reading` says how a table is read (`prompt_settings`).
     """
     chosen: dict[str, object] = base.model_dump(mode="json") if base else {}
     if base is not None and flags.get("task") not in (None, base.task):
         del chosen["task_settings"]
     chosen |= _read(file) if file else {}
     task_settings = chosen.pop("task_settings", {})
-    for key, value in (*settings, *prompt_settings(few_shot, prompt_template)):
+    for key, value in (*settings, *prompt_settings(**reading)):
         if key.startswith("task.") and isinstance(task_settings, Mapping):
             task_settings = {**task_settings, key.removeprefix("task."): value}
         else:

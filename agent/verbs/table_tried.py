@@ -1,7 +1,6 @@
 """How often a model is right on some rows of a table, and what of its texts and tokens could mislead a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +8,8 @@ from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
 from mecharule_ops.numbers import k_of_n, plural
-from mecharule_ops.tasks.prompt_table import FOIL, TARGET, PromptTable
+from mecharule_ops.tasks.layout import FOIL, OR, TARGET
+from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.table_check import SHOWN, expected_few
 from mecharule_ops.types import BehaviourRecord, Regime, Share
 from tools.result import Tell
@@ -33,7 +33,8 @@ def tried(task: PromptTable, model: str, tell: Tell) -> tuple[list[str], list[st
     lines = [f"{model} is right on {k_of_n(right)} rows drawn at random", *_texts(task, records)]
     data = {"model": model, "right": right.count, "of": right.n, "max_new_tokens": task.max_new_tokens}
     if task.graded_by == TARGET:
-        both = [[str(record.example.fields[part]) for part in (TARGET, FOIL)] for record in records]
+        sides = [[str(record.example.fields[part]) for part in (TARGET, FOIL)] for record in records]
+        both = [OR.join(each).split(OR) for each in sides]
         met = [task.met(record.completion, words) for record, words in zip(records, both, strict=True)]
         neither = Share(count=met.count(False), n=len(records))
         lines.append(f"its text begins with neither target nor foil on {k_of_n(neither)}")
@@ -60,11 +61,3 @@ def _warnings(
     yield from expected_few(right, len(task.questions), Regime.BASELINE_POSITIVE, task.words.of(True))
     if begun := subject.begun([record.example.prompt for record in records]):
         yield f"{plural(begun, 'prompt')} begin with the token that the tokenizer puts in front anyway: it is read once"
-    strict = replace(task, twins=False)
-    if alike := [each for each in records if each.label and not strict.label(each.example, each.completion)]:
-        yield (
-            f"{plural(len(alike), 'text')}, such as {alike[0].completion!r}, are right since typographic twins count "
-            "as equal (curly quotes, minus signs, no-break spaces); --set task.twins=false counts them as wrong"
-        )
-    if silent := sum(not record.completion.strip() for record in records):
-        yield f"{silent} of {len(records)} texts are empty: the model ends the line at once; try few-shot lines"

@@ -54,7 +54,7 @@ def _prompt(name: str) -> str:
 
 def _task(table: str, given: TasksOptions) -> Task:
     """The task of the table, with the settings that suit the model where one is named."""
-    prompting = prompt_settings(given.few_shot, given.prompt_template)
+    prompting = prompt_settings(**given.reading)
     said = {key.removeprefix("task."): value for key, value in prompting}
     if given.model is None:
         return make_task(table, **said)

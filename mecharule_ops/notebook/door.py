@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
@@ -25,10 +25,9 @@ from mecharule_ops.run.opening import begun
 from mecharule_ops.run.outlook import settled
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.tasks.from_file import Cell, check_once, check_value
-from mecharule_ops.tasks.prompt_table import ANSWERS
+from mecharule_ops.tasks.from_file import check_once
 from mecharule_ops.tasks.task_names import findable, task_of
-from mecharule_ops.types import Basis, Value
+from mecharule_ops.types import Basis
 
 if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject
@@ -128,17 +127,12 @@ def _subject(name: str, model: Any, tokenizer: Any) -> Subject:
     return Subject(name=name, directory=Path(name), hf=model.eval(), tokenizer=tokenizer)
 
 
-def rows_of(table: object) -> list[dict[str, Cell]]:
-    """The rows of a Hugging Face data set, or of anything of which pandas makes a data frame; an index is left out.
+def table_file(table: object, folder: Path) -> Path:
+    """The JSONL file of the table in the folder, named by its content, so that a table is kept once.
 
-    Raises `UsageError` for another object, a table without rows, and a cell that is no text, number or truth value,
-    such as a missing one, and two columns of one name.
-
-    >>> rows_of([{"review": "Fine.", "stars": 4}])
-    [{'review': 'Fine.', 'stars': 4}]
-    >>> rows_of([{"review": None}])
-    Traceback (most recent call last):
-    mecharule_ops.errors.UsageError: expected text or a number in row 1, column 'review', got None; drop or fill it
+    It is a Hugging Face data set, or anything of which pandas makes a data frame; an index is left out.
+    Raises `UsageError` for another object, a table without rows, and two columns of one name, `StoreError` where it
+    cannot be written.
     """
     import pandas
 
@@ -153,27 +147,12 @@ def rows_of(table: object) -> list[dict[str, Cell]]:
     check_once(list(map(str, frame.columns)), "the table")
     if frame.empty:
         raise UsageError("expected a table with rows, got none")
-    return [
-        {str(name): _cell(value, name, f"row {number}, column {name!r}") for name, value in row.items()}
-        for number, row in enumerate(frame.astype(object).to_dict("records"), 1)
-    ]
-
-
-def table_file(table: object, folder: Path) -> Path:
-    """The JSONL file of the table in the folder, named by its content, so that a table is kept once.
-
-    Raises `UsageError` as `rows_of`, `StoreError` where it cannot be written.
-    """
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(table))
+    rows = frame.rename(columns=str).astype(object).to_dict("records")
+    text = "".join(json.dumps(row, ensure_ascii=False, default=_plain) + "\n" for row in rows)
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
     return write_file(file, text).resolve()
 
 
-def _cell(value: object, column: object, where: str) -> Cell:
-    """The cell as JSON has it, of answers a list of such too. Raises `UsageError`."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if column == ANSWERS and isinstance(value, list | tuple):
-        return [cast(Value, _cell(each, "an answer", where)) for each in value]
-    check_value(value, where)
-    return cast(Value, value)
+def _plain(cell: Any) -> Any:
+    """An array or number of numpy as Python has it; anything else as text."""
+    return cell.tolist() if hasattr(cell, "tolist") else str(cell)

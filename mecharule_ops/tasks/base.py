@@ -140,7 +140,7 @@ class Task(ABC):
     @classmethod
     def settings_of(cls, description: Mapping[str, Value]) -> Mapping[str, Any]:
         """Settings that `describe` told. Raises `KeyError` or `ValueError` on another text."""
-        told = {field.name: description[field.name] for field in fields(cls)}
+        told = {field.name: description[field.name] for field in fields(cls) if field.name in description}
         lists = {field.name for field in fields(cls) if isinstance(field.default, tuple)}
         return {
             name: (str(value).split(cls.between) if value else []) if name in lists else value

@@ -1,4 +1,4 @@
-"""Tables with typed columns, and a task whose items are the rows of one: CSV, TSV, JSONL, or Parquet.
+"""Tables with typed columns, and a task whose items are the rows of one: CSV, TSV, JSON, Parquet or an eval's log.
 
 Cells of a file are texts, numbers, truth values, or a list of these; every refusal is one line that names the row. A
 column's type is guessed from all its values: truth values, integers, numbers or text. Columns in which a data frame
@@ -6,13 +6,17 @@ keeps its row numbers are left out.
 """
 
 import csv
+import gzip
 import io
+import json
 import math
 import re
 import sys
+import zipfile
+import zlib
 from abc import ABC
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,60 +29,88 @@ from mecharule_ops.tasks.text import Row, TextTask, is_free
 from mecharule_ops.types import Phase, Value
 
 Cell = Value | list[Value]
-SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet")
-"""What a table's file name ends with; `.txt` is read as TSV."""
+SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".eval")
+"""What a table's file name ends with, in letters of any size, a `.gz` behind it or none; `.txt` is read as TSV."""
 _BARE = re.compile(r'(?m)(?:^|\t)"[^"\t\n]+"(?:\t|$)')
 """A cell of a tab-separated file in quotation marks that it does not need."""
 _INDEX = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 """The names under which a data frame's row numbers come into a file."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+csv.field_size_limit(1 << 30)
 
 
 def is_table(name: str) -> bool:
     """Whether a task's name is that of a table, by its ending."""
-    return typed_path(name).suffix in SUFFIXES and name not in SUFFIXES
+    return _kind(typed_path(name)) in SUFFIXES and name not in SUFFIXES
 
 
-def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
-    """The rows as the file has them, all with the same columns, without a data frame's row numbers.
+def _kind(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
-    Raises `UsageError` when the file is not there or does not read, has no rows, or a row has other columns than
-    the first or an empty cell.
+
+def read_rows(path: Path, at: str = "") -> list[Any]:
+    """The rows of a file as they are, without a data frame's row numbers; `at` is where a JSON object has them.
+
+    Raises `UsageError` when the file is not there or does not read, has no rows, or two columns of one name.
     """
-    if not path.is_file() or path.suffix not in SUFFIXES:
+    if not path.is_file() or _kind(path) not in SUFFIXES:
         raise UsageError(
             f"expected a CSV, TSV, JSONL or Parquet file, got {str(path)!r}, which is none; put it there, or into the "
             f"folder that the command runs in, or save it as {' or '.join(SUFFIXES[:2])}"
         )
     try:
-        found = _read(path)
-    except (OSError, ValueError, csv.Error) as error:
+        found = _read(path, at)
+    except (OSError, ValueError, csv.Error, EOFError, zlib.error, zipfile.BadZipFile) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"expected rows in {path}, it does not read: {reason}") from error
     if not found:
         raise UsageError(f"expected rows in {path}, got none; the columns prompt and answer are needed")
-    first = found[0] if isinstance(found[0], dict) else {}
+    flat = [dict(_flat(row)) if isinstance(row, dict) else row for row in found]
+    index = {
+        name for row in flat if isinstance(row, dict) for name in row if name and _INDEX.fullmatch(name)
+    } | {""}
+    return [
+        {key: row[key] for key in row if key not in index} if isinstance(row, dict) else row for row in flat
+    ]
+
+
+def _flat(row: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Cells by their columns; those of an object, and of the first in a list of objects or lists, by dotted names."""
+    for name, cell in row.items():
+        first = cell[0] if isinstance(cell, list) and cell else None
+        inside = (
+            first if isinstance(first, dict) else dict(enumerate(first)) if isinstance(first, list) else cell
+        )
+        if isinstance(inside, dict) and inside:
+            yield from _flat(inside, f"{above}{name}." if inside is cell else f"{above}{name}.0.")
+        else:
+            yield f"{above}{name}" if name is not None else name, cell
+
+
+def raw_rows(path: Path) -> list[Mapping[str, Cell]]:
+    """The same, all with the same columns and whole cells. Raises `UsageError` where a row or a cell is another."""
+    found = read_rows(path)
+    names = dict.fromkeys(name for row in found if isinstance(row, dict) for name in row)
     for number, row in enumerate(found, 1):
-        if not isinstance(row, dict) or row.keys() != first.keys():
-            got = ", ".join(map(str, row)) if isinstance(row, dict) else repr(row)
-            raise UsageError(
-                f"expected the columns {', '.join(first) or 'prompt and answer'} in row {number} of {path}, got {got}"
-            )
-        for name, cell in row.items():
+        for name in names or [""]:
             check_value(name, f"column names of {path}")
-            for each in cell if isinstance(cell, list) else [cell]:
-                check_value(each, f"row {number}, column {name!r} of {path}")
-    kept = [name for name in found[0] if not _INDEX.fullmatch(name)]
-    return [{name: row[name] for name in kept} for row in found]
+            cell = row.get(name) if isinstance(row, dict) else None
+            check_value(cell, f"row {number}, column {name!r} of {path}")
+    return found
 
 
 def check_value(value: object, where: str) -> None:
     """Raises `UsageError` for a cell that holds nothing, or something that has no type here."""
+    if wanted := wanting(value):
+        raise UsageError(f"expected {wanted} in {where}, got {value!r}; drop or fill it")
+
+
+def wanting(value: object) -> str:
+    """What a cell should be, where it is no text, finite number or truth value; empty where it is."""
     if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
-        raise UsageError(f"expected text or a number in {where}, got {value!r}; drop or fill it")
-    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
-        raise UsageError(
-            f"expected Unicode text in {where}, got half a surrogate pair; write the character whole"
-        )
+        return "text or a number"
+    half = isinstance(value, str) and re.search("[\ud800-\udfff]", value)
+    return "Unicode text, not half a surrogate pair," if half else ""
 
 
 def check_once(names: Sequence[str], where: str) -> None:
@@ -89,29 +121,64 @@ def check_once(names: Sequence[str], where: str) -> None:
         )
 
 
-def _read(path: Path) -> list[Any]:
+def _read(path: Path, at: str) -> list[Any]:
     """One mapping a row. Raises `OSError`, `ValueError` or `csv.Error` on what does not read."""
-    if path.suffix == ".parquet":
+    kind = _kind(path)
+    if kind == ".parquet":
         import pyarrow.parquet
 
         with pyarrow.parquet.ParquetFile(path) as file:
             check_once(file.schema_arrow.names, str(path))
             return file.read().to_pylist()
-    text = path.read_text(encoding="utf-8-sig")
-    if path.suffix == ".json" and text.startswith("["):
-        return list(_parsed(text, "the list"))
-    if path.suffix in (".jsonl", ".json"):
-        lines = enumerate(text.split("\n"), 1)
-        return [_parsed(line, f"line {number}") for number, line in lines if line.strip()]
-    return _separated(text.lstrip("\n"), path)
+    if kind == ".eval":
+        with zipfile.ZipFile(path) as log:
+            names = [name for name in log.namelist() if re.match(r"samples/.*\.json$", name)]
+            return [parse_json(log.read(name)) for name in names]
+    whole = path.read_bytes()
+    text = decoded_text(gzip.decompress(whole) if path.name.lower().endswith(".gz") else whole)
+    text = re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
+    if kind not in (".jsonl", ".json"):
+        return _separated(text, kind)
+    values = list(_values(text))
+    return _within(values[0], at) if len(values) == 1 and (at or kind == ".json") else values
 
 
-def _separated(text: str, path: Path) -> list[Any]:
+def decoded_text(whole: bytes) -> str:
+    """What a file says, its line ends those of Python, without a byte order mark.
+
+    Raises `ValueError` for bytes that are no UTF-8, nor UTF-16 behind its mark.
+    """
+    try:
+        text = whole.decode("utf-16" if whole[:2] in _UTF16 else "utf-8-sig")
+    except ValueError:
+        raise ValueError("it is no UTF-8, but perhaps Windows text (cp1252); save it as UTF-8") from None
+    if "\0" in text:
+        raise ValueError("it holds zero bytes, as UTF-16 without its mark does; save it as UTF-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _within(found: Any, at: str) -> list[Any]:
+    """The rows of a JSON value: of an object those at a dotted name, else its one list of objects, else itself."""
+    for name in at.split(".") if at else ():
+        if not isinstance(found, dict) or name not in found:
+            raise ValueError(f"it has no {name!r} for --rows, only {', '.join(found)[:200]}")
+        found = found[name]
+    if isinstance(found, list):
+        return found
+    lists = [
+        name for name, value in found.items() if isinstance(value, list) and isinstance((*value, 0)[0], dict)
+    ]
+    if len(lists) > 1 and "samples" not in lists:
+        raise ValueError(f"it has several lists of rows; choose one with --rows: {', '.join(lists)}")
+    return list(found["samples" if "samples" in lists else lists[0]]) if lists else [found]
+
+
+def _separated(text: str, kind: str) -> list[Any]:
     """The rows of a text; its line ends, inside cells too, are those of Python, its quotation marks those of CSV.
 
     Raises `ValueError` or `csv.Error` where they are not used as they are in CSV: doubled inside a cell.
     """
-    tabs = path.suffix != ".csv"
+    tabs = kind != ".csv"
     if tabs and text[:1] != '"' and (bare := _BARE.search(text)):
         raise ValueError(f"{bare[0].strip()} needs no quotation marks; save it as JSONL if they are meant")
     header = text.partition("\n")[0]
@@ -127,22 +194,33 @@ def _separated(text: str, path: Path) -> list[Any]:
     )
     if one != other:
         raise ValueError("a quotation mark stands behind a space; write none between cells")
-    rows = csv.DictReader(io.StringIO(text), restkey="more cells", **form)
-    check_once(rows.fieldnames or (), str(path))
+    rows = csv.DictReader(io.StringIO(text), **form)
+    check_once(rows.fieldnames or (), "the first line")
     return list(rows)
 
 
-def _parsed(text: str, where: str) -> Any:
-    """The value of a JSON text. Raises `ValueError`, and `UsageError` for a key that comes twice in an object."""
+def _values(text: str) -> Iterator[Any]:
+    """JSON values one behind the other, such as lines of JSONL or objects over several lines.
+
+    Raises `ValueError`, and `UsageError` for a key that comes twice in an object.
+    """
+    line, start = 1, 0
 
     def pairs(found: Sequence[tuple[str, object]]) -> dict[str, object]:
-        check_once([key for key, _ in found], where)
+        check_once([key for key, _ in found], f"line {line}")
         return dict(found)
 
-    try:
-        return parse_json(text, pairs)
-    except ValueError as error:
-        raise ValueError(f"{where} is no JSON ({error})") from error
+    decoder, blank = json.JSONDecoder(object_pairs_hook=pairs), re.compile(r"[\s\ufeff]*")
+    while (begin := blank.match(text, start).end()) < len(text):  # type: ignore[union-attr]
+        line += text.count("\n", start, begin)
+        try:
+            value, start = decoder.raw_decode(text, begin)
+        except ValueError as error:
+            raise ValueError(f"line {line} is no JSON ({error})") from error
+        except RecursionError:
+            raise ValueError(f"line {line} is no JSON (it is nested too deep)") from None
+        line += text.count("\n", begin, start)
+        yield value
 
 
 _TRUTHS = {"true": True, "false": False, "yes": True, "no": False}
@@ -187,18 +265,10 @@ def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
 def typed_rows(
     rows: Sequence[Mapping[str, Cell]], where: str | Path, as_written: Collection[str]
 ) -> tuple[Row, ...]:
-    """The rows with the types of whole columns, of those that are named as they are written, of others freely.
-
-    Raises `UsageError` for a list in a cell.
-    """
+    """The rows with the types of whole columns, of those that are named as they are written, of others freely."""
     columns: dict[str, list[Value]] = {}
     for name in rows[0]:
         cells = [row[name] for row in rows]
-        if lists := [number for number, cell in enumerate(cells, 1) if isinstance(cell, list)]:
-            raise UsageError(
-                f"expected a text or a number in row {lists[0]}, column {name!r} of {where}, got a list; only the "
-                "answers of a table of prompts may be one"
-            )
         columns[name] = typed(cast(list[Value], cells), freely=name not in as_written)
     return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 

@@ -41,6 +41,7 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼ′`´", "'"))
 _ASKS = ("how", "what", "write", "give", "describe", "explain", "create", "list")
 """A request that begins with one of these asks in that way."""
 _OPENS = ("step", "guide", "tutorial", "instructions", "story", "email", "article", "code")
+_COLUMNS = ("request", "behavior", "goal")
 _TEXT = "request"
 """The field of an example that holds the request as written; it never becomes a column."""
 _PRINTABLE = range(32, 127)
@@ -158,7 +159,9 @@ def read_requests(setting: str) -> tuple[str, ...]:
     try:
         table = path.suffix != ".txt" and is_table(setting)
         text = "" if table else path.read_text(encoding="utf-8-sig")
-        lines = [str(row["request"]) for row in raw_rows(path)] if table else text.splitlines()
+        rows = raw_rows(path) if table else []
+        named = next((name for name in rows[0] if name.lower() in _COLUMNS), _TEXT) if rows else _TEXT
+        lines = [str(row[named]) for row in rows] if table else text.splitlines()
     except (OSError, ValueError, KeyError, UsageError) as error:
         raise UsageError(
             f"expected a request a line, or a table with a column request, in {path}, it does not read "

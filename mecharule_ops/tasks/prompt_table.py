@@ -9,29 +9,25 @@ A run keeps the hash of the rows, so that a table which changed meanwhile is ref
 in the folder that the command runs in.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
-from mecharule_ops.tasks.from_file import Cell, raw_rows, typed_rows
-from mecharule_ops.tasks.text import Row, TextTask, content_of
+from mecharule_ops.tasks.from_file import decoded_text, typed_rows
+from mecharule_ops.tasks.layout import ANSWER, ANSWERS, COLUMN, FOIL, OR, PROMPT, TARGET, LaidTable, filled
+from mecharule_ops.tasks.text import Row, content_of
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import Example, Phase, Value
 
-EXAMPLE_SETS = ("ioi", "agreement", "greater-than")
+EXAMPLE_SETS = ("ioi", "agreement", "greater-than", "hans")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
 _SETS = Path(__file__).with_name("example_sets")
-PROMPT = "prompt"
-ANSWER, ANSWERS, TARGET, FOIL = "answer", "answers", "target", "foil"
-OR = "|"
-"""Between the entries of `answers`; none holds it."""
-_COLUMN = re.compile(r"\{([^{}]+)\}")
 _LONGEST = 64
 """Most tokens that are generated unless a setting says so."""
 Write = Callable[[str], Sequence[tuple[int, str]]]
@@ -39,16 +35,12 @@ Write = Callable[[str], Sequence[tuple[int, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromptTable(TextTask):
+class PromptTable(LaidTable):
     """The rows of a table as prompts with answers."""
 
     unread = frozenset({ANSWERS})
     kind: ClassVar[str] = "table"
     """What a description calls it, whatever the file's name."""
-    file: str = ""
-    """The table, or the name of an example set."""
-    template: str = ""
-    """The prompt of a row, with its columns in braces; empty takes the column `prompt` as it stands."""
     max_new_tokens: int = 0
     """0: as many as the longest answer takes with what tells that its last word or number has ended (`telling`)."""
     phase: Phase = Phase.LAST_PROMPT
@@ -61,7 +53,7 @@ class PromptTable(TextTask):
     def __post_init__(self) -> None:
         if self.max_new_tokens == 0:
             object.__setattr__(self, "max_new_tokens", self.tokens_for(lambda answer: len(answer.encode())))
-        TextTask.__post_init__(self)
+        LaidTable.__post_init__(self)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -79,9 +71,9 @@ class PromptTable(TextTask):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How success is decided, and for an example set whose sentences it has."""
-        made = "The sentences are templates of this tool, not a published set."
-        return (self.graded, made) if self.file in EXAMPLE_SETS else (self.graded,)
+        """How success is decided, how the table was read, and for an example set whose sentences it has."""
+        made = ("The sentences are templates of this tool, not a published set.",)
+        return (self.graded, *self._read[1], *made * (self.file in EXAMPLE_SETS))
 
     @property
     def graded(self) -> str:
@@ -93,43 +85,32 @@ class PromptTable(TextTask):
             )
         return "Success is a greedy text that begins with the right answer, or one of them; any other is a failure."
 
-    @cached_property
+    @property
     def graded_by(self) -> str:
         """The column that says what is right: `answer`, `answers` or `target`. Raises `UsageError`."""
-        names = self._raw[0]
-        found = [name for name in (ANSWER, ANSWERS, TARGET) if name in names]
-        if len(found) != 1 or (found == [TARGET] and FOIL not in names):
-            raise UsageError(
-                f"expected a column answer, answers, or target and foil, one of these alone, in {self.path}, got "
-                f"{', '.join(names)}; rename or drop one"
-            )
-        return found[0]
+        return next(name for name in (ANSWER, ANSWERS, TARGET) if name in self._laid.rows[0])
 
     @property
     def solution_columns(self) -> frozenset[str]:
         """The columns that say what is right."""
-        return frozenset({ANSWER, ANSWERS, TARGET, FOIL}) & self._raw[0].keys()
+        return frozenset({ANSWER, ANSWERS, TARGET, FOIL}) & self._laid.rows[0].keys()
 
     @property
     def shown_columns(self) -> tuple[str, ...]:
-        """The columns that the prompt is made of. Raises `UsageError` for a template that names none."""
-        if self.template and not _COLUMN.search(self.template):
-            raise UsageError(
-                f"expected columns in braces, such as {{question}}, in the prompt template, got {self.template!r}"
-            )
-        return tuple(dict.fromkeys(_COLUMN.findall(self.template))) or (PROMPT,)
+        """The columns that the prompt is made of."""
+        return tuple(dict.fromkeys(COLUMN.findall(self._laid.template)))
 
     def rows(self) -> Sequence[Row]:
-        """The table's rows, its columns typed; a list of answers is one text. Raises `UsageError`."""
-        return self._typed_rows
+        """The table's records, its columns typed; several answers are one text. Raises `UsageError`."""
+        return self._read[0]
 
     def question(self, row: Row) -> str:
-        """The prompt of one row, without the few-shot lines. Raises `KeyError` for a column that is not there."""
-        return _COLUMN.sub(lambda part: str(row[part[1]]), self.template or f"{{{PROMPT}}}")
+        """The prompt of one row, without the few-shot lines."""
+        return filled(self._laid.template, row)
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Every row's prompt without the few-shot lines, those that repeat another left out."""
+        """Every record's prompt without the few-shot lines."""
         return tuple(self.question(row) for row in self._items)
 
     def success(self, row: Row, completion: str) -> bool:
@@ -143,7 +124,7 @@ class PromptTable(TextTask):
     def right(self, row: Row) -> tuple[str, ...]:
         """The texts of which any is right."""
         text = str(row[self.graded_by])
-        return tuple(text.split(OR)) if self.graded_by == ANSWERS else (text,)
+        return (text,) if self.graded_by == ANSWER else tuple(text.split(OR))
 
     def decide(self, example: Example, partial: str) -> bool | None:
         """The label once no continuation can change it."""
@@ -156,44 +137,31 @@ class PromptTable(TextTask):
         return super().sources(replace(example, fields=fields), completion)
 
     def describe(self) -> Mapping[str, Value]:
-        """Every setting, and the hash of the rows."""
-        return {**super().describe(), "task": self.kind}
+        """Every setting, of how a table is read those that were chosen, and the hash of the rows."""
+        told = {**super().describe(), "task": self.kind}
+        return {name: value for name, value in told.items() if value or name not in READING}
 
     def tokens_for(self, length: Callable[[str], int]) -> int:
         """How many tokens to generate, given how many a text takes."""
-        answers = {answer for row in self._typed_rows for answer in self.right(row)}
-        return min(_LONGEST, max(length(answer.strip() + telling(answer)) for answer in answers))
+        answers = {answer for row in self.rows() for answer in self.right(row)}
+        return min(_LONGEST, max((length(answer.strip() + telling(answer)) for answer in answers), default=1))
 
     @cached_property
-    def _raw(self) -> list[Mapping[str, Cell]]:
-        return raw_rows(self.path)
-
-    @cached_property
-    def _typed_rows(self) -> tuple[Row, ...]:
-        """The rows as settings want them. Raises `UsageError`."""
-        names, where = self._raw[0], self.path
-        if missing := [name for name in self.shown_columns if name not in names]:
-            raise UsageError(
-                f"expected a column {missing[0]!r} in {where}, got {', '.join(names)}; name others with "
-                "--prompt-template"
-            )
-        raw = self._raw
-        if self.graded_by == ANSWERS:
-            raw = [
-                {**row, ANSWERS: _joined(row[ANSWERS], number, where)} for number, row in enumerate(raw, 1)
-            ]
-        rows = typed_rows(raw, where, {*self.shown_columns, *self.solution_columns})
-        for number, row in enumerate(rows, 1):
-            if not all(text.strip() for text in self.right(row)):
-                raise UsageError(
-                    f"expected an answer in row {number}, column {self.graded_by!r} of {where}, got an empty one"
-                )
-            if self.graded_by == TARGET and begins(str(row[FOIL]), str(row[TARGET])):
-                raise UsageError(
-                    f"expected a foil that does not begin with its target in row {number} of {where}, got "
-                    f"{row[FOIL]!r} and {row[TARGET]!r}"
-                )
-        return rows
+    def _read(self) -> tuple[tuple[Row, ...], tuple[str, ...]]:
+        """(rows as settings want them, what was made of the file). Raises `UsageError`."""
+        rows = typed_rows(self._laid.rows, self.path, {*self.shown_columns, *self.solution_columns})
+        told = list(self._laid.told)
+        if self.graded_by != TARGET:
+            return rows, tuple(told)
+        faults = {
+            number: f"expected a foil that does not begin with its target in row {number} of {self.path}, got "
+            f"{row[FOIL]!r} and {row[TARGET]!r}"
+            for number, row in enumerate(rows, 1)
+            for both in [product(*(str(row[side]).split(OR) for side in (FOIL, TARGET)))]
+            if any(begins(foil, target) for foil, target in both)
+        }
+        told += self._sifted(faults, len(rows))
+        return tuple(row for number, row in enumerate(rows, 1) if number not in faults), tuple(told)
 
     @cached_property
     def _items(self) -> tuple[Row, ...]:
@@ -207,25 +175,26 @@ class PromptTable(TextTask):
         return items
 
 
-def prompt_settings(few_shot: str | None, template: str | None) -> Iterator[tuple[str, str]]:
-    """What a command says about prompts, as `task.prefix` and `task.template`. Raises `UsageError`."""
+READING = frozenset({"prompt", "answer", "target", "foil", "means", "drop", "at", "skip_bad"})
+"""Settings of how a table is read."""
+
+
+def prompt_settings(
+    few_shot: str | None = None, prompt_template: str | None = None, **reading: Any
+) -> Iterator[tuple[str, Any]]:
+    r"""What a command says about prompts and how a table is read, as settings of the task.
+
+    `few_shot` names a file whose lines stand before every prompt; in `prompt_template` a typed `\n` ends a line.
+    Raises `UsageError`.
+    """
+    yield from ((f"task.{name}", value) for name, value in reading.items() if value)
     if few_shot is not None:
         try:
-            text = typed_path(few_shot).read_text(encoding="utf-8-sig")
+            text = decoded_text(typed_path(few_shot).read_bytes())
         except (OSError, ValueError) as error:
             raise UsageError(f"expected a text file of few-shot lines, got {few_shot!r}: {error}") from error
         if not text.strip():
             raise UsageError(f"expected few-shot lines in {few_shot!r}, it is empty")
         yield "task.prefix", text if text.endswith("\n") else text + "\n"
-    if template is not None:
-        yield "task.template", template.replace("\\n", "\n").replace("\\t", "\t")
-
-
-def _joined(cell: Cell, number: int, where: Path) -> str:
-    """A row's answers as one text; a text has them with `|` between already. Raises `UsageError` for none."""
-    answers = [str(each) for each in cell] if isinstance(cell, list) else str(cell).split(OR)
-    if not answers or any(OR in answer for answer in answers):
-        raise UsageError(
-            f"expected one answer or more, without {OR} in any, in row {number} of {where}, got {cell!r}"
-        )
-    return OR.join(answers)
+    if prompt_template is not None:
+        yield "task.template", prompt_template.replace("\\n", "\n").replace("\\t", "\t")

@@ -3,12 +3,10 @@
 What a run makes of the table is made here too, so that a table which passes the check does not stop a run later.
 """
 
-import ast
 import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 
 import numpy as np
 
@@ -18,10 +16,10 @@ from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import enumerate_candidates
 from mecharule_ops.predicates.table import build_table
-from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.from_file import kind_of
-from mecharule_ops.tasks.prompt_table import ANSWERS, FOIL, TARGET, PromptTable, Write
+from mecharule_ops.tasks.layout import ANSWERS, FOIL, PROMPT, TARGET
+from mecharule_ops.tasks.prompt_table import PromptTable, Write
 from mecharule_ops.tasks.text import TextTask, spelt
 from mecharule_ops.types import BehaviourRecord, Regime, Share
 
@@ -113,20 +111,12 @@ def rehearse(task: TextTask) -> None:
 _PROMPTS: Mapping[str, Callable[[str], bool]] = {
     "end in white space: most tokenizers join a space to the word behind it, so that a model seldom goes on as you "
     "mean; drop it": lambda text: text[-1:].isspace(),
-    "begin and end in a quotation mark, which the model reads too: save the table as JSONL if the marks are not "
-    "meant": lambda text: text[-1:] == text.strip()[:1] in ('"', "'"),
-    "hold carriage returns, the line ends of Windows; drop these": lambda text: "\r" in text,
 }
 """What a prompt could mislead by, and whether it does."""
 
 
 def _of_prompts(task: PromptTable) -> Iterator[str]:
-    rows, kept = task.rows(), task.questions
-    if repeated := len(rows) - len(kept):
-        pairs = {(task.question(row).strip(), task.right(row)) for row in rows}
-        clashing = sum(count > 1 for count in Counter(question for question, _ in pairs).values())
-        clash = f"; {plural(clashing, 'prompt')} of them with different answers" if clashing else ""
-        yield f"{plural(repeated, 'row')} repeat a prompt, and only the first of each is kept{clash}"
+    kept = task.questions
     counted = ((sum(map(test, kept)), said) for said, test in _PROMPTS.items())
     yield from (f"{plural(count, 'prompt')} {said}" for count, said in counted if count)
     if len(kept) < SEARCHABLE:
@@ -144,54 +134,28 @@ def _of_answers(task: PromptTable, write: Write | None) -> Iterator[str]:
     answers = Counter(answer.strip() for row in rows for answer in task.right(row))
     if len(rows) > 1 and len(set(map(task.right, rows))) == 1:
         yield f"every row has the answer {next(iter(answers))!r}: a model that always says it is right on all of them"
-    if wordy := sum(any(len(text.split()) > 1 for text in task.right(row)) for row in rows):
-        yield (
-            f"{plural(wordy, 'row')} have an answer of several words: it must be met word for word, and a flip may be "
-            "a change in any of them"
-        )
     ended = {answer for answer in answers if any(stop in answer for stop in task.stop)}
-    ways = {
-        each: [*write(each), *write(compared(each, task.twins))]
-        for each in answers
-        if write is not None and each not in ended
-    }
+    tried = answers.keys() - ended if write is not None else ()
+    ways = {each: [*write(each), *write(compared(each, task.twins))] for each in tried if write is not None}
     shortest = {each: min(found)[0] for each, found in ways.items()}
-    if (longest := max(shortest.values(), default=0)) > 1:
-        yield f"the longest answer takes {longest} tokens: a flip may be a change in any of them"
-    decimal = isinstance(rows[0][task.graded_by], float)
+    most = task.max_new_tokens
     never: Mapping[str, Callable[[str], bool]] = {
-        f"can never be right: the text ends at {' or '.join(map(repr, task.stop))}; keep what comes before it": (
-            ended.__contains__
+        f"the text ends at {' or '.join(map(repr, task.stop))}; keep what comes before it": ended.__contains__,
+        f"they take more than the {most} tokens that are generated; --set task.max_new_tokens=N": (
+            lambda each: shortest.get(each, 0) > most
         ),
-        "are lists written as text: name the column answers, and write yes|y or a JSON list": _is_list,
-        "are whole numbers with a decimal, which a model leaves out; save integers": (
-            lambda each: decimal and each.endswith(".0")
-        ),
-        f"can never be right: they take more than the {task.max_new_tokens} tokens that are generated; --set "
-        "task.max_new_tokens=N": lambda each: shortest.get(each, 0) > task.max_new_tokens,
-        "can never be right: their characters are not in the model's vocabulary": (
+        "their characters are not in the model's vocabulary": (
             lambda each: each in ways and not any(task.met(text, [each]) for _, text in ways[each])
         ),
     }
     for said, test in never.items():
         if found := list(filter(test, answers)):
-            yield f"{plural(sum(answers[each] for each in found), 'answer')}, such as {found[0]!r}, {said}"
-
-
-def _is_list(text: str) -> bool:
-    """Whether it is a list as Python prints one."""
-    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-        return text.startswith("[") and isinstance(ast.literal_eval(text), list)
-    return False
+            count = plural(sum(answers[each] for each in found), "answer")
+            yield f"{count}, such as {found[0]!r}, can never be right: {said}"
 
 
 def _of_columns(task: PromptTable) -> Iterator[str]:
     rows = task.rows()
-    free = [name for name in rows[0] if name not in {*task.shown_columns, *task.solution_columns}]
+    free = [name for name in rows[0] if name not in {*task.shown_columns, *task.solution_columns, PROMPT}]
     if not free:
         yield "there are no columns but prompt and answer: rules can only be about the words of these"
-    if constant := [name for name in free if len({row[name] for row in rows}) == 1 and len(rows) > 1]:
-        yield f"the same value in every row, so that no rule can use it: {', '.join(constant)}"
-    numbers = [name for name in rows[0] if not isinstance(rows[0][name], str)]
-    if large := [name for name in numbers if not all(writable(row[name]) for row in rows)]:
-        yield f"numbers beyond 10^12, which no rule can name: {', '.join(large)}"

@@ -27,7 +27,7 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = tomllib.loads(
 OFFERED = "mecharule.tasks"
 """The entry points under which other distributions offer tasks: a name each, and a class like that of a file."""
 _TASKS = {
-    **{"arithmetic": "arithmetic:Arithmetic", "hans": "hans:Hans"},
+    "arithmetic": "arithmetic:Arithmetic",
     **{"jailbreak": "jailbreak:Jailbreak", "program": "programs:KnownProgram"},
 }
 """Where those lie that have a class of their own."""

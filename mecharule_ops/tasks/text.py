@@ -274,11 +274,6 @@ def first_word(completion: str) -> str:
     return words[0].lower().strip(".,;:!?\"'") if words else ""
 
 
-def first_word_ended(partial: str) -> bool:
-    """Whether no continuation can change the first word: white space follows it."""
-    return any(map(str.isspace, partial.lstrip()))
-
-
 def spelt(column: str) -> str:
     """The column's name as a predicate can write it, in the form in which Python reads names."""
     letters = unicodedata.normalize("NFKC", column)

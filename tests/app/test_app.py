@@ -47,7 +47,7 @@ WRONG: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ((*RUN, "--set", "task.high=-1", "--yes"), ("low", "high", "-1")),
     (("run", "jailbreak", "-m", "arith-tiny"), ("expected a file of requests",)),
     (("run", "jailbreak", "-m", "arith-tiny", "--set", "task.grader=x"), ("expected a grader of",)),
-    (("run", "hans", "-m", "arith-tiny", "--set", "task.file=none.txt"), ("'none.txt', which is none",)),
+    (("run", "none.txt", "-m", "arith-tiny"), ("none.txt', which is none",)),
     (("run", "./none.py:Task", "-m", "arith-tiny"), ("expected a Python file",)),
     ((*RUN, "--set", "tau"), ("KEY=VALUE",)),
     ((*RUN, "--set", "colour=1"), ("colour",)),

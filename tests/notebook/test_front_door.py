@@ -15,7 +15,7 @@ import mecharule_ops as mr
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import AgonistFound, Event, RunFinished, RunStarted, StageFinished, StageProgress
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.notebook.door import rows_of, table_file
+from mecharule_ops.notebook.door import table_file
 from mecharule_ops.notebook.progress import Progress, live_progress
 from mecharule_ops.tasks.from_file import read_table
 from mecharule_ops.tasks.task_names import task_of
@@ -77,7 +77,7 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
         table = pytest.importorskip("datasets").Dataset.from_list(rows)
     file = table_file(table, tmp_path / "tables")
     assert list(read_table(str(file))) == rows
-    assert [type(value) for value in rows_of(table)[0].values()] == [str, int, bool, float]
+    assert [type(value) for value in read_table(str(file))[0].values()] == [str, int, bool, float]
     assert table_file(rows, tmp_path / "tables") == file
 
 
@@ -87,14 +87,11 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
         ([], "expected a table with rows"),
         ("reviews.csv", "got str"),
         (3, "got int"),
-        ([{"a": 1}, {"a": None}], "row 2, column 'a', got None"),
-        ([{"a": float("nan")}], "row 1, column 'a', got nan"),
-        ([{"a": [1]}], "row 1, column 'a'"),
     ],
 )
-def test_what_is_no_table_is_one_line(table: object, said: str) -> None:
+def test_what_is_no_table_is_one_line(table: object, said: str, tmp_path: Path) -> None:
     with pytest.raises(mr.UsageError, match="expected") as told:
-        rows_of(table)
+        table_file(table, tmp_path)
     assert said in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -115,7 +112,7 @@ def test_a_table_of_prompts_is_a_task(tmp_path: Path, monkeypatch: pytest.Monkey
     task = task_of(config)
     labels = [task.label(example, " uneven") for example in task.examples(9, np.random.default_rng(0))]
     assert labels == [bool(n % 2) for n in range(9)]
-    with pytest.raises(mr.UsageError, match="a column answer"):
+    with pytest.raises(mr.UsageError, match="a column 'answer'"):
         mr.analyse([{"prompt": "a"}], model="arith-tiny")
 
 

@@ -62,20 +62,16 @@ def test_hans_goes_through_every_stage_on_the_whole_sequence(
     commands: Commands, model: str, runs: Path
 ) -> None:
     """Both directions are searched in the phase `whole`, and the report says whose sentences these are."""
-    task = ("template={premise} {hypothesis}", 'answers=["y", "n"]')
-    given = [part for setting in task for part in ("--set", f"task.{setting}")]
-    done = commands.main("run", "hans", "-m", model, *given, *SETTINGS)
+    task = ("--prompt-template", "{premise} {hypothesis}", "--answer", "answer", "--means", "yes=y,no=n")
+    done = commands.main("run", "hans", "-m", model, *task, "--phase", "whole", *SETTINGS)
     assert done.code == 0, done.err
-    assert "generated, not the published items" in done.out
+    assert "not a published set" in done.out
     report = commands.main("show", "last", "--full").out
     assert "phase whole" in report
     said = " ".join(done.out.split())
     assert "(1→0):" in said
     assert "(0→1):" in said
     assert "a truncation" not in done.out
-    assert commands.main("gates", "last", "--regime", "1", "--estimate").code == 2, (
-        "sentences of one template"
-    )
 
 
 def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(

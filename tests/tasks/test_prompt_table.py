@@ -121,13 +121,9 @@ def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
         ('{"prompt": "a", "answer": "b"}\n[1]\n', "in row 2"),
         ('{"prompt": "a", "answer": null}\n', "row 1, column 'answer'"),
         ('{"prompt": "a", "answer": " "}\n', "an answer in row 1"),
-        ('{"prompt": "a", "answer": "b", "x": [1]}\n', "row 1, column 'x'"),
-        ('{"prompt": "a", "answer": "b", "x": {"y": 1}}\n', "row 1, column 'x'"),
         ('{"prompt": "a", "answers": []}\n', "in row 1"),
         ('{"prompt": "a", "answers": ["a|b"]}\n', "in row 1"),
-        ('{"prompt": "a", "reply": "b"}\n', "got prompt, reply; rename or drop one"),
-        ('{"prompt": "a", "target": "b"}\n', "target and foil"),
-        ('{"prompt": "a", "target": "b", "foil": "c", "answer": "b"}\n', "foil, answer; rename or drop one"),
+        ('{"prompt": "a", "reply": "b"}\n', "got prompt, reply; name it with --answer"),
         ('{"prompt": "a", "target": "b", "foil": "b c"}\n', "not begin with its target in row 1"),
         ('{"text": "a", "answer": "b"}\n', "a column 'prompt'"),
         ('{"prompt": "a", "answer": "b", "first_word": "c"}\n', "rename it"),
@@ -187,10 +183,9 @@ def test_a_description_makes_the_task_again(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
-    """Duplicates that disagree, a constant answer, white space, several words, too few, a constant column."""
+    """A constant answer, white space, several words, too few, a constant column."""
     rows = [{"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": "c"}]
     said = warnings_of(make_task(jsonl(tmp_path, rows)))
-    assert any("1 row repeat a prompt" in line and "1 prompt of them with different" in line for line in said)
     assert any("1 record are too few" in line for line in said)
     assert any("no columns but prompt and answer" in line for line in said)
     same = [{"prompt": f"{n} ", "answer": "new york", "x": 1} for n in range(60)]
@@ -198,9 +193,7 @@ def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
     parts = (
         "60 prompts end in white space",
         "'new york'",
-        "several words",
         "60 records are few",
-        "can use it: x",
     )
     assert [part for part in parts if part not in " ".join(said)] == []
     fine = [{"prompt": f"{n}:", "answer": str(n % 2), "x": n} for n in range(200)]
@@ -218,7 +211,8 @@ def test_the_bundled_sets_are_what_their_script_writes(name: str) -> None:
 def test_an_example_set_is_a_table_without_a_warning(name: str) -> None:
     """Every prompt once, and its description makes it again."""
     task = make_task(name)
-    assert (task.name, len(task.questions), name in BUNDLED) == (name, example_sets.ROWS, True)
+    rows = example_sets.HANS_ROWS if name == "hans" else example_sets.ROWS
+    assert (task.name, len(task.questions), name in BUNDLED) == (name, rows, True)
     assert warnings_of(task) == ()
     assert "not a published set" in task.notes[1]
     assert task_from(task.describe()).describe() == task.describe()

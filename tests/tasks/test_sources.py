@@ -11,7 +11,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.token_sources import decoded_offsets, prompt_offsets, token_sources
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.hans import Hans
+from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.task_names import make_task
 from mecharule_ops.types import BehaviourRecord, Example
 
@@ -39,7 +39,7 @@ def test_an_arithmetic_question_by_hand() -> None:
 def test_pieces_cover_every_text_end_to_end(completion: str) -> None:
     """Whatever the model wrote, every character has exactly one name."""
     sentiment = make_task(f"{ROOT / 'examples' / 'own_task.py'}:SentimentTask")
-    for task in (Arithmetic(operators=("+", "-"), template="{a}{op}{b}="), Hans(), sentiment):
+    for task in (Arithmetic(operators=("+", "-"), template="{a}{op}{b}="), make_task("hans"), sentiment):
         for example in task.examples(20, np.random.default_rng(0)):
             text = example.prompt + completion
             spans = task.sources(example, completion)
@@ -49,7 +49,7 @@ def test_pieces_cover_every_text_end_to_end(completion: str) -> None:
 
 def test_text_tasks_name_their_fields() -> None:
     """A hypothesis that is part of its premise is found in its own place."""
-    task = Hans(template="Premise: {premise}\nHypothesis: {hypothesis}\nyes or no?")
+    task = PromptTable(file="hans", template="Premise: {premise}\nHypothesis: {hypothesis}\nyes or no?")
     row = {"premise": "the cat saw the dog", "hypothesis": "the cat", "heuristic": "x", "entailed": True}
     example = Example(id=0, prompt=task.question(row), fields=row)
     assert pieces(task, example, " yes") == [

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.notebook.door import rows_of
+from mecharule_ops.notebook.door import table_file
 from mecharule_ops.tasks.from_file import raw_rows, read_table, typed
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import column_roles, rehearse, warnings_of
+from mecharule_ops.tasks.table_check import column_roles, rehearse
 from mecharule_ops.tasks.task_names import make_task
 from mecharule_ops.tasks.text import spelt
 
@@ -60,7 +60,7 @@ def test_two_columns_of_one_name_are_refused(
     frame = pandas.DataFrame([["a", "b", "c"]], columns=["prompt", "answer", "answer"])
     for table in (frame, [{1: "a", "1": "b"}]):
         with pytest.raises(UsageError, match="different names in the table"):
-            rows_of(table)
+            table_file(table, tmp_path)
 
 
 def test_names_that_a_rule_would_write_alike_are_refused_with_both(tmp_path: Path) -> None:
@@ -86,11 +86,10 @@ def test_a_data_frames_row_numbers_are_no_column(tmp_path: Path) -> None:
         assert list(read_table(str(tmp_path / name))[0]) == ["prompt", "answer", "x"]
 
 
-def test_a_column_prompt_beside_a_template_is_what_the_model_reads_or_refused(tmp_path: Path) -> None:
+def test_a_column_prompt_beside_a_template_is_what_the_model_reads_or_left_out(tmp_path: Path) -> None:
     """Rules call the whole question `prompt`: one that the template shows is made of that, in every predicate."""
     rows = [{"prompt": f"w{n}", "q": f"v{n}", "answer": "b"} for n in range(40)]
-    with pytest.raises(UsageError, match="a column that the prompt does not show; rename it"):
-        table_of(tmp_path, rows, template="Q: {q}").describe()
+    assert "prompt (another column is the prompt)" in table_of(tmp_path, rows, template="Q: {q}").notes[1]
     task = table_of(tmp_path, rows, template="Q: {prompt} {q}\nA:")
     texts = [text for text in task.account_predicates() if "words(prompt)" in text]
     assert texts
@@ -126,7 +125,7 @@ def test_what_a_csv_writer_wrote_is_read_back(
     ("name", "content", "said"),
     [
         ("t.csv", 'prompt,answer\n"say \\"hi\\", then",b\n', "does not read"),
-        ("t.csv", "'prompt','answer'\n'a','b'\n", "a column 'prompt'"),
+        ("t.csv", "'prompt','answer'\n'a','b'\n", "a column 'answer'"),
         ("t.csv", 'prompt,answer\na, "b"\n', "a quotation mark stands behind a space"),
         ("t.tsv", 'prompt\tanswer\n"Go," he said\tb\n', "does not read"),
         ("t.tsv", 'prompt\tanswer\n"Go."\tb\n', 'does not read: "Go." needs no quotation marks'),
@@ -140,15 +139,6 @@ def test_quotes_of_another_dialect_are_refused(name: str, content: str, said: st
         make_task(str(path)).describe()
 
 
-def test_marks_and_returns_around_prompts_are_said(tmp_path: Path) -> None:
-    """Where a file has them and nothing tells whether they were meant."""
-    rows = [{"prompt": f'"{n}"', "answer": "b", "x": n} for n in range(9)]
-    rows += [{"prompt": f"a\r\n{n}", "answer": "c", "x": n} for n in range(9)]
-    said = " ".join(warnings_of(table_of(tmp_path, rows)))
-    assert "9 prompts begin and end in a quotation mark" in said
-    assert "9 prompts hold carriage returns" in said
-
-
 def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path) -> None:
     """A long category is free text, a huge number a text, one beyond 10^12 is told, half a surrogate pair refused."""
     assert typed([2**63, 1]) == [str(2**63), "1"]
@@ -160,14 +150,13 @@ def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path)
     task = table_of(tmp_path, [{"prompt": str(n), **(other if n % 2 else one)} for n in range(60)])
     rehearse(task)
     assert {role["name"]: role["kind"] for role in column_roles(task)}["essay"] == "text"
-    assert any("beyond 10^12, which no rule can name: ms" in line for line in warnings_of(task))
     assert not any("essay ==" in text or "ms <" in text for text in task.account_predicates())
     for text, where in (
         ('{"prompt": "\\ud83d", "answer": "b"}', "row 1, column 'prompt'"),
         ('{"\\ud83d": 1}', "names"),
     ):
         (tmp_path / "half.jsonl").write_text(text)
-        with pytest.raises(UsageError, match=f"{where}.*half a surrogate pair"):
+        with pytest.raises(UsageError, match=f"half a surrogate pair, in .*{where}"):
             raw_rows(tmp_path / "half.jsonl")
     (tmp_path / "half.jsonl").write_text('{"prompt": "a", "answer": "b", "x": 1e999}')
     with pytest.raises(UsageError, match="text or a number in row 1, column 'x'"):

@@ -73,7 +73,7 @@ def test_a_model_is_tried_on_fifty_rows(commands: Commands, table: Path, runs: P
 
 
 def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: Path, tmp_path: Path) -> None:
-    """Each kind with its count and the first of its kind; a twin that a model writes is none, and is told."""
+    """Each kind with its count and the first of its kind."""
     model = str(save_text_model(runs / "quoting", ("'", "\n"), seed=0))
     answers = ("b\nc", "['b', 'c']", "b" * 90, "é", "b", "‘")
     rows = [{"prompt": str(n), "answer": answers[n % len(answers)], "n": n} for n in range(60)]
@@ -82,18 +82,10 @@ def test_answers_that_can_never_be_written_are_named(commands: Commands, runs: P
     assert done.code == 0, done.err
     for part in (
         "10 answers, such as 'b\\nc', can never be right: the text ends at '\\n'",
-        "10 answers, such as \"['b', 'c']\", are lists written as text",
         f"10 answers, such as '{'b' * 90}', can never be right: they take more than the 64 tokens",
         "10 answers, such as 'é', can never be right: their characters are not in the model's vocabulary",
-        "are right since typographic twins count as equal",
     ):
         assert part in done.out, part
-    numbers = written(tmp_path / "whole.jsonl", [{**row, "answer": 2.0 + n} for n, row in enumerate(rows)])
-    whole = called("tasks", {"action": "check", "table": str(numbers)}).text
-    assert "60 answers, such as '2.0', are whole numbers with a decimal, which a model leaves out;" in whole
-    cells = [{"prompt": str(n), "answer": ("[True, False]", "[0-9]")[n % 2]} for n in range(60)]
-    lists = called("tasks", {"action": "check", "table": str(written(tmp_path / "lists.jsonl", cells))})
-    assert "30 answers, such as '[True, False]', are lists written as text" in lists.text
     planned = commands.main("run", kinds, "-m", model, "--dry-run")
     assert "could go wrong: 10 answers, such as 'é', can never be right" in planned.out
 

@@ -1,0 +1,228 @@
+"""Which columns of a table are the prompt, what is right and what is wrong; rows of one prompt made one record.
+
+A column is named by a setting or has a name that published sets use; names match without regard to case. What no rule
+can read is left out and said; a row without a prompt or an answer is bad, and all bad rows are counted.
+"""
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mecharule_ops.errors import UsageError, did_you_mean
+from mecharule_ops.numbers import plural
+from mecharule_ops.tasks.column_words import WORDS
+from mecharule_ops.tasks.from_file import read_rows, wanting
+from mecharule_ops.tasks.text import TextTask
+
+PROMPT, ANSWER, ANSWERS, TARGET, FOIL = "prompt", "answer", "answers", "target", "foil"
+OR = "|"
+"""Between several answers, targets or foils of one row; none holds it."""
+BEYOND = ">"
+"""Before the name of a column of numbers: what is right is a larger number of as many digits."""
+_FINAL = "####"
+"""What stands before the final answer of a worked solution."""
+COLUMN = re.compile(r"\{([^{}]+)\}")
+
+
+class Laid(NamedTuple):
+    """Rows with columns `prompt` and `answer`, `answers`, or `target` and `foil`, and what was made of the file."""
+
+    rows: list[dict[str, Any]]
+    told: list[str]
+    template: str
+    """The prompt, its columns in braces as the rows name them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaidTable(TextTask):
+    """A task over the rows of a file whose columns are named by settings, or by themselves."""
+
+    file: str = ""
+    """The table, or the name of an example set."""
+    template: str = ""
+    """The prompt of a row, with its columns in braces; empty takes the column `prompt` as it stands."""
+    prompt: str = ""
+    """The column that the model reads; empty takes the one that is named so, or as published sets name it."""
+    answer: str = ""
+    """The column of what is right; empty as for `prompt`."""
+    target: str = ""
+    """The same where a foil stands beside it; `>COLUMN`: any larger number of as many digits."""
+    foil: str = ""
+    """The column of what is wrong."""
+    means: str = ""
+    """What values of the answers' column stand for, each other one's being a foil: `1=are|have,0=is|has`."""
+    drop: tuple[str, ...] = ()
+    """Columns that are left out."""
+    at: str = ""
+    """Where an object of JSON has its rows: `data.samples`."""
+    skip_bad: bool = False
+    """Whether rows that cannot be used are left out."""
+
+    @property
+    def path(self) -> Path:
+        """Where the table lies."""
+        return Path(self.file)
+
+    @cached_property
+    def _laid(self) -> Laid:
+        """Raises `UsageError` where no column, or more than one, could be the prompt or what is right."""
+        found = read_rows(self.path, self.at)
+        columns = list(dict.fromkeys(name for row in found if isinstance(row, dict) for name in row if name))
+        named = partial(self._named, columns)
+        parts = {name: named("--prompt-template", [name])[0] for name in COLUMN.findall(self.template)}
+        if self.template and not parts:
+            raise UsageError(f"expected columns in braces in the prompt template, got {self.template!r}")
+        chosen = (self.answer or self.target).removeprefix(BEYOND)
+        said = [[name for name in (chosen, self.foil) if name]] if chosen else WORDS["layouts"]["right"]
+        right, foil = (*named("--answer, or --target and --foil", *said), "")[:2]
+        sentences = not (self.prompt or parts or not foil) and right.lower() == "sentence_good"
+        prompts = [[self.prompt]] if self.prompt else WORDS["layouts"]["prompts"]
+        prompt = (
+            "" if parts or sentences else named("--prompt, or several with --prompt-template", *prompts)[0]
+        )
+        roles, taken = {*parts.values(), prompt, right, foil}, {PROMPT, ANSWER, ANSWERS, TARGET, FOIL}
+        faults = {number: self._fault(row, number, roles - {""}) for number, row in enumerate(found, 1)}
+        faults = {number: fault for number, fault in faults.items() if fault}
+        kept = {number: row for number, row in enumerate(found, 1) if number not in faults}
+        free = [
+            name for name in columns if name not in roles | {named("--drop", [each])[0] for each in self.drop}
+        ]
+        left = {name: _unreadable([row.get(name) for row in kept.values()]) for name in free}
+        left |= {name: f"another column is the {name}" for name in free if name in taken}
+        told = []
+        if not {prompt, right, foil} <= taken | {""}:
+            names = zip(("prompt", "right", "wrong"), (prompt, right, foil), strict=True)
+            told = [f"Columns: {', '.join(f'{role}: {name}' for role, name in names if name)}."]
+        if gone := [f"{name} ({why})" for name, why in left.items() if why]:
+            told.append(f"Left out, since no rule can read it: {', '.join(gone)}.")
+        template = COLUMN.sub(lambda part: f"{{{parts[part[1]]}}}", self.template) or f"{{{PROMPT}}}"
+        records: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, None], dict[str, None]]] = {}
+        for number, row in kept.items():
+            rights, wrongs = self._sides(row, right, foil)
+            start = _shared(rights + wrongs) if sentences else 0
+            made = {name: row[name] for name in parts.values()} or {
+                PROMPT: row[prompt] if prompt else rights[0][:start]
+            }
+            more = {name: row[name] for name, why in left.items() if not why}
+            old = records.get(asked := filled(template, made), (made, more, {}, {}))
+            rights, wrongs = (
+                [*known, *(text[start:] for text in side)]
+                for known, side in zip(old[2:], (rights, wrongs), strict=True)
+            )
+            listed = foil or len(rights) != 1 or right.lower() == ANSWERS
+            if {*rights} & {*wrongs}:
+                faults[number] = self._said("foils that are no targets", number, row[right])
+            elif not rights or any(not text.strip() or (OR in text and listed) for text in rights + wrongs):
+                faults[number] = self._said(f"one answer or more, without {OR} in any,", number, row[right])
+            else:
+                records[asked] = (*old[:2], dict.fromkeys(rights), dict.fromkeys(wrongs))
+        if 0 < len(records) < (used := len(found) - len(faults)):
+            told.append(
+                f"{used:,} rows are {plural(len(records), 'prompt')}: rows of one prompt are one record."
+            )
+        answer = ANSWERS if any(len(one[2]) > 1 for one in records.values()) else ANSWER
+        rows = []
+        for made, more, *both in records.values():
+            one, other = map(OR.join, both)
+            rows.append({**made, **({TARGET: one, FOIL: other} if other else {answer: one}), **more})
+        told += self._sifted(faults, len(found))
+        return Laid(rows, told, template)
+
+    def _said(self, expected: str, number: int, got: object, column: str = "") -> str:
+        at = f", column {column!r}" if column else ""
+        return f"expected {expected} in row {number}{at} of {self.path}, got {got!r}"
+
+    def _fault(self, row: Any, number: int, used: set[str]) -> str:
+        """What is wrong with a row; empty where it can be used."""
+        if not isinstance(row, dict) or None in row:
+            return self._said("a cell for each column", number, row)
+        for name in sorted(used):
+            cell = row.get(name)
+            for each in (
+                cell if isinstance(cell, list) and name not in COLUMN.findall(self.template) else [cell]
+            ):
+                if fault := wanting(each):
+                    return self._said(fault, number, each, name)
+            if not str(cell).strip():
+                return self._said("a prompt and an answer", number, cell, name)
+        return ""
+
+    def _sifted(self, faults: dict[int, str], total: int) -> list[str]:
+        """That bad rows are left out. Raises `UsageError` unless that is wanted and others are left."""
+        if not faults:
+            return []
+        first, bad = faults[min(faults)], f"{len(faults):,} of {plural(total, 'row')}"
+        if not self.skip_bad or len(faults) == total:
+            raise UsageError(f"{first}; {bad} cannot be used: mend them, or leave them out with --skip-bad")
+        return [f"{bad} are left out, such as: {first}."]
+
+    def _named(self, columns: Sequence[str], option: str, *known: Sequence[str]) -> Sequence[str]:
+        """Of the known lists of names the longest that the table has, without regard to case. Raises `UsageError`."""
+        lower = {name.lower(): name for name in columns} | {name: name for name in columns}
+        found = [names for names in known if all(name in lower or name.lower() in lower for name in names)]
+        longest = [names for names in found if len(names) == max(map(len, found))]
+        plain = [names for names in longest if names == known[0]] or longest
+        if len(plain) != 1:
+            wanted, got = " or ".join(map(repr, known[0])), ", ".join(columns)
+            near = did_you_mean(known[0][0], columns)
+            raise UsageError(
+                f"expected a column {wanted} in {self.path}, got {got}{near}; name it with {option}"
+            )
+        return [lower.get(name) or lower[name.lower()] for name in plain[0]]
+
+    def _sides(self, row: Mapping[str, Any], right: str, foil: str) -> tuple[list[str], list[str]]:
+        """What is right and what is wrong in a row."""
+        cell = row[right]
+        if self.means:
+            pairs = [one.partition("=") for one in self.means.split(",")]
+            words = [(key == str(cell), word) for key, _, text in pairs for word in text.split(OR)]
+            return [word for is_right, word in words if is_right], [
+                word for is_right, word in words if not is_right
+            ]
+        if self.target.startswith(BEYOND):
+            digits = min(3, len(str(cell)))
+            every = [f"{number:0{digits}}" for number in range(10**digits)]
+            place = int(cell) + 1 if str(cell).isdecimal() else 0
+            return every[place:], every[:place]
+        found = [
+            text.rpartition(_FINAL)[2].strip() if _FINAL in text else text for text in _several(right, cell)
+        ]
+        return found, _several(foil, row[foil]) if foil else []
+
+
+def filled(template: str, row: Mapping[str, Any]) -> str:
+    """A template with a row's cells in place of their names."""
+    return COLUMN.sub(lambda part: str(row[part[1]]), template)
+
+
+def _unreadable(cells: Sequence[object]) -> str:
+    """Why no rule can read a column; empty where one can."""
+    empty = sum(cell is None or cell != cell for cell in cells)
+    kinds = sorted({type(cell).__name__ for cell in cells if wanting(cell)})
+    return f"empty in {plural(empty, 'row')}" if empty else " or ".join(kinds)
+
+
+def _several(name: str, cell: Any) -> list[str]:
+    """The texts of a cell: those of a list, of one that is written out, or what stands between `|` or `;`."""
+    if isinstance(cell, str) and name.lower().endswith("s"):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            if cell.startswith("[") and isinstance(listed := ast.literal_eval(cell), list):
+                return list(map(str, listed))
+        cell = re.split(r"[|]" if OR in cell or name.lower() == ANSWERS else r";\s*", cell)
+    return list(map(str, cell)) if isinstance(cell, list) else [str(cell)]
+
+
+def _shared(sentences: Sequence[str]) -> int:
+    """How long the whole words are that all begin with."""
+    return len(re.sub(r"\s*\S*\Z", "", sentences[0][: alike(sentences)]))
+
+
+def alike(texts: Sequence[Sequence[Any]]) -> int:
+    """How many elements all begin with."""
+    low, high = min(texts, key=tuple), max(texts, key=tuple)
+    return next((n for n, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))

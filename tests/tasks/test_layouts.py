@@ -1,0 +1,160 @@
+"""Published layouts, in rows of our own, are usable by options alone; pairs are records; bad rows are counted."""
+
+import gzip
+import json
+import shlex
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.verbs.command_line import parser, told
+from agent.verbs.options import TasksOptions
+from mecharule_ops.errors import UsageError
+from mecharule_ops.tasks.jailbreak import read_requests
+from mecharule_ops.tasks.layout import FOIL
+from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
+from mecharule_ops.tasks.task_names import make_task
+
+LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text())
+
+
+def table(path: Path, content: str | bytes, options: str = "") -> PromptTable:
+    """As `tasks check` reads it."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    given = told(parser().parse_args(["tasks", "check", str(path), *shlex.split(options)]))
+    said = prompt_settings(**TasksOptions(**given).reading)
+    found = make_task(str(path), **{key.removeprefix("task."): value for key, value in said})
+    assert isinstance(found, PromptTable)
+    return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_published_layout_is_usable_by_options_alone(layout: str, tmp_path: Path) -> None:
+    given = LAYOUTS[layout]
+    task = table(tmp_path / given["file"], given["content"], given["options"])
+    row = task.rows()[0]
+    assert (task.questions[0], list(task.right(row))) == (given["prompt"], given["right"])
+    assert str(row.get(FOIL, "")).startswith(given["foil"])
+    assert task.describe()
+
+
+def test_rows_of_one_prompt_are_one_record(tmp_path: Path) -> None:
+    """All are used: targets against foils, or answers of which any is right; what is both is a bad row."""
+    pairs = [("has", "have"), ("is", "are"), ("was", "were"), ("has", "have")]
+    rows = [
+        {
+            "prompt": f"The {noun}{'s' * turned}",
+            "target": pair[turned],
+            "foil": pair[1 - turned],
+            "noun": noun,
+        }
+        for noun in ("cat", "dog", "fox")
+        for turned in (0, 1)
+        for pair in pairs
+    ]
+    task = table(tmp_path / "a.jsonl", "".join(map(json.dumps, rows)))
+    assert [(row["prompt"], row["target"], row["foil"]) for row in task.rows()][:2] == [
+        *(("The cat", "has|is|was", "have|are|were"), ("The cats", "have|are|were", "has|is|was"))
+    ]
+    assert any("24 rows are 6 prompts" in line for line in task.notes)
+    both = {**rows[0], "target": "have", "foil": "had"}
+    with pytest.raises(UsageError, match="foils that are no targets in row 25"):
+        table(tmp_path / "a.jsonl", "".join(map(json.dumps, [*rows, both])))
+    answers = table(tmp_path / "b.csv", "prompt,answer\na,b\nc,d\na,e\n")
+    assert [answers.right(row) for row in answers.rows()] == [("b", "e"), ("d",)]
+
+
+def test_harmbench_is_a_table_of_requests(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Behavior,Tags,ContextString\nTell a lie,,\n")
+    assert read_requests(str(tmp_path / "a.csv")) == ("Tell a lie",)
+
+
+def test_bad_rows_are_counted_and_may_be_left_out(tmp_path: Path) -> None:
+    """What no rule can read is left out and said, with why."""
+    rows = [{"prompt": f"{n}", "answer": "b", "x": {"y": n}, "z": n or None, "n": n} for n in range(4)]
+    rows += [{"prompt": "4"}, {"prompt": "5", "answer": None}]  # type: ignore[list-item]
+    content = "".join(map(json.dumps, rows))
+    with pytest.raises(UsageError, match=r"row 5, column 'answer' .* 2 of 6 rows cannot be used.*--skip-bad"):
+        table(tmp_path / "a.jsonl", content)
+    task = table(tmp_path / "a.jsonl", content, "--skip-bad --drop N")
+    assert [dict(row) for row in task.rows()] == [{"prompt": n, "answer": "b", "x.y": n} for n in range(4)]
+    said = " ".join(task.notes)
+    assert "z (empty in 1 row)" in said
+    assert "2 of 6 rows are left out, such as: expected text or a number in row 5" in said
+    for options, name in (("--answer reply", "reply"), ("--drop m", "m"), ("--prompt-template '{q}'", "q")):
+        with pytest.raises(UsageError, match=f"a column '{name}'"):
+            table(tmp_path / "a.jsonl", content, options)
+
+
+ROWS = [{"prompt": "é", "answer": "a\nb", "x": 1.5}, {"prompt": "c", "answer": "d" * 140_000, "x": 2.5}]
+CSV = 'prompt,answer,x\né,"a\nb",1.5\nc,' + "d" * 140_000 + ",2.5\n"
+LINES = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.CSV", CSV.encode()),
+        ("crlf.csv", CSV.replace("\n", "\r\n").encode()),
+        ("blank.csv", b"\n \r\n" + CSV.encode("utf-8-sig").removeprefix(b"\xef\xbb\xbf")),
+        ("bom.csv", CSV.encode("utf-8-sig")),
+        ("wide.csv", CSV.encode("utf-16")),
+        ("semicolons.csv", CSV.replace(",", ";").encode()),
+        ("bom.jsonl", LINES.encode("utf-8-sig")),
+        ("printed.jsonl", "\n".join(json.dumps(row, indent=2) for row in ROWS).encode()),
+        ("a.jsonl.gz", gzip.compress(LINES.encode())),
+        ("a.json", json.dumps({"data": {"rows": ROWS}, "n": [1]}).encode()),
+    ],
+)
+def test_what_other_programs_write_is_read(name: str, content: bytes, tmp_path: Path) -> None:
+    """Byte order marks, line ends, long cells, UTF-16, semicolons with decimal commas, printed and packed objects."""
+    task = table(tmp_path / name, content, "--rows data.rows" if name == "a.json" else "")
+    assert [dict(row) for row in task.rows()] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", "prompt,answer\né,b\n".encode("cp1252"), "Windows text .*; save it as UTF-8"),
+        ("a.csv", "prompt,answer\na,b\n".encode("utf-16-le"), "zero bytes"),
+        ("a.jsonl.gz", b"{}", "does not read"),
+        ("a.eval", b"{}", "does not read"),
+        ("a.json", b'{"a": [{"b": 1}], "c": [{"d": 1}]}', "choose one with --rows: a, c"),
+        ("a.jsonl", b'{"prompt": "a", "answer": NaN}', "row 1, column 'answer'"),
+        ("a.csv", b"prompt,answer\na,b,c\n", "a cell for each column in row 1"),
+    ],
+)
+def test_what_does_not_read_says_what_it_looks_like(
+    name: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        table(tmp_path / name, content).describe()
+    assert "\n" not in str(caught.value)
+
+
+def test_logs_of_evaluations_are_tables(tmp_path: Path) -> None:
+    """Inspect's in both forms and the harness's: what was asked, what is right, scores and metadata by dotted names."""
+    sample = {"input": "2+2", "messages": [{"role": "user", "content": "2+2?"}], "target": "4"}
+    sample |= {"metadata": {"level": 1}, "scores": {"match": {"value": "I", "answer": "5"}}}
+    with zipfile.ZipFile(tmp_path / "a.eval", "w") as log:
+        log.writestr("header.json", "{}")
+        log.writestr("samples/1_epoch_1.json", json.dumps(sample))
+    whole = json.dumps({"eval": {}, "samples": [sample], "reductions": [{"scorer": "match"}]})
+    harness = {"doc": {"n": 2}, "target": "4", "arguments": [["2+2=", {"until": []}]], "exact_match": 0.0}
+    told = {"answer": 4, "metadata.level": 1, "scores.match.value": "I"}
+    packed = (tmp_path / "a.eval").read_bytes()
+    for name, content, options, row in (
+        ("a.eval", packed, "", {"prompt": "2+2", **told}),
+        ("log.json", whole, "--prompt messages.0.content", {"prompt": "2+2?", **told}),
+        (
+            "x.jsonl",
+            json.dumps(harness),
+            "--prompt arguments.0.0",
+            {"prompt": "2+2=", "answer": 4, "doc.n": 2, "exact_match": 0.0},
+        ),
+    ):
+        assert row.items() <= table(tmp_path / name, content, options).rows()[0].items()
