@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from unittest.mock import patch
 
 import pytest
 from bundled_run import opened
-from torch import Tensor
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, verify
 from mecharule_ops.engine import chunks
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.reference import ReferenceEngine
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
@@ -111,21 +109,14 @@ def test_values_of_another_processor_are_confirmed_to_a_rounding(
         assert (used.hash == held.hash) is confirmed
 
 
-def test_a_second_run_reads_every_prompt_once(
-    run: Run, bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_run_reads_every_prompt_once(run: Run, bench: Bench) -> None:
     """More than are decoded together too: without and with the ablation, above the same prefill."""
-    regime = Regime.BASELINE_POSITIVE
-    slices = {"associated": run.eligible(regime)[:80].tolist()}
-    made = next(certify(run, [(Neuron.parse("m0.1"),)], regime, slices=slices))
-    read, step = [], ReferenceEngine._step
-
-    def counted(engine: ReferenceEngine, group: Group, ids: Tensor, *others: Any) -> Tensor:
-        read.append(len(ids) if ids.shape[1] > 1 else 0)
-        return step(engine, group, ids, *others)
-
-    monkeypatch.setattr(ReferenceEngine, "_step", counted)
-    assert verify(made, lambda c: rerun(bench, c)).status is VerificationStatus.MATCH
+    slices = {"associated": run.eligible(Regime.BASELINE_POSITIVE)[:80].tolist()}
+    made = next(certify(run, [(Neuron.parse("m0.1"),)], Regime.BASELINE_POSITIVE, slices=slices))
+    step = ReferenceEngine._step
+    with patch.object(ReferenceEngine, "_step", autospec=True, side_effect=step) as fed:
+        assert verify(made, lambda c: rerun(bench, c)).status is VerificationStatus.MATCH
+    read = [len(call.args[2]) for call in fed.call_args_list if call.args[2].shape[1] > 1]
     assert sum(read) == len({row.prompt for row in made.rows}) > 64
 
 
