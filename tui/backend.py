@@ -109,9 +109,8 @@ class Backend:
             session.certificates = run.store.certificates()
             if run.finished:
                 session.findings = run.findings
-                told = in_short(session.findings, example_of(run))
-                session.headline = told["Found"]
-                text = "\n".join(f"{part}. {sentence}" for part, sentence in told.items())
+                session.told = in_short(session.findings, example_of(run))
+                text = "\n".join(f"{part}. {sentence}" for part, sentence in session.told.items())
                 session.turns.append(Entry(who="agent", text=text))
 
     def report(self, session: Session) -> str:

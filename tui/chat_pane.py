@@ -10,14 +10,10 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from agent.consent import NO_QUESTION
+from mecharule_ops.facts.fact import said
 from mecharule_ops.plain_text import plain
 from tui.session import Entry
 
-CHAT_HELP = (
-    "Ask about the open run, or give a slash command: /why m4.12, /why-not m4.13, /flip, /ablate, /verify and "
-    "all others of the command line; the open run is filled in. Up and down recall what you typed; page up and "
-    "page down scroll."
-)
 _STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "warn": "bold red", "error": "bold red"}
 
 
@@ -52,7 +48,7 @@ class ChatLine(Static):
 class ChatPane(Vertical):
     """The log and the line to type in."""
 
-    about = CHAT_HELP
+    about = said("help.chat")
 
     class LineSaid(Message):
         """The person has sent a line."""

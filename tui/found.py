@@ -5,8 +5,6 @@ a rank and a colour here; the others are counted until answers kept aside were a
 the card is the answer to "why?", in its own words.
 """
 
-import re
-
 from rich.text import Text
 
 from mecharule_ops.events import UnitJudged
@@ -16,6 +14,7 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import OPEN, REACHES, Board, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.state.search_view import SearchView
+from tui.text_panes import with_parts
 from tui.words import JUDGED, arrow, bar, look_of, noun_of
 
 FOUND_HELP = (
@@ -25,8 +24,6 @@ FOUND_HELP = (
 )
 FLIPPED = "→"
 """Stands between an answer before and after."""
-_PART = re.compile(r"[A-Z][a-z ]{1,24}\.(?= )")
-"""The name of a part, at the head of its line."""
 
 
 def judged_units(state: RunState, place: Place | None = None) -> list[UnitJudged]:
@@ -110,12 +107,7 @@ def card(state: RunState, view: SearchView, node: Node, width: int, told: str = 
             text.append(bar(flips / n, max(6, min(20, width - 40)), "·"), style)
             text.append(f" {flips} of {n} {of}\n")
     if told:
-        text.append("\n")
-        for line in told.splitlines():
-            part = _PART.match(line)
-            said = Text(f"{plain(line)}\n", "bold" if FLIPPED in line and not part else "")
-            said.stylize("bold", 0, part.end() if part else 0)
-            text.append_text(said)
+        text.append("\n").append_text(with_parts(told)).append("\n")
     elif judged is None:
         text.append(f"at most {percent(node.ucb, tau)} of a half; {percent(tau)} is looked for\n", "dim")
     if not told and state.seen and (state.seen.regime, state.seen.neuron) == (at.regime, name):

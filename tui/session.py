@@ -9,15 +9,17 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops import events
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.events import Event
+from mecharule_ops.facts.fact import SENTENCES, said
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
+from mecharule_ops.store.run_log import kind_of
 from tui.words import Activity, clock
 
 if TYPE_CHECKING:
@@ -45,6 +47,15 @@ _ON_OTHER_PANES = (
 
 HQ_FLOOR = 0.70
 """Rules below this held-out MCC are not worth a line while the run goes on; the report lists them all."""
+_TOLD_WHERE: Mapping[type[Event], Callable[[Any], bool]] = {
+    events.SearchFinished: lambda search: search.localized > 0,
+    events.AgonistFound: lambda unit: unit.is_tau_agonist,
+    events.UnitJudged: lambda unit: unit.rank is not None,
+    events.RuleAnchored: lambda rule: (
+        rule.predicts and rule.adjusted_p is not None and (rule.held_out_mcc or 0.0) >= HQ_FLOOR
+    ),
+}
+"""Events that are not always worth a line."""
 OLD = 1024
 """Events after which those before are left to themselves."""
 
@@ -64,8 +75,8 @@ class Session:
         self.failure = ""
         """One line on why the work failed."""
         self.findings: Findings | None = None
-        self.headline = ""
-        """What a run that has ended found, when and how sure, in its own words."""
+        self.told: Mapping[str, str] = {}
+        """What a run that has ended found, when and how sure, in its own words, by part."""
         self.certificates: tuple[Certificate, ...] = ()
         self.turns: list[Entry] = []
         """What the work says in the chat."""
@@ -174,43 +185,13 @@ def narrated(event: Event) -> Entry | None:
 
 def narrate(event: Event) -> str | None:
     """The sentence of an event that a person should read, as one harmless line; None if it only moves a bar."""
-    sentence = _sentence(event)
-    return None if sentence is None else plain(sentence)
-
-
-def _sentence(event: Event) -> str | None:
-    match event:
-        case events.RunStarted():
-            return (
-                f"run {event.run}: {event.task} on {event.model}, {event.basis}, {event.baseline}, {event.phase}, "
-                f"{event.thresholds}, n {event.slice_size} a slice"
-            )
-        case events.Price():
-            return (
-                f"price: {event.ablations} ({event.example_forwards:,} example-forwards), {event.time(clock)}"
-            )
-        case events.StageFinished():
-            return f"{event.stage}: {event.summary}" + (" (from the run file)" if event.reused else "")
-        case events.SearchFinished() if event.localized:
-            return f"{event.search}: {event.localized} localized with {event.queries} group ablations"
-        case events.AgonistFound() if event.is_tau_agonist:
-            return f"{event.neuron} reaches τ: flips {event.strength:.0%} of a slice, UCB {event.ucb:.2f}"
-        case events.UnitJudged(rank=int()):
-            return f"{event.neuron} is shown: flips {event.flips} of {event.n} answers kept aside"
-        case events.RuleAnchored(held_out_mcc=float(mcc), adjusted_p=float()) if (
-            event.predicts and mcc >= HQ_FLOOR
-        ):
-            return f"rule {event.neuron}: {event.rule} (held-out MCC {mcc:.2f})"
-        case events.CertificateWritten():
-            return f"certificate [c:{event.certificate}] {event.claim}"
-        case events.Notice():
-            return f"warning: {event.text}" if event.level == "warning" else event.text
-        case events.RunFinished():
-            return f"run {event.run}: {event.status}"
-        case events.LlmMessage():
-            said = event.text if event.ok else f"failed: {event.text}"
-            spent = f"{event.input_tokens:,} + {event.output_tokens:,} tokens"
-            return f"{event.model} ({event.purpose}; {spent}): {said}"
-        case events.ToolCalled():
-            return f"tool {event.tool} {event.arguments}: {'ok' if event.ok else 'failed'}: {event.result}"
-    return None
+    name = f"event.{kind_of(type(event))}"
+    if name not in SENTENCES or not _TOLD_WHERE.get(type(event), bool)(event):
+        return None
+    marks = (
+        ("_reused", getattr(event, "reused", False) is True),
+        ("_warning", getattr(event, "level", "") == "warning"),
+        ("_failed", not getattr(event, "ok", True)),
+    )
+    time = event.time(clock) if isinstance(event, events.Price) else ""
+    return plain(said(name + "".join(mark for mark, holds in marks if holds), e=event, time=time))

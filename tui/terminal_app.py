@@ -66,6 +66,8 @@ class MechaRuleApp(WorkingApp):
 
     def __init__(self, backend: Backend | None = None, *, exports: Path | None = None) -> None:
         super().__init__(backend or Backend(), exports)
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (76, "-side"), (100, "-wide")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-tall")]
         if os.environ.get("MECHARULE_ASCII"):
             self._filters.append(AsciiFilter())
 

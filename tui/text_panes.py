@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import DataTable
 
+from mecharule_ops.plain_text import plain
 from tui.words import said
 
 NARROWEST = 12
@@ -29,6 +30,13 @@ def hold(pane: ScrollView, lines: int) -> None:
     if size != pane.virtual_size:
         pane.set_reactive(Widget.virtual_size, size)
         pane._scroll_update(size)
+
+
+def with_parts(text: str) -> Text:
+    """Plain lines; the name of a part at the head of one is bold, and so are answers before and after without one."""
+    made = Text("\n".join(map(plain, text.splitlines())))
+    made.highlight_regex(r"(?m)^[A-Z][a-z ]{1,24}\.(?= )|^(?![A-Z][a-z ]{1,24}\. ).*→.*$", "bold")
+    return made
 
 
 class ReadingPane(ScrollView, can_focus=True):
@@ -73,7 +81,11 @@ class TextTable(DataTable):
         self.shown = table
         self.clear(columns=True)
         widths = [max(said(cell).cell_len for cell in column) for column in zip(*table, strict=True)]
-        while widths and sum(widths) + 2 * len(widths) > self.app.size.width and max(widths) > NARROWEST:
+        while (
+            widths
+            and sum(widths) + 2 * len(widths) > (self.size.width or self.app.size.width)
+            and max(widths) > NARROWEST
+        ):
             widths[widths.index(max(widths))] -= 1
         for name, width in zip(header, widths, strict=True):
             self.add_column(said(name), width=width)

@@ -8,7 +8,7 @@ from pathlib import Path
 from platformdirs import user_data_dir
 
 from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.events import RunFinished, RunStarted
+from mecharule_ops.events import RunFinished, RunStarted, UnitJudged
 from mecharule_ops.plain_text import user_folder
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.store.run_log import RunLog
@@ -29,6 +29,10 @@ class RunSummary:
     model: str
     status: str
     """How the run ended, or `running`, `interrupted`, or `corrupt: ` and why."""
+    shown: int = 0
+    """Units that are shown so far."""
+    broken: float = 0.0
+    """Share of answers kept aside that change without the strongest of them."""
 
 
 def runs_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -120,10 +124,12 @@ def _summary(path: Path) -> RunSummary:
     try:
         with RunLog.read(path) as log:
             started, finished = log.latest(RunStarted), log.latest_with_time(RunFinished)
+            judged = {(one.regime, one.neuron): one for _, one in log.every(UnitJudged)}
             when = finished[0] if finished else log.written
     except StoreError as error:
         return RunSummary(id=path.stem, path=path, when=None, task="", model="", status=f"corrupt: {error}")
     unfinished = "running" if is_held(path) else "interrupted"
+    shown = [one.flips / one.n for one in judged.values() if one.rank is not None]
     return RunSummary(
         id=path.stem,
         path=path,
@@ -131,4 +137,6 @@ def _summary(path: Path) -> RunSummary:
         task=started.task if started else "",
         model=started.model if started else "",
         status=finished[1].status if finished and not is_held(path) else unfinished,
+        shown=len(shown),
+        broken=max(shown, default=0.0),
     )

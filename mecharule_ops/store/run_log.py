@@ -87,13 +87,16 @@ class RunLog:
 
     def latest_with_time(self, cls: type[E]) -> tuple[float, E] | None:
         """(unix time, the last event of a class), None when there is none."""
-        query = "SELECT seq, unix_time, body, crc FROM event WHERE kind = ? ORDER BY seq DESC LIMIT 1"
+        return next(self.every(cls, "DESC LIMIT 1"), None)
+
+    def every(self, cls: type[E], order: str = "ASC") -> Iterator[tuple[float, E]]:
+        """(unix time, event) of each event of a class."""
+        query = f"SELECT seq, unix_time, body, crc FROM event WHERE kind = ? ORDER BY seq {order}"
         for seq, moment, body, crc in self._rows(query, kind_of(cls)):
             event = self._event(seq, moment, body, crc)
             if not isinstance(event, cls):
                 raise StoreError(f"expected event {seq} of {self.path} under its own kind: {RESTORE}")
-            return moment, event
-        return None
+            yield moment, event
 
     @property
     def written(self) -> float:

@@ -195,8 +195,8 @@ class FakeBackend(Backend):
     def runs(self) -> tuple[RunSummary, ...]:
         same: dict[str, Any] = {"when": 1_700_000_000.0, "task": "arithmetic", "model": "arith-tiny"}
         return tuple(
-            RunSummary(id=name, path=self.place / name, status=status, **same)
-            for name, status in (("0c1f", "interrupted"), ("9e2b", "12 units localized, 6 agonists"))
+            RunSummary(id=name, path=self.place / name, status=status, shown=shown, broken=0.47, **same)
+            for name, status, shown in (("0c1f", "interrupted", 0), ("9e2b", "finished: 2 units shown", 2))
         )
 
     def events(self, run: str) -> list[Event]:

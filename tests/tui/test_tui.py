@@ -130,7 +130,10 @@ def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
     """Stored runs are listed; Enter replays one; two marked ones are compared."""
 
     async def script(user: Driver) -> None:
-        await user.sees("0c1f", "interrupted", "9e2b", "12 units localized")
+        await user.sees("0c1f", "interrupted", "9e2b", "███▊···· 2", "a CSV or JSONL with prompt and answer")
+        await user.press("j")
+        await user.sees("9e2b · arithmetic · arith-tiny", "● m0.17", "at least 32 %", "layer 2")
+        await user.press("k")
         for key, row in (("j", 1), ("k", 0), ("G", 1), ("g", 0)):
             await user.press(key)
             await user.pilot.pause()
@@ -138,7 +141,7 @@ def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
         await user.press("c")
         assert user.app.told[-1] == "mark two runs with Space first"
         await user.press("space", "down", "space")
-        await user.sees("0c1f *", "9e2b *")
+        await user.sees("0c1f*", "9e2b*")
         await user.press("c")
         await user.until(lambda: isinstance(user.app.screen, ReadingScreen), "the comparison")
         await user.sees("compare 0c1f of run 9e2b")
@@ -158,7 +161,7 @@ def test_new_run_shows_what_people_set_and_asks_its_price_once_before_it_starts(
     backend = FakeBackend(tmp_path)
 
     async def script(user: Driver) -> None:
-        await user.press("n")
+        await user.press("t")
         await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form")
         await user.sees("a task's name", "other options")
         assert "few shot" not in user.text
@@ -288,19 +291,22 @@ def test_what_a_tool_says_is_read_and_saved(tmp_path: Path) -> None:
 
 
 def test_a_stored_run_is_read_by_the_tools(copied_run: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    """With the real door: every row of the rules stands in the table, the one under the cursor below in full."""
+    """With the real door: a row a unit with its rule in words, uncut, and two bars; claims are a table."""
     monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
 
     async def script(user: Driver) -> None:
         await user.press("enter")
         await user.sees("DONE")
         await user.press("4")
-        await user.sees("rules of run")
+        await user.sees("rules of run", "where it holds █")
         screen = user.app.screen
         assert isinstance(screen, ReadingScreen)
-        assert len(screen.rows) == screen.query_one(TextTable).row_count > 1
-        await user.press("G")
-        await user.until(lambda: [*screen.rows[-1].values()][-1] in _read(user), "the last rule")
+        names = [line.split()[1] for line in _read(user).splitlines() if line[:1] in ("●", "○")]
+        assert set(names) == {row["unit"] for row in screen.rows}
+        assert _read(user).count("    where it holds ") == _read(user).count("    elsewhere ") > 1
+        told = {row["in words"] for row in screen.rows}
+        assert {line for line in _read(user).splitlines() if line in told}
+        assert "…" not in user.text
         await user.press("escape", "h")
         await user.sees("claims registered in run")
 
@@ -644,3 +650,17 @@ def test_all_work_ends_with_the_app(tmp_path: Path) -> None:
 
     drive(FakeBackend(tmp_path), script)
     assert sorted(ended) == [1, 2]
+
+
+def test_home_shows_an_example_where_no_run_is_stored(tmp_path: Path) -> None:
+    """What the demo finds, which `d` makes; a file that is no run says so in its place, and ends nothing."""
+    backend = Backend()
+    backend.folder = lambda: tmp_path  # type: ignore[method-assign]
+
+    async def script(user: Driver) -> None:
+        await user.sees("No run is stored here yet", "For example. Without m1.37:")
+        (tmp_path / "beef.mecharule").write_text("no run")
+        await user.press("r")
+        await user.sees("corrupt", "beef · ")
+
+    drive(backend, script, (120, 40))

@@ -1,36 +1,47 @@
-"""Home: the stored runs, and the ways to begin one."""
+"""Home: the stored runs with what each found, the one under the cursor beside them, and three ways to begin one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from functools import partial, partialmethod
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.widgets import DataTable
+from textual.containers import Horizontal, Vertical
+from textual.widgets import DataTable, Static
 
-from mecharule_ops.numbers import plural
+from mecharule_ops.facts.fact import said as told
+from mecharule_ops.state.board import Board
+from tui.found import found_text
 from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
 from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.run_screen import RunScreen
+from tui.screens.view import BORDERS, FULL, best_place
 from tui.session import Session
-from tui.text_panes import TextTable
+from tui.text_panes import ReadingPane, TextTable, with_parts
+from tui.unit_map import MapPane
+from tui.words import bar, said
 
 if TYPE_CHECKING:
     from mecharule_ops.store.run_directory import RunSummary
 
-RUNS_HELP = (
-    "Stored runs, the one that ended last first. Enter opens one, ^R continues one that was stopped, Space "
-    "marks two to be compared with c."
-)
 DEMO = "demo: bundled model, no key, no download, under a minute"
-HEADER = ("run", "status", "model", "task", "when (UTC)")
+WAYS = (
+    "n  Your own table       a CSV or JSONL with prompt and answer; it is checked before anything runs\n"
+    "t  A task that is here  arithmetic, ioi, agreement and others, from a list\n"
+    "d  The demo             a small model that adds and subtracts, nothing to download; under a minute"
+)
+EXAMPLE = Path(__file__).parents[1] / "example.txt"
+"""What the demo finds, for who has no run yet."""
+HEADER = ("run", "found", "task", "when (UTC)", "model")
 
 
 class HomeScreen(CommandScreen):
-    """Recent runs, resume, demo, new."""
+    """Every stored run at a glance, and the first step of a new one."""
 
     NAME = "home"
 
@@ -38,17 +49,26 @@ class HomeScreen(CommandScreen):
         super().__init__()
         self.summaries: tuple[RunSummary, ...] = ()
         self.marked: list[str] = []
+        self.looked: dict[RunSummary, Session] = {}
+        """Runs that the cursor was on, as read."""
 
     def compose(self) -> ComposeResult:
         yield Line(
-            " MechaRule · which units control a behaviour, by which rule, proved by ablation", classes="title"
+            " MechaRule · which units of a language model an answer depends on, when, and how sure",
+            classes="title",
         )
-        yield Line(f" d  {DEMO}")
-        yield Line(" n  new run: choose task, model and settings; the price is asked first")
-        yield Line(" reading the stored runs …", id="count")
-        yield TextTable(RUNS_HELP, id="runs")
-        keys = hint_parts("home", ("demo", "new", "resume", "compare-runs", "help", "quit"))
-        yield Line(fitted(keys), id="status", classes="status")
+        with Horizontal(id="stored"):
+            yield TextTable(told("help.runs"), id="runs")
+            with Vertical(id="preview"):
+                yield ReadingPane(told("help.runs"), id="told")
+                yield MapPane(id="outline")
+        yield Static(WAYS, id="ways", markup=False)
+        words = {"new": "your table", "task": "a task here", "compare-runs": "compare"}
+        names = ("new", "task", "demo", "open", "resume", "compare-runs", "help", "quit")
+        yield Line(fitted(hint_parts("home", names, **words), self.app.size.width), classes="status")
+
+    def on_resize(self) -> None:
+        self._show_rows()
 
     def on_screen_resume(self) -> None:
         self.query_one(TextTable).focus()
@@ -60,16 +80,52 @@ class HomeScreen(CommandScreen):
 
     def _list(self, summaries: tuple[RunSummary, ...]) -> None:
         self.summaries = summaries
-        said = f"{plural(len(summaries), 'stored run')}; Enter opens one, ^R resumes one, Space marks one"
-        self.query_one("#count", Line).say(f" {said if summaries else 'no runs yet: press d for the demo'}")
         self._show_rows()
+        self._look()
 
     def _show_rows(self) -> None:
-        rows = []
+        """A row a run; a column that has no room is left out."""
+        rows, columns = [], 3 + sum(self.app.size.width >= least for least in (FULL[0], BORDERS))
         for run in self.summaries:
-            when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(run.when)) if run.when else ""
-            rows.append((run.id + " *" * (run.id in self.marked), run.status, run.model, run.task, when))
-        self.query_one(TextTable).show(HEADER, rows)
+            when = time.strftime("%d %b %H:%M", time.gmtime(run.when)) if run.when else ""
+            found = f"{bar(run.broken, 8, '·')} {run.shown}" if run.shown else run.status.partition(":")[0]
+            name = f"{run.id}{'*' * (run.id in self.marked)}"
+            rows.append((name, found.replace("finished", "none"), run.task, when, run.model)[:columns])
+        self.query_one(TextTable).show(HEADER[:columns], rows)
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        """Show what the run under the cursor found, its units as bars, its map; the example where none is stored.
+
+        It is read once, off the screen's thread.
+        """
+        run, pane = self.selected, self.query_one("#told", ReadingPane)
+        if run is None:
+            pane.show(with_parts(EXAMPLE.read_text(encoding="utf-8")))
+        elif run not in self.looked:
+            self.app.fetch(self, "look", partial(self._read, run), self._keep)
+        else:
+            session, board = self.looked[run], Board()
+            board.catch_up(session.state)
+            place = best_place(session.state, board)
+            self.set_class(place is not None, "mapped")
+            self.query_one(MapPane).show(session.state, board, place)
+            parts = [f"{part}. {words}" for part, words in session.told.items() if part != "How sure"]
+            text = said(f"{run.id} · {run.task} · {run.model}", "bold").append("\n\n")
+            text.append_text(with_parts("\n".join(parts) or session.failure or run.status)).append("\n\n")
+            state = replace(session.state, seen=None)
+            pane.show(text.append_text(found_text(state, board, place, pane.size.width - 2)))
+
+    def _read(self, run: RunSummary) -> tuple[RunSummary, Session]:
+        session = Session()
+        session.work(partial(self.app.backend.read, run.id), reading=True)
+        return run, session
+
+    def _keep(self, read: tuple[RunSummary, Session]) -> None:
+        self.looked |= dict([read])
+        self._look()
 
     @property
     def selected(self) -> RunSummary | None:
@@ -94,9 +150,12 @@ class HomeScreen(CommandScreen):
 
         self.app.push_screen(PricePopup(DEMO), start)
 
-    def do_new(self) -> None:
+    def _new(self, task: str) -> None:
         """The form of a new run."""
-        self.app.fetch(self, "form", fields_of, lambda fields: self.app.push_screen(NewRunScreen(fields)))
+        self.app.fetch(self, "form", fields_of, lambda made: self.app.push_screen(NewRunScreen(made, task)))
+
+    do_new = partialmethod(_new, "")
+    do_task = partialmethod(_new, "arithmetic")
 
     def do_open(self) -> None:
         if self.selected is not None:
@@ -107,14 +166,10 @@ class HomeScreen(CommandScreen):
             self._watch(partial(self.app.backend.resume, self.selected.id))
 
     def do_mark(self) -> None:
-        run = self.selected
-        if run is None:
-            return
-        if run.id in self.marked:
-            self.marked.remove(run.id)
-        else:
-            self.marked = [*self.marked[-1:], run.id]
-        self._show_rows()
+        if run := self.selected:
+            others = [name for name in self.marked if name != run.id]
+            self.marked = others if run.id in self.marked else [*others[-1:], run.id]
+            self._show_rows()
 
     def do_compare_runs(self) -> None:
         if len(self.marked) != 2:

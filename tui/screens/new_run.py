@@ -29,7 +29,7 @@ FORM_HELP = (
     "with spaces between them (`mecharule run --help all` lists them). ^S loads the model, says what the run costs at "
     "most and asks; only a yes starts it."
 )
-_GIVEN = {"task": "arithmetic", "model": "arith-tiny"}
+_GIVEN = {"model": "arith-tiny"}
 _ELSEWHERE = ("from", "yes", "dry_run", "llm_budget")
 """Options that no form needs."""
 
@@ -89,9 +89,9 @@ class NewRunScreen(CommandScreen):
     NAME = "new"
     about = FORM_HELP
 
-    def __init__(self, fields: tuple[Field, ...]) -> None:
+    def __init__(self, fields: tuple[Field, ...], task: str) -> None:
         super().__init__()
-        self.fields = fields
+        self.fields, self.begins = fields, task
 
     def compose(self) -> ComposeResult:
         others = [field for field in self.fields if not field.is_shown]
@@ -104,6 +104,7 @@ class NewRunScreen(CommandScreen):
         yield Line(fitted(hint_parts("new", ("start", "more", "back", "help", "quit"))), classes="status")
 
     def on_mount(self) -> None:
+        self.query(Input).first().value = self.begins
         self.query(Input).first().focus()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:

@@ -3,21 +3,50 @@
 Claims, rules, comparisons, gates and the whole report are read here; nothing is worded.
 """
 
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
 from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.facts.fact import said as told
 from mecharule_ops.plain_text import plain
 from tools.result import ToolResult
 from tui.chat_pane import plain_columns
 from tui.screens.common import CommandScreen, Line, fitted, hint_parts
 from tui.text_panes import ReadingPane, TextTable
+from tui.words import JUDGED, bar
 
-READING_HELP = (
-    "What a tool says of the run, as `mecharule` prints it. In a table the row under the cursor stands below in full. "
-    "r reads again, for more of a run at work; e writes CSV, or the text."
-)
+_BAR = 30
+
+
+def rules_text(rows: Sequence[Mapping[str, Any]]) -> Text:
+    """A row a unit: the rule that is told of it, its first, in words, with the flips where it holds and elsewhere.
+
+    Rules that are shown go before the others.
+    """
+    from mecharule_ops.facts.rules import short
+
+    text, first = Text(), [next(of_unit) for _, of_unit in groupby(rows, itemgetter("search", "unit"))]
+    for row in sorted(first, key=lambda row: row["rule"] is None):
+        look = JUDGED["shown" if row["rule"] else "open"]
+        text.append(f"{look.glyph} {plain(row['unit'])}", look.style).append(f"  {row['regime']}", "bold")
+        if row["n_where"] is None:
+            text.append(f"  {plain(row['learned'] or row['absent'])}\n\n")
+            continue
+        mcc = "" if row["mcc"] is None else f", MCC {short(row['mcc'])}"
+        text.append(f"  {row['family']} rule, shown: {row['shown']}{mcc}\n", "dim")
+        text.append(f"{plain(row['in_words'] or row['learned'])}\n")
+        for where, name in (("where", "where it holds"), ("elsewhere", "elsewhere")):
+            flips, n = row[f"flips_{where}"], row[f"n_{where}"]
+            text.append(f"    {name:<15}").append(bar(flips / n if n else 0.0, _BAR, "·"), look.style)
+            text.append(f" {flips:,} of {n:,}\n")
+        text.append("\n")
+    return text
 
 
 class ReadingScreen(CommandScreen):
@@ -32,8 +61,8 @@ class ReadingScreen(CommandScreen):
 
     def compose(self) -> ComposeResult:
         yield Line(f" {plain(self.line)} · reading …", id="headline", classes="title")
-        yield TextTable(READING_HELP, id="rows")
-        yield ReadingPane(READING_HELP, id="reading")
+        yield TextTable(told("help.reading"), id="rows")
+        yield ReadingPane(told("help.reading"), id="reading")
         yield Line(fitted(hint_parts("reading", ("refresh", "save", "back", "help"))), classes="status")
 
     def on_mount(self) -> None:
@@ -52,21 +81,23 @@ class ReadingScreen(CommandScreen):
         self.app.fetch(self, "reading", ask, self._show)
 
     def _show(self, result: ToolResult) -> None:
-        header, told = (result.table.header, result.table.rows) if result.table else ((), ())
-        self.rows = [dict(zip(header, map(plain, row), strict=True)) for row in told]
+        header, rows = (result.table.header, result.table.rows) if result.table else ((), ())
+        self.rows = [dict(zip(header, map(plain, row), strict=True)) for row in rows]
         title = result.text.partition("\n")[0] if self.rows else self.line
         self.query_one("#headline", Line).say(f" {plain(title)}")
-        self.set_class(bool(self.rows), "with-rows")
-        table = self.query_one(TextTable)
-        table.show(header, [tuple(row.values()) for row in self.rows])
-        if self.rows:
+        values: Any = result.data.get("rows") or [{}]
+        listed = bool(self.rows) and "n_where" not in values[0]
+        self.set_class(listed, "with-rows")
+        if listed:
+            table = self.query_one(TextTable)
+            table.show(header, [tuple(row.values()) for row in self.rows])
             table.focus()
         else:
-            text = "\n".join(map(plain_columns, result.text.splitlines()))
-            self.query_one(ReadingPane).show(Text(text))
+            text = Text("\n".join(map(plain_columns, result.text.splitlines())))
+            self.query_one(ReadingPane).show(rules_text(values) if self.rows else text)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        if self.rows:
+        if self.has_class("with-rows"):
             text = Text()
             for name, value in self.rows[event.cursor_row].items():
                 text.append(f"{name}  ", "bold").append(f"{value}\n")

@@ -38,6 +38,13 @@ ALL = "--limit 10000"
 """Rows of a table that is read."""
 
 
+def best_place(state: RunState, board: Board) -> Place | None:
+    """The kind of unit and direction where the work is, or where most is shown at its end; None before any search."""
+    if state.finished and (best := shown_units(state)):
+        return Place(best[0].regime, best[0].neuron[0])
+    return board.place_of(state.latest[0]) if state.latest else next(iter(board.places), None)
+
+
 class RunView(CommandScreen):
     """The panes of a run; the live and the replayed screen are made from it."""
 
@@ -143,13 +150,7 @@ class RunView(CommandScreen):
     @property
     def place(self) -> Place | None:
         """The kind of unit and direction on show: the chosen one, else where the work is, else where most is shown."""
-        if self.turned in self.board.places:
-            return self.turned
-        best = shown_units(self.state)[:1] if self.state.finished else []
-        if best:
-            return Place(best[0].regime, best[0].neuron[0])
-        latest = self.state.latest
-        return self.board.place_of(latest[0]) if latest else next(iter(self.board.places), None)
+        return self.turned if self.turned in self.board.places else best_place(self.state, self.board)
 
     def draw(self) -> None:
         """Draw the snapshot on the panes on show."""
@@ -207,7 +208,9 @@ class RunView(CommandScreen):
             pane.show(card(self.state, self.board.view(key.search), node, width, told))
         else:
             pane.border_title = "2 found" if self.state.finished else "2 found so far"
-            pane.show(found_text(self.state, self.board, self.place, width, self.on_file.headline))
+            pane.show(
+                found_text(self.state, self.board, self.place, width, self.on_file.told.get("Found", ""))
+            )
 
     def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
         self._pick(self.query_one(TreePane).key)
