@@ -44,21 +44,27 @@ def analyse(
     tokenizer: Any = None,
     bases: Sequence[str] = (Basis.MLP_OUT,),
     table: object = None,
+    name: str = "",
     progress: bool | Listener = True,
     **settings: Any,
 ) -> FinishedRun:
     """Analyse a task on a model, to the end; every ablation is stored as it is made. The call is the yes to its price.
 
     `task` is a name, a file of prompts and answers, `FILE.py:CLASS`, or a table of prompts and answers itself: a pandas
-    DataFrame, a split of a Hugging Face Dataset or a list of dicts. `model` is a name, a directory, a hub id, or a
-    transformers model that is loaded already, with its `tokenizer`. `table` is such a table for a class that reads one.
+    DataFrame, a split of a Hugging Face Dataset or a list of dicts; reports call it by `name`. `model` is a name, a
+    directory, a hub id, or a transformers model that is loaded already, with its `tokenizer`. `table` is such a table
+    for a class that reads one.
     `settings` are those of `RunConfig`, such as `regimes=(1,)`, `budget=500`, `task_settings={"high": 99}`.
     `progress` is False for silence, or told every event.
     Cost: that of `mecharule run`; `budget` caps its group ablations.
     Raises `UsageError` for a wrong setting and what a stage raises; what was stored stays, and `resume` goes on.
     """
     if not isinstance(task, str | Path):
-        task = table_file(task, runs_directory() / TABLES)
+        task = table_file(task, runs_directory() / TABLES, name)
+    elif name:
+        raise UsageError(
+            f"expected name= beside a table itself, got the task {task}, which has a name; leave it out"
+        )
     if table is not None:
         file = str(table_file(table, runs_directory() / TABLES))
         settings["task_settings"] = {**settings.get("task_settings", {}), "file": file}
@@ -127,10 +133,10 @@ def _subject(name: str, model: Any, tokenizer: Any) -> Subject:
     return Subject(name=name, directory=Path(name), hf=model.eval(), tokenizer=tokenizer)
 
 
-def table_file(table: object, folder: Path) -> Path:
+def table_file(table: object, folder: Path, name: str = "") -> Path:
     """The JSONL file of the table in the folder, named by its content, so that a table is kept once.
 
-    It is a Hugging Face data set, or anything of which pandas makes a data frame; an index is left out.
+    With a `name` that is its folder. It is a Hugging Face data set, or what pandas makes a data frame of; no index.
     Raises `UsageError` for another object, a table without rows, and two columns of one name, `StoreError` where it
     cannot be written.
     """
@@ -149,8 +155,9 @@ def table_file(table: object, folder: Path) -> Path:
         raise UsageError("expected a table with rows, got none")
     rows = frame.rename(columns=str).astype(object).to_dict("records")
     text = "".join(json.dumps(row, ensure_ascii=False, default=_plain) + "\n" for row in rows)
-    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl"
-    return write_file(file, text).resolve()
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    file = folder / digest / Path(name).name if name else folder / digest
+    return write_file(f"{file}.jsonl", text).resolve()
 
 
 def _plain(cell: Any) -> Any:

@@ -33,7 +33,7 @@ from mecharule_ops.pages.document import Block, Card, Section, Table, Verbatim
 from mecharule_ops.pages.drawing import draw, figure_stem, saved, standalone
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import MAP, NARROW, figures, finding_plots
-from mecharule_ops.pages.rows import RuleRow, UnitRow, kept_aside, rule_rows, unit_row
+from mecharule_ops.pages.rows import RuleRow, UnitRow, kept_aside, rule_rows, unit_row, unit_rows
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import Neuron, Regime
@@ -123,7 +123,9 @@ def _cards_of(
     findings: Findings, outcome: SearchOutcome, name: str, examples: Examples
 ) -> Iterator[str | Card]:
     """The shown units of a search by rank, then the other τ-agonists by name, and which rule halved the answers."""
-    shown, others = _agonists(findings, outcome)
+    told = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist or unit.account]
+    shown = [unit for unit in told if unit.is_shown]
+    others = told[len(shown) :]
     risk = ", a risk" if is_risk(findings, outcome) else ""
     if shown:
         yield f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips."
@@ -133,12 +135,6 @@ def _cards_of(
         reached = reached_words(findings, outcome, len(others), "more " if shown else "")
         yield f"{name}{risk}: {reached}, {why}. {_told(list(splitter_of(findings, outcome))[:1])}"
     yield from (_card(findings, unit, examples) for unit in others)
-
-
-def _agonists(findings: Findings, outcome: SearchOutcome) -> tuple[list[Unit], list[Unit]]:
-    """The shown units of a search, and the others that reached τ or have an account."""
-    told = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist or unit.account]
-    return [unit for unit in told if unit.is_shown], [unit for unit in told if not unit.is_shown]
 
 
 def _card(findings: Findings, unit: Unit, examples: Examples) -> Card:
@@ -164,15 +160,11 @@ def _card(findings: Findings, unit: Unit, examples: Examples) -> Card:
 
 
 def _statistics(findings: Findings) -> list[Section]:
-    """Every τ-agonist with its counts, bounds and controls, search by search, in one folded section."""
-    columns = "unit", "kept aside", "flips D+", "flips D-", "strength", "above random units", "selective"
-    blocks: list[Block] = []
-    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
-        if units := [unit for some in _agonists(findings, outcome) for unit in some]:
-            rows = [replace(unit_row(unit), unit=marked(unit)) for unit in units]
-            blocks += [f"{name}:", Table.of_rows(UnitRow, rows, columns)]
-    key = said("report.units.key")
-    return [Section(title="Statistics", blocks=(*blocks, key), folded=True)] if blocks else []
+    """Every τ-agonist with its counts, bounds and controls, in one folded table."""
+    columns = "search", "unit", "kept aside", "flips D+", "flips D-", "strength"
+    rows = [row for row in unit_rows(findings) if row.is_tau_agonist]
+    blocks = Table.of_rows(UnitRow, rows, columns), said("report.units.key")
+    return [Section(title="Statistics", blocks=blocks, folded=True)] if rows else []
 
 
 def _rule_sections(findings: Findings) -> list[Section]:

@@ -58,7 +58,7 @@ def _card(card: Card, figures: Figures) -> str:
     bar = "" if card.rate is None else f'<b style="width:{card.rate:.1%}"></b>'
     mark = "" if card.beside is None else f'<u style="left:{card.beside:.1%}"></u>'
     opened = _inside(card.opened, figures)
-    head = f'<summary>{name}<i class="bar">{bar}{mark}</i>{" ".join(cells)}</summary>'
+    head = f'<summary>{name} <i class="bar">{bar}{mark}</i> {" ".join(cells)}</summary>'
     return "\n".join(['<details class="card">', head, *opened, "</details>"])
 
 

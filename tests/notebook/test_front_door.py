@@ -112,6 +112,10 @@ def test_a_table_of_prompts_is_a_task(tmp_path: Path, monkeypatch: pytest.Monkey
     task = task_of(config)
     labels = [task.label(example, " uneven") for example in task.examples(9, np.random.default_rng(0))]
     assert labels == [bool(n % 2) for n in range(9)]
+    mr.analyse(rows, model="arith-tiny", regimes=(1,), name="parity")
+    assert task_of(begins[1]).name == "parity"
+    with pytest.raises(mr.UsageError, match="expected name= beside a table"):
+        mr.analyse("arithmetic", model="arith-tiny", name="sums")
     with pytest.raises(mr.UsageError, match="a column 'answer'"):
         mr.analyse([{"prompt": "a"}], model="arith-tiny")
 
