@@ -9,11 +9,13 @@ from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable, Static
 
 from mecharule_ops.facts.fact import said as told
+from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board
 from tui.found import found_text
 from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
@@ -24,7 +26,7 @@ from tui.screens.view import BORDERS, FULL, best_place
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable, with_parts
 from tui.unit_map import MapPane
-from tui.words import bar, said
+from tui.words import bar
 
 if TYPE_CHECKING:
     from mecharule_ops.store.run_directory import RunSummary
@@ -113,7 +115,7 @@ class HomeScreen(CommandScreen):
             self.set_class(place is not None, "mapped")
             self.query_one(MapPane).show(session.state, board, place)
             parts = [f"{part}. {words}" for part, words in session.told.items() if part != "How sure"]
-            text = said(f"{run.id} · {run.task} · {run.model}", "bold").append("\n\n")
+            text = Text().append(plain(f"{run.id} · {run.task} · {run.model}"), "bold").append("\n\n")
             text.append_text(with_parts("\n".join(parts) or session.failure or run.status)).append("\n\n")
             state = replace(session.state, seen=None)
             pane.show(text.append_text(found_text(state, board, place, pane.size.width - 2)))
