@@ -69,7 +69,7 @@ def _understood(task: PromptTable, roles: Sequence[Mapping[str, str]], prompts: 
     asked = "as the column has them" if not task.template else "by the template"
     return [
         shown(title, table, TableArguments(limit=len(rows))).text,
-        task.graded,
+        *task.notes,
         "",
         f"{plural(len(prompts), 'prompt')} as the model reads them, {asked}:",
         *(f"  {prompt!r}" for prompt in prompts),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.verbs.command_line import parser, told
-from agent.verbs.options import TasksOptions
+from agent.verbs.options import TasksOptions, called
 from mecharule_ops.errors import UsageError
 from mecharule_ops.tasks.jailbreak import read_requests
 from mecharule_ops.tasks.layout import FOIL
@@ -82,7 +82,7 @@ def test_bad_rows_are_counted_and_may_be_left_out(tmp_path: Path) -> None:
         table(tmp_path / "a.jsonl", content)
     task = table(tmp_path / "a.jsonl", content, "--skip-bad --drop N")
     assert [dict(row) for row in task.rows()] == [{"prompt": n, "answer": "b", "x.y": n} for n in range(4)]
-    said = " ".join(task.notes)
+    said = called("tasks", {"action": "check", "table": str(tmp_path / "a.jsonl"), "skip_bad": True}).text
     assert "z (empty in 1 row)" in said
     assert "2 of 6 rows are left out, such as: expected text or a number in row 5" in said
     for options, name in (("--answer reply", "reply"), ("--drop m", "m"), ("--prompt-template '{q}'", "q")):
