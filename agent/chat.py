@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.canonical import UNIT, Names, Understood, understand
-from agent.chat_models import NONE, choose
+from agent.chat_models import NONE, TOKENS, choose
 from agent.consent import NO_QUESTION, NOT_RUN, PURSE, Exchanges, Listener, not_run, pays, put
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered, ToolCalled
@@ -84,10 +84,7 @@ def ask(
                 from agent.talk import Talk
 
                 # A model of a file, a script or a server of one's own is not asked for a second look.
-                look = choice.provider == "anthropic" or (choice.provider, choice.base_url) == (
-                    "openai",
-                    None,
-                )
+                look = choice.base_url is None and choice.provider in ("anthropic", "openai")
                 model = chat_model(choice, environment)
                 talk = Talk(model, choice, path, told, purse=seconds, look=look, decides=decides)
                 result = talk.ask(question)
@@ -97,8 +94,7 @@ def ask(
                 told.tell(f"{fault}; answered without it")
                 result = stored if stored.text else offline(str(path), question, told, seconds=seconds)
                 asked = [one for one in kept if isinstance(one, LlmMessage)]
-                tokens = ("input_tokens", "output_tokens")
-                took = {name: sum(getattr(one, name) for one in asked) for name in tokens}
+                took = {name: sum(getattr(one, name) for one in asked) for name in TOKENS}
                 declined = any(isinstance(one, ToolCalled) and one.result.startswith(NOT_RUN) for one in kept)
                 failed = {"requests": len(asked), "llm": f"none ({choice.short}: {fault})"}
                 code = result.exit_code or (BudgetSpent.exit_code if declined else 0)

@@ -6,9 +6,8 @@ as `--llm` does. The config file is `config.json` in the user's config folder (o
     {"llm": "openai/qwen3", "base_url": "http://localhost:8080/v1", "price": [0.0, 0.0]}
 
 with the price in dollars a million input and output tokens; "budget" bounds the tokens of a run or a question as
-`--llm-budget` does, "effort" says how much a model that thinks is to think. Keys are read from `ANTHROPIC_API_KEY` and
-`OPENAI_API_KEY` only. A model that was asked for by flag and has no key is an error; one that comes from the
-environment or the config file gives way to none, and says so.
+`--llm-budget` does. Keys are read from `ANTHROPIC_API_KEY` and `OPENAI_API_KEY` only. A model that was asked for by
+flag and has no key is an error; one that comes from the environment or the config file gives way to none, and says so.
 
 Models are LangChain's over the providers' SDKs, or a script. A GGUF file runs behind llama.cpp's own server on the
 loopback under a key that is drawn here; vLLM, Ollama and others are reached by `OPENAI_BASE_URL`. Each model tries a
@@ -24,13 +23,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from platformdirs import user_config_dir
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, SecretStr, ValidationError
 
 from mecharule_ops.errors import ModelUnavailable, UsageError, misfit
-from mecharule_ops.events import OFFLINE
+from mecharule_ops.events import OFFLINE, LlmMessage
 from mecharule_ops.plain_text import typed_path, user_folder
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ _SPEC = re.compile(r"(none)|(mock):.+|(local|anthropic|openai)/.+")
 SECONDS = 120.0
 """A request may take; five times as many where the model runs here."""
 RETRIES = 2
+TOKENS: Final = ("input_tokens", "output_tokens")
 MOST_WRITTEN = 8192
 """Tokens of a reply, with what a model thinks before it."""
 CONTEXT = 16384
@@ -109,8 +109,6 @@ class Choice:
     """Dollars a million tokens read and written, as the user gives them: prices change too often to be kept here."""
     most_tokens: int = MOST_TOKENS
     """Read and written together, for one run or question."""
-    effort: str | None = None
-    """How much a model that thinks is to think; None leaves it to the model."""
 
     @property
     def short(self) -> str:
@@ -123,17 +121,17 @@ class Choice:
         """Who is asked: `none`, `mock`, `local`, `anthropic` or `openai`."""
         return provider_of(self.spec)
 
-    @property
-    def who(self) -> str:
-        """Who answers, in a few words."""
-        return OFFLINE if self.spec == NONE else self.short
-
     def dollars(self, read: int, written: int) -> float | None:
         """What so many tokens cost; None where no price is known."""
         return None if self.price is None else (self.price[0] * read + self.price[1] * written) / 1e6
 
+    def told(self, purpose: str, text: str, used: Mapping[str, int], *, ok: bool) -> LlmMessage:
+        """One request and what came of it, as an event."""
+        tokens = {name: used.get(name, 0) for name in TOKENS}
+        return LlmMessage(model=self.short, purpose=purpose, text=text, ok=ok, **tokens)
+
     def __str__(self) -> str:
-        return f"LLM: {self.who}: {self.why}"
+        return f"LLM: {OFFLINE if self.spec == NONE else self.short}: {self.why}"
 
 
 class _Config(BaseModel):
@@ -142,7 +140,6 @@ class _Config(BaseModel):
     base_url: str | None = None
     price: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
     budget: PositiveInt | None = None
-    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
 def choose(
@@ -173,9 +170,7 @@ def choose(
             raise ModelUnavailable(f"{missing}; set it, or use --llm none")
         return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
     most = budget or config.budget or MOST_TOKENS
-    return Choice(
-        spec=spec, why=why, base_url=url, price=config.price, most_tokens=most, effort=config.effort
-    )
+    return Choice(spec=spec, why=why, base_url=url, price=config.price, most_tokens=most)
 
 
 def provider_of(spec: str) -> str:
@@ -189,7 +184,7 @@ def provider_of(spec: str) -> str:
 
 def _config(path: Path) -> _Config:
     """What the file says. Raises `UsageError`."""
-    wanted = "expected llm, base_url, price, budget and effort (keys come from the environment only)"
+    wanted = "expected llm, base_url, price and budget (keys come from the environment only)"
     try:
         return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
     except (OSError, ValueError) as error:
@@ -197,10 +192,8 @@ def _config(path: Path) -> _Config:
         raise UsageError(f"{wanted} in {path}, got {wrong}") from None
 
 
-def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> BaseChatModel | None:
-    """The chosen model, None for `none`; loads the provider's SDK. Raises `UsageError`, `ModelUnavailable`."""
-    if choice.spec == NONE:
-        return None
+def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> BaseChatModel:
+    """The chosen model, which is not `none`; loads the provider's SDK. Raises `UsageError`, `ModelUnavailable`."""
     if choice.spec.startswith("mock:"):
         from agent.scripted import ScriptedModel
 
@@ -211,8 +204,6 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
     if provider == "anthropic":
         from langchain_anthropic import ChatAnthropic
 
-        if choice.effort:
-            patient |= {"thinking": {"type": "adaptive"}, "reasoning_effort": choice.effort}
         if choice.base_url:
             patient["base_url"] = choice.base_url
         return ChatAnthropic(model_name=model, api_key=SecretStr(environment["ANTHROPIC_API_KEY"]), **patient)
@@ -227,7 +218,6 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
         model=model,
         api_key=SecretStr(key),
         base_url=address,
-        reasoning_effort=choice.effort,
         # A server of the OpenAI kind knows chat completions; the provider itself keeps thinking between responses.
         use_responses_api=address is None,
         stream_usage=True,

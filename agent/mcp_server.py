@@ -104,8 +104,6 @@ def allowed(price: Quoted | None, seconds: float | None) -> None:
     """Raises `UsageError` where a call costs more than the client allows, or nobody knows how much."""
     if price is None or pays(seconds or 0.0, [price.seconds]):
         return
-    if price.seconds is None:
-        raise UsageError(f"{NOT_RUN} it costs {price.words}; a person starts what no time is known of")
-    raise UsageError(
-        f"{NOT_RUN} it costs {price.words}; seconds={math.floor(price.seconds) + 1} or more allows it"
-    )
+    known = price.seconds is not None and f"seconds={math.floor(price.seconds) + 1} or more allows it"
+    allows = known or "a person starts what no time is known of"
+    raise UsageError(f"{NOT_RUN} it costs {price.words}; {allows}")

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, Final, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
@@ -26,9 +26,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import prompts
 from agent import showing
-from agent.chat_models import Choice, chat_model, fault_of, used_by
+from agent.chat_models import TOKENS, Choice, fault_of, used_by
 from mecharule_ops.errors import StoreError
-from mecharule_ops.events import Event, LlmMessage, Notice
+from mecharule_ops.events import Event, Notice
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.language import parse_predicate, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
@@ -42,7 +42,6 @@ from mecharule_ops.store.run_store import RunStore
 PROMPT = "propose_predicates"
 EXAMPLES = 8
 """Wrong records that a round shows, and half as many that the vocabulary takes for right."""
-TOKENS: Final = ("input_tokens", "output_tokens")
 _NO_LIST = "the model gave no list of predicates"
 _LONGEST_TEXT = 600
 
@@ -133,7 +132,8 @@ class ModelProposer:
         else:
             fault, ended, used = _NO_LIST, _NO_LIST, reply["raw"].usage_metadata or {}
         said = reply["parsed"]
-        self._tell(", ".join(said.predicates) if said else fault, used, ok=bool(said))
+        text = ", ".join(said.predicates) if said else fault
+        self.emit(self.choice.told("predicates", text, used, ok=bool(said)))
         read, written = (state[name] + used.get(name, 0) for name in TOKENS)
         if not said:
             return {"ended": ended, "input_tokens": read, "output_tokens": written}
@@ -157,19 +157,6 @@ class ModelProposer:
             "input_tokens": read,
             "output_tokens": written,
         }
-
-    def _tell(self, text: str, used: Mapping[str, int], *, ok: bool) -> None:
-        read, written = (used.get(name, 0) for name in TOKENS)
-        self.emit(
-            LlmMessage(
-                model=self.choice.short,
-                purpose="predicates",
-                text=text,
-                ok=ok,
-                input_tokens=read,
-                output_tokens=written,
-            )
-        )
 
     def _request(self, state: ProposalState, data: ProposalContext, table: PredicateTable) -> list[Any]:
         names = [name for name in data.columns if name in data.prompt_columns]
@@ -197,12 +184,6 @@ class ModelProposer:
             ),
         )
         return [SystemMessage(system), HumanMessage(user)]
-
-
-def proposer_of(choice: Choice, **more: Any) -> ModelProposer | None:
-    """The proposer of a choice, `more` as `ModelProposer` takes it; None for `none`."""
-    model = chat_model(choice)
-    return None if model is None else ModelProposer(model=model, choice=choice, **more)
 
 
 def _judged(texts: Sequence[str], data: ProposalContext) -> tuple[PredicateTable, tuple[Refusal, ...]]:

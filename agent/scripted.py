@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import Template
 from typing import Any, Literal
@@ -107,16 +108,12 @@ class ScriptedModel(BaseChatModel):
         return self
 
     def with_structured_output(self, schema: Any, **settings: Any) -> Runnable[Any, Any]:
-        """The reply's `json` as the schema reads it; None, or an error, where it does not."""
+        """The reply, and its `json` as the schema reads it, None where it does not: always as `include_raw` asks."""
 
         def read(message: AIMessage) -> Any:
-            try:
-                parsed = schema.model_validate_json(str(message.text))
-            except ValidationError:
-                if not settings.get("include_raw"):
-                    raise
-                parsed = None
-            return {"raw": message, "parsed": parsed} if settings.get("include_raw") else parsed
+            with suppress(ValidationError):
+                return {"raw": message, "parsed": schema.model_validate_json(str(message.text))}
+            return {"raw": message, "parsed": None}
 
         return self | RunnableLambda(read)
 

@@ -34,14 +34,14 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 import prompts
-from agent.chat_models import Choice, fault_of, used_by
+from agent.chat_models import TOKENS, Choice, fault_of, used_by
 from agent.consent import NOT_RUN, PURSE, Listener, nobody, not_run, pays, put
 from agent.prose import MARK, Checked, Cited, check, cited_in, with_marks
 from agent.showing import sheet
 from agent.toolbox import DECIDES, Toolbox, as_read, calls_of, cited_of
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import AblationStopped, BudgetSpent, MechaRuleError, ModelUnavailable, StoreError
-from mecharule_ops.events import LlmMessage, ToolCalled
+from mecharule_ops.events import ToolCalled
 from mecharule_ops.facts.fact import Fact, certificate_ids
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.opening import findings_of, opened
@@ -213,11 +213,7 @@ class Talk:
         return message_chunk_to_message(reply).model_copy(update={"id": None})
 
     def _told(self, text: str, reply: Any, *, ok: bool) -> None:
-        used = (reply and reply.usage_metadata) or {}
-        tokens = {name: used.get(name, 0) for name in ("input_tokens", "output_tokens")}
-        self.listener.show(
-            LlmMessage(model=self.choice.short, purpose="question", text=text, ok=ok, **tokens)
-        )
+        self.listener.show(self.choice.told("question", text, (reply and reply.usage_metadata) or {}, ok=ok))
 
     def _consent(self, state: State) -> State:
         calls, quotes, refused = calls_of(state["messages"][-1]), dict[str, Quoted](), dict[str, str]()
@@ -288,7 +284,7 @@ class Talk:
         calls = [one for each in replies for one in calls_of(each)]
         cited = [facts[id] for id in state["cited"] if id in facts]
         used: list[Any] = [*(one.usage_metadata for one in replies if one.usage_metadata), *looked]
-        read, written = (sum(one[what] for one in used) for what in ("input_tokens", "output_tokens"))
+        read, written = (sum(one[what] for one in used) for what in TOKENS)
         cached = sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used)
         requests, dollars = len(replies) + len(looked), self.choice.dollars(read, written)
         bill = (

@@ -263,10 +263,8 @@ class ExtractArguments(TargetArguments, TableArguments):
 class SlicesArguments(OfRegimeArguments, OfRunArguments):
     """show the compact slices D+ and D- that a search tests on: their rule, sizes and power"""
 
-    again: bool = False
-    """make them anew by spectral compression; the run stays as it is"""
     size: int | None = Field(None, ge=1)
-    """of each slice at most, made anew (default: the run's)"""
+    """made anew by spectral compression, each of at most so many; the run stays as it is"""
 
 
 class RunArguments(PricedArguments, OfRunArguments):

@@ -101,7 +101,7 @@ def slices(run: Run, given: SlicesArguments, tell: Tell) -> ToolResult:
 
 
 def _slices(run: Run, regime: Regime, given: SlicesArguments) -> Iterator[Fact]:
-    anew = " anew" if given.again or given.size else ""
+    anew = " anew" if given.size else ""
     made = run.compacted(regime, given.size) if anew else run.slices(regime)
     of, by = (
         About(f"slices.{regime.value}", f"run:{run.id}"),

@@ -35,10 +35,7 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
     run = str(report.data["findings"]["run"])  # type: ignore[index]
     tell(f"asking: {QUESTION}")
     answer = ask(run, QUESTION, Listener(tell=tell), llm="none")
-    cited = bool(answer.data.get("certificates"))
-    verification = (
-        call("verify", {"what": "last", "run": run}, tell) if cited else ToolResult(text="nothing to verify")
-    )
+    verification = call("verify", {"what": "last", "run": run}, tell)
     parts = (
         report.text.rstrip(),
         f"$ mecharule ask {run} {QUESTION!r}\n{answer.text}",

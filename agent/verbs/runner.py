@@ -303,10 +303,12 @@ def _finish(run: Run, show: Show, llm_budget: int | None) -> ToolResult:
 
     proposer = None
     if (choice := _choice(run.config, llm_budget)) is not None:
-        from agent.proposals import proposer_of
+        from agent.chat_models import chat_model
+        from agent.proposals import ModelProposer
 
-        proposer = proposer_of(
-            choice,
+        proposer = ModelProposer(
+            model=chat_model(choice),
+            choice=choice,
             task=run.config.task,
             rounds=max(1, run.config.proposals),
             seed=run.config.seed,

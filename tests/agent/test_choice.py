@@ -138,7 +138,7 @@ def test_the_scripted_model_answers_by_content(tmp_path: Path) -> None:
     assert second.text == "It flips [c:aa], at $5."
     assert second.usage_metadata is not None
     assert second.usage_metadata["output_tokens"] == 5
-    assert model.with_structured_output(Words).invoke(_human("words")) == Words(words=["a", "b"])
+    assert model.with_structured_output(Words).invoke(_human("words"))["parsed"] == Words(words=["a", "b"])
     with pytest.raises(ModelUnavailable, match=r"has no reply for .*other"):
         model.invoke(_human("other"))
 

@@ -12,8 +12,8 @@ from llm_server import choice_of, model_of, served
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from agent.chat_models import choose
-from agent.proposals import EXAMPLES, ModelProposer, _judged, proposer_of
+from agent.chat_models import chat_model, choose
+from agent.proposals import EXAMPLES, ModelProposer, _judged
 from agent.prose import Checked, Cited
 from agent.talk import second_look
 from mecharule_ops.events import Event, LlmMessage
@@ -74,9 +74,9 @@ def _proposer(
 ) -> ModelProposer:
     script = folder / "script.json"
     script.write_text(json.dumps({"replies": list(replies)}))
-    made = proposer_of(choose(f"mock:{script}", {}), task="sums", rounds=rounds, seed=0, store=store, **more)
-    assert isinstance(made, ModelProposer)
-    return made
+    choice = choose(f"mock:{script}", {})
+    model = chat_model(choice)
+    return ModelProposer(model=model, choice=choice, task="sums", rounds=rounds, seed=0, store=store, **more)
 
 
 def _reply(*texts: str, **when: Any) -> dict[str, Any]:

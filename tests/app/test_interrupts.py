@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 from collections.abc import Callable
 
 import pytest
@@ -39,17 +38,3 @@ def test_what_is_told_while_the_verb_ends_for_it_goes_through() -> None:
         swallowed()
         with pytest.raises(KeyboardInterrupt, match="first"):
             ending(check)
-
-
-def test_outside_the_main_thread_nothing_is_changed() -> None:
-    done = []
-
-    def work() -> None:
-        with interrupts() as check:
-            check()
-            done.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert done == [signal.getsignal(signal.SIGINT)]
