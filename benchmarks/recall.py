@@ -20,10 +20,9 @@ from pathlib import Path
 from pages import TRAINED, keep_rows, kept_rows, made_at, markdown, put_between, put_rows
 from write_norm import write_norms
 
-from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
-from mecharule_ops.cha.group_search import Search
+from mecharule_ops.cha.group_search import GroupSearch
 from mecharule_ops.cha.partition import Order
-from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.search import ChaSearch, exhaustive_search, singleton_estimates
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.config import make_config
@@ -129,7 +128,6 @@ def searches(base: ChaSettings) -> dict[str, ChaSettings]:
         ALGORITHM_1,
         n_associated=base.n_associated,
         n_unrelated=base.n_unrelated,
-        seed=base.seed,
     )
     return {
         "algorithm 1": printed,
@@ -137,7 +135,6 @@ def searches(base: ChaSettings) -> dict[str, ChaSettings]:
         "fixed tests": replace(base, testing=printed.testing),
         "attribution order": replace(base, order=Order.ATTRIBUTION),
         "channel order": replace(base, order=Order.CHANNEL),
-        "random order": replace(base, order=Order.RANDOM),
         "whole layers first": replace(base, largest=None),
         **{f"groups of at most {most}": replace(base, largest=most) for most in (16, 8, 4)},
         "every unit, sequentially": replace(base, largest=1),
@@ -160,7 +157,7 @@ class Bench:
         return [layer for layer in self.candidates.layers if not chosen or layer.layer in chosen]
 
     @property
-    def guided(self) -> tuple[list[Search], int]:
+    def guided(self) -> tuple[list[GroupSearch], int]:
         """A search by prediction of each layer that is searched, and what first order cost.
 
         It is asked for all layers at once, so a case that searches some pays its share.
@@ -174,7 +171,7 @@ class Bench:
         predictions = round(plan.prediction_forwards * searched.total / self.candidates.total)
         return [*plan.searches(searched, self.case.regime).values()], predictions
 
-    def driven(self, searches: Sequence[Search]) -> list[ChaTree]:
+    def driven(self, searches: Sequence[GroupSearch]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
         driver = SearchDriver(
             engine=self.run.engine(self.run.intervention(self.case.basis)),
@@ -252,7 +249,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         )
 
     lines = []
-    asked: dict[str, tuple[Sequence[Search], int]] = {
+    asked: dict[str, tuple[Sequence[GroupSearch], int]] = {
         label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers], 0)
         for label, chosen in searches(settings).items()
     }

@@ -8,7 +8,6 @@
     ├─ DegenerateBehaviour    1: all right, all wrong or empty, so there is nothing to explain
     ├─ StoreError             1: a corrupt run file, a full disk, a run that another process holds
     ├─ AblationStopped        130: told to stop between two batches; what was stored is kept
-    ├─ AnswerError            1: an answer that a search did not ask for (`cha`)
     └─ GuardFailed            1: an intervention does not act as declared (`engine.guard`)
 
     UsageError has PredicateRefused (`predicates`) below it.

@@ -26,7 +26,6 @@ import numpy as np
 
 from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
-from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.nodes import NOTHING, Verdict
 from mecharule_ops.thresholds import TAU
@@ -206,17 +205,11 @@ class Audit:
         return tuple(self._waiting.values())
 
     def tell(self, answer: GroupAnswer) -> None:
-        """Take the counts of one unit. Raises `AnswerError`, and then nothing has changed."""
-        query = self._waiting.get(answer.node)
-        sizes = answer.estimate.associated.n, answer.estimate.unrelated.n
-        expected = (len(query.associated), len(query.unrelated)) if query else (0, 0)
-        if query is None or sizes != expected:
-            raise AnswerError(
-                f"expected {expected[0]} examples and {expected[1]} for an open question, "
-                f"got {sizes[0]} and {sizes[1]} for node {answer.node}: ask again"
-            )
+        """Take the counts of one unit, exactly of the examples that were asked for."""
+        query, told = self._waiting[answer.node], answer.estimate
+        assert (told.associated.n, told.unrelated.n) == (len(query.associated), len(query.unrelated))
         drawn = self._asked[answer.node]
-        drawn.seen += answer.estimate
+        drawn.seen += told
         self._proceed(answer.node, drawn)
         if not self._waiting:
             self._conclude()

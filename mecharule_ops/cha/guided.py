@@ -47,10 +47,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from mecharule_ops.cha.group_search import Fallback, GroupSearch, starting_groups
+from mecharule_ops.cha.group_search import Fallback, GroupSearch
 from mecharule_ops.cha.parting import Parting
-from mecharule_ops.cha.partition import Channels, bisect
-from mecharule_ops.cha.prediction import LayerPrediction, check_predictions, order_over_layers
+from mecharule_ops.cha.partition import Channels, bisect, roots
+from mecharule_ops.cha.prediction import LayerPrediction, order_over_layers
 from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.under_test import GroupUnderTest
@@ -169,7 +169,7 @@ class GuidedSearch(GroupSearch):
             units=units,
             sentence=f"first order fails here: {reason}; the other {units:,} units are searched without predictions",
         )
-        for root in starting_groups(left, self._settings):
+        for root in roots(left, self._settings.order, self._settings.largest):
             self._open(root.channels, cut=root.cut)
         self._settle()
         return True
@@ -289,8 +289,7 @@ class Guide:
         settings: GuidedSettings,
         regime: Regime,
     ) -> None:
-        """Raises `PredictionError` when the predictions are not those of the candidates."""
-        check_predictions(candidates, predictions)
+        """Its `searches` are one a layer, in the order given; drive them together."""
         self._settings = settings
         self._turns = order_over_layers(predictions) if predictions else np.zeros(0, dtype=np.int64)
         self._taken = self._tested = self._wave = 0
@@ -309,11 +308,6 @@ class Guide:
         while (following := self._following) and all(search.idle for search in following):
             self._step(following)
         self._at_work = False
-
-    @property
-    def sweeps(self) -> bool:
-        """Whether no further unit will be confirmed."""
-        return self._sweeping
 
     @property
     def _following(self) -> list[GuidedSearch]:
@@ -363,17 +357,3 @@ def half_of_the_weight(strengths: Float[np.ndarray, " unit"]) -> int:
     weights = strengths + (strengths.mean() or 1.0)
     sums = np.cumsum(weights)
     return min(int(np.searchsorted(sums, sums[-1] / 2)) + 1, len(strengths) - 1)
-
-
-def guided_searches(
-    candidates: Sequence[LayerCandidates],
-    predictions: Sequence[LayerPrediction],
-    *,
-    settings: GuidedSettings,
-    regime: Regime,
-) -> tuple[GuidedSearch, ...]:
-    """One search a layer, in the order given, all under one guide; drive them together.
-
-    Raises `PredictionError` when the predictions are not those of the candidates.
-    """
-    return Guide(candidates, predictions, settings=settings, regime=regime).searches

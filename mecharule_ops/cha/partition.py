@@ -20,16 +20,6 @@ class Order(StrEnum):
     """By coordinate."""
     ATTRIBUTION = "attribution"
     """By |score|, strongest first: likely agonists meet in the same groups, so fewer groups open."""
-    RANDOM = "random"
-
-
-class RootSplit(StrEnum):
-    """How the whole layer is first cut."""
-
-    SIGN = "sign"
-    """Units with a score ≥ 0 against the others."""
-    NONE = "none"
-    """Bisection like every other node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +31,11 @@ class Root:
     """Units on its first side when it splits; 0 for the middle."""
 
 
-def roots(
-    layer: LayerCandidates,
-    *,
-    order: Order,
-    root_split: RootSplit,
-    largest: int | None,
-    rng: np.random.Generator,
-) -> tuple[Root, ...]:
-    """The layer as one root, or cut into roots of at most `largest` units, each side of the split apart."""
+def roots(layer: LayerCandidates, order: Order, largest: int | None) -> tuple[Root, ...]:
+    """The layer as one root, or cut into roots of at most `largest` units; scores ≥ 0 stand apart from the others."""
     count = len(layer.channels)
-    negative = np.zeros(count, dtype=bool)
-    if root_split is RootSplit.SIGN and layer.scores is not None:
-        negative = layer.scores < 0
-    channels = tuple(layer.channels[np.lexsort((_rank(layer, order, rng), negative))].tolist())
+    negative = np.zeros(count, dtype=bool) if layer.scores is None else layer.scores < 0
+    channels = tuple(layer.channels[np.lexsort((_rank(layer, order), negative))].tolist())
     cut = count - int(negative.sum())
     if largest is None:
         return (Root(channels=channels, cut=cut % count),) if count else ()
@@ -79,11 +60,11 @@ def separated(channels: Channels) -> tuple[Channels, ...]:
     return tuple(tuple(unit for place, unit in places.items() if place >> bit & 1) for bit in bits)
 
 
-def _rank(layer: LayerCandidates, order: Order, rng: np.random.Generator) -> Shaped[np.ndarray, " channel"]:
+def _rank(layer: LayerCandidates, order: Order) -> Shaped[np.ndarray, " channel"]:
     """What units are sorted by; ties, and units that attribution was not asked about, keep the order of channels."""
     if order is Order.ATTRIBUTION and layer.scores is not None:
         return -np.abs(layer.scores)
-    return rng.permutation(len(layer.channels)) if order is Order.RANDOM else layer.channels
+    return layer.channels
 
 
 def _chunks(channels: Channels, largest: int) -> tuple[Channels, ...]:

@@ -6,13 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.types import LayerCandidates
-
-
-class PredictionError(MechaRuleError):
-    """Predictions that do not belong to the candidates, or are no rates."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LayerPrediction:
@@ -49,24 +42,6 @@ class LayerPrediction:
     def order(self) -> Int[np.ndarray, " channel"]:
         """Places of the units, most promising first; ties keep the order of channels."""
         return ranked([self])
-
-
-def check_predictions(candidates: Sequence[LayerCandidates], predictions: Sequence[LayerPrediction]) -> None:
-    """Raises `PredictionError` unless there is one rate in [0, 1] for each slice and unit, and a score."""
-    if len(candidates) != len(predictions):
-        raise PredictionError(f"expected predictions for {len(candidates)} layers, got {len(predictions)}")
-    for layer, prediction in zip(candidates, predictions, strict=True):
-        for part in (prediction.associated, prediction.unrelated, prediction.scores):
-            if len(part) != len(layer.channels) or np.isnan(part).any():
-                raise PredictionError(
-                    f"layer {layer.layer}: expected {len(layer.channels)} numbers, got {len(part)} or NaN: "
-                    "predict for exactly the candidates"
-                )
-        rates = np.concatenate([prediction.associated, prediction.unrelated])
-        if len(rates) and not (rates.min() >= 0 and rates.max() <= 1):
-            raise PredictionError(
-                f"layer {layer.layer}: expected predicted rates in [0, 1], got {rates.min():g} to {rates.max():g}"
-            )
 
 
 def ranked(predictions: Sequence[LayerPrediction]) -> Int[np.ndarray, " unit"]:

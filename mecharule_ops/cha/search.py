@@ -1,15 +1,22 @@
-"""Contrastive Hierarchical Ablation of one layer, with no model and no I/O in it (paper, algorithm 1).
+"""Contrastive Hierarchical Ablation of one layer, and brute force; no model and no I/O in it (paper, algorithm 1).
 
 How a group is asked and judged is told in `group_search`. Splitting follows the paper: the root by attribution
 sign, later nodes by balanced bisection. Settings beyond it start from smaller groups (`largest`) and open small
 ones into units at once (`small`).
+
+Brute force tests every unit singly through the same interface: the ground truth for recall (paper, §6) and the oracle
+in tests; it costs N · (n₊ + n₋) example-forwards a layer.
 """
 
-from mecharule_ops.cha.group_search import GroupSearch, starting_groups
-from mecharule_ops.cha.partition import Channels, bisect
+from dataclasses import replace
+
+from mecharule_ops.cha.group_search import GroupSearch
+from mecharule_ops.cha.partition import Channels, bisect, roots
 from mecharule_ops.cha.settings import ChaSettings
+from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.cha.under_test import GroupUnderTest
-from mecharule_ops.types import LayerCandidates, Regime
+from mecharule_ops.confidence import Testing
+from mecharule_ops.types import Basis, FlipEstimate, LayerCandidates, Neuron, Regime
 
 
 class ChaSearch(GroupSearch):
@@ -35,7 +42,7 @@ class ChaSearch(GroupSearch):
 
     def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
         super().__init__(candidates, settings=settings, regime=regime)
-        start = starting_groups(candidates, settings)
+        start = roots(candidates, settings.order, settings.largest)
         self._status = self._obstacle(max((len(root.channels) for root in start), default=0))
         if not self.done:
             for root in start:
@@ -44,3 +51,18 @@ class ChaSearch(GroupSearch):
 
     def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:
         return bisect(group.query.channels, group.cut)
+
+
+def exhaustive_search(candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> ChaSearch:
+    """A search that asks every unit once, for all its examples; its tree has only roots of one unit."""
+    singly = replace(settings, largest=1, testing=Testing.FIXED)
+    return ChaSearch(candidates, settings=singly, regime=regime)
+
+
+def singleton_estimates(tree: ChaTree, basis: Basis) -> dict[Neuron, FlipEstimate]:
+    """The flip counts of every unit that a search tested singly."""
+    return {
+        Neuron(basis, node.layer, node.channels[0]): node.estimate
+        for node in tree.nodes
+        if len(node.channels) == 1
+    }

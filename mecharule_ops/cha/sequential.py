@@ -16,26 +16,18 @@ bound exceeds τ.
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
 from mecharule_ops.confidence import Testing, flipless_size, lower_bound, upper_bound
+from mecharule_ops.nodes import Verdict
 
 STEP = 1.25
 """Growth from look to look: α is spent over the looks, so the more there are, the less each has."""
 RATES = 501
 """Rates on the grid over which bounds are inverted; a bound is rounded up to the next one."""
-
-
-class Decision(Enum):
-    """What a look at a group's counts allows."""
-
-    PRUNE = "prune"
-    OPEN = "open"
-    CONTINUE = "continue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,11 +67,11 @@ class SlicePlan:
                 return size
         return self.sizes[-1]
 
-    def decide(self, look: int, flips: int) -> Decision:
+    def decide(self, look: int, flips: int) -> Verdict | None:
         """Prune when the bound is below τ, open when no later one can be or the rate surely is above τ."""
         if flips <= self.prunes[look]:
-            return Decision.PRUNE
-        return Decision.OPEN if flips >= self.opens[look] or look == self.last else Decision.CONTINUE
+            return Verdict.PRUNED
+        return Verdict.SPLIT if flips >= self.opens[look] or look == self.last else None
 
 
 @lru_cache(maxsize=512)

@@ -7,14 +7,14 @@
   0→1 whole layers miss most τ-agonists, small groups few or none. So a run starts from 8, and from 4 in 0→1.
 - `order` by attribution is a little cheaper than channel order in 1→0. In 0→1 it may put side by side what hides one
   another, so a run takes channel order there.
-- `root_split` by sign keeps units apart that push in opposite directions.
+- the split of a layer by the sign of attribution keeps units apart that push in opposite directions.
 - `small`: bisecting a group of four that holds an agonist takes 4 or 6 more questions, its units take 4.
 - `overhead` bounds the cost of dense layers and never binds in sparse ones.
 """
 
 from dataclasses import dataclass, field
 
-from mecharule_ops.cha.partition import Order, RootSplit
+from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.sequential import slice_plan
 from mecharule_ops.cha.under_test import SliceUnderTest
 from mecharule_ops.confidence import AlphaPolicy, Testing
@@ -37,7 +37,6 @@ class ChaSettings:
     """Examples of D̃⁻, likewise."""
     testing: Testing = Testing.SEQUENTIAL
     """When counts are looked at: algorithm 1 waits for the whole slices."""
-    root_split: RootSplit = RootSplit.SIGN
     order: Order = Order.ATTRIBUTION
     """How units are ordered before groups are cut; neighbours share small groups."""
     largest: int | None = 8
@@ -46,8 +45,6 @@ class ChaSettings:
     """A group of at most this many units opens into units; 2 is bisection to the end."""
     overhead: float | None = 0.05
     """Cost above exhaustive singletons that a search may have, as a share of theirs; None for no limit."""
-    seed: int = 0
-    """With the layer, seeds the random order."""
 
     @property
     def full_test(self) -> int:

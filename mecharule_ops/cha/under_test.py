@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mecharule_ops.cha.sequential import Decision, SlicePlan
+from mecharule_ops.cha.sequential import SlicePlan
 from mecharule_ops.nodes import NOTHING, Verdict
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import FlipCount, FlipEstimate, GroupQuery
@@ -27,7 +27,7 @@ class SliceUnderTest:
     def opened(self) -> bool:
         """Whether the slice forbids pruning, whatever is still to come."""
         looked = self.seen.n in self.plan.sizes
-        return looked and not self.closed and self.plan.decide(self._look, self.seen.flips) is Decision.OPEN
+        return looked and not self.closed and self.plan.decide(self._look, self.seen.flips) is Verdict.SPLIT
 
     @property
     def left(self) -> range:

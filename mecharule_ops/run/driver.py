@@ -12,14 +12,14 @@ from itertools import starmap
 import numpy as np
 
 from mecharule_ops import events, types
-from mecharule_ops.cha.group_search import Search
+from mecharule_ops.cha.group_search import GroupSearch
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.store.stored_engine import StoredEngine
 
 SEEN = 2
 """Flipped answers that are told of each τ-agonist as soon as it is found."""
-Searches = Mapping[str, Search]
+Searches = Mapping[str, GroupSearch]
 """One layer's search each, by the name under which its events are known."""
 Asked = tuple[str, types.GroupQuery]
 """A question, with the name of the search that asks it."""

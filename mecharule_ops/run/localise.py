@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float32
 
 from mecharule_ops import types
 from mecharule_ops.cha.audit import Audit, pruned_together
-from mecharule_ops.cha.exhaustive import singleton_estimates
+from mecharule_ops.cha.search import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled

@@ -14,12 +14,11 @@ import numpy as np
 
 from mecharule_ops import types
 from mecharule_ops.cha.audit import Audit, AuditSettings, unsettled
-from mecharule_ops.cha.exhaustive import exhaustive_search
-from mecharule_ops.cha.group_search import Search
-from mecharule_ops.cha.guided import GuidedSettings, guided_searches
+from mecharule_ops.cha.group_search import GroupSearch
+from mecharule_ops.cha.guided import Guide, GuidedSettings
 from mecharule_ops.cha.partition import Order
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.search import ChaSearch, exhaustive_search
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy
@@ -65,7 +64,6 @@ def search_settings(
         alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending, halved=config.parity),
         n_associated=n_associated,
         n_unrelated=n_unrelated,
-        seed=config.seed,
     )
 
 
@@ -96,17 +94,14 @@ class SearchPlan:
     prediction_forwards: int = 0
     """Example-forwards that the predictions took."""
 
-    def searches(self, candidates: types.Candidates, regime: types.Regime) -> dict[str, Search]:
-        """New searches of all layers by their names; nothing is asked yet.
-
-        Raises `PredictionError` when a guided plan has no predictions of these candidates.
-        """
+    def searches(self, candidates: types.Candidates, regime: types.Regime) -> dict[str, GroupSearch]:
+        """New searches of all layers by their names; nothing is asked yet."""
         layers = candidates.layers
         new = exhaustive_search if self.kind is SearchKind.EXHAUSTIVE else ChaSearch
-        made: Iterable[Search] = (new(layer, settings=self.settings, regime=regime) for layer in layers)
+        made: Iterable[GroupSearch] = (new(layer, settings=self.settings, regime=regime) for layer in layers)
         if self.kind is SearchKind.GUIDED:
             guided = GuidedSettings(cha=self.settings, sweep=self.sweep, sweeps=self.sweeps)
-            made = guided_searches(layers, self.predictions, settings=guided, regime=regime)
+            made = Guide(layers, self.predictions, settings=guided, regime=regime).searches
         ids = (search_view.SearchId(self.kind, regime.value, candidates.basis, one.layer) for one in layers)
         return dict(zip(map(str, ids), made, strict=True))
 

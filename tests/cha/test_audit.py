@@ -12,7 +12,6 @@ from search_oracles import Cancelling, drive, estimate, layer_of
 from mecharule_ops.cha.audit import Audit, AuditResult, AuditSettings, unsettled
 from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
 from mecharule_ops.cha.exclusion import exclusion_plan
-from mecharule_ops.cha.group_search import AnswerError
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, GroupAnswer, GroupQuery, Neuron, Regime
@@ -175,19 +174,11 @@ def test_the_audit_admits_what_cancellation_hid() -> None:
     assert result.missed_at_most == 0
 
 
-def test_a_stopped_audit_states_what_its_stages_showed_and_illegal_answers_change_nothing() -> None:
-    """Other counts than asked for, or an answer to no open question, raise. Before the first stage ends only the
-    tested units are known: all others may be missed."""
+def test_a_stopped_audit_states_what_its_stages_showed() -> None:
+    """Before the first stage ends only the tested units are known: all others may be missed."""
     settings = AuditSettings(at_most=2, **SMALL)
     audit = Audit({"all": units(30)}, settings=settings, rng=np.random.default_rng(0))
-    before, node = (audit.ask(), audit.result), audit.ask()[0].node
-    for wrong, message in (
-        (GroupAnswer(node=node, estimate=estimate(4, 4, 0, 5)), "expected 5 examples and 5"),
-        (GroupAnswer(node=99, estimate=estimate(5, 5)), "for node 99"),
-    ):
-        with pytest.raises(AnswerError, match=message):
-            audit.tell(wrong)
-        assert (audit.ask(), audit.result) == before
+    node = audit.ask()[0].node
     audit.tell(GroupAnswer(node=node, estimate=estimate(5, 5)))
     audit.stop()
     assert audit.done

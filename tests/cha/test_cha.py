@@ -7,9 +7,8 @@ import pytest
 from search_oracles import Cancelling, drive, estimate, layer_of, naive_algorithm_1, planted_union, quiet
 
 from mecharule_ops import confidence
-from mecharule_ops.cha.exhaustive import exhaustive_search, singleton_estimates
 from mecharule_ops.cha.partition import Order
-from mecharule_ops.cha.search import ChaSearch
+from mecharule_ops.cha.search import ChaSearch, exhaustive_search, singleton_estimates
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import AlphaPolicy, Spending

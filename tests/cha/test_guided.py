@@ -16,9 +16,9 @@ from search_oracles import Cancelling, UnionOfFlips, drive_together, fate, layer
 
 from mecharule_ops import confidence
 from mecharule_ops.cha import prediction_failure
-from mecharule_ops.cha.guided import GuidedSearch, GuidedSettings, guided_searches
+from mecharule_ops.cha.guided import Guide, GuidedSearch, GuidedSettings
 from mecharule_ops.cha.partition import separated
-from mecharule_ops.cha.prediction import LayerPrediction, PredictionError
+from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
@@ -43,7 +43,7 @@ def guided(
     predictions: list[LayerPrediction], given_settings: GuidedSettings = DEFAULT
 ) -> tuple[GuidedSearch, ...]:
     layers = layers_of(*(len(each.scores) for each in predictions))
-    return guided_searches(layers, predictions, settings=given_settings, regime=REGIME)
+    return Guide(layers, predictions, settings=given_settings, regime=REGIME).searches
 
 
 def driven(prediction: LayerPrediction, oracle: UnionOfFlips, chosen: GuidedSettings = DEFAULT) -> ChaTree:
@@ -151,21 +151,6 @@ def test_true_predictions_cost_less_than_false_ones() -> None:
         costs.append(tree.example_forwards)
     assert costs[0] < costs[1] / 4
     assert costs[0] < 0.025 * 800 * 128
-
-
-@pytest.mark.parametrize(
-    ("layers", "strengths", "message"),
-    [
-        (1, [0.1], "expected 2 numbers, got 1"),
-        (1, [0.1, 1.5], r"rates in \[0, 1\], got 0.1 to 1.5"),
-        (1, [0.1, float("nan")], "or NaN"),
-        (2, [0.1, 0.1], "2 layers, got 1"),
-    ],
-)
-def test_predictions_that_do_not_fit_are_refused(layers: int, strengths: list[float], message: str) -> None:
-    """Another length, no rates, or NaN: a named error, and no search."""
-    with pytest.raises(PredictionError, match=message):
-        guided_searches(layers_of(*[2] * layers), [predicted(strengths)], settings=DEFAULT, regime=REGIME)
 
 
 def test_the_prediction_fails_on_empty_promises() -> None:

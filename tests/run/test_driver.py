@@ -10,7 +10,7 @@ import pytest
 from search_oracles import UnionOfFlips, drive_together, planted_union
 from table_engine import TableEngine, new_store, stored
 
-from mecharule_ops.cha.group_search import Search
+from mecharule_ops.cha.group_search import GroupSearch
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch
 from mecharule_ops.cha.settings import ChaSettings
@@ -44,7 +44,7 @@ def layer(number: int, seed: int = 0) -> LayerCandidates:
     return LayerCandidates(layer=number, channels=np.arange(UNITS), scores=scores)
 
 
-def searches(layers: int, settings: ChaSettings = SETTINGS) -> dict[str, Search]:
+def searches(layers: int, settings: ChaSettings = SETTINGS) -> dict[str, GroupSearch]:
     regime = Regime.BASELINE_POSITIVE
     return {f"cha:1:m{n}": ChaSearch(layer(n), settings=settings, regime=regime) for n in range(layers)}
 
@@ -65,7 +65,7 @@ def driver_of(engine: StoredEngine, **changes: object) -> SearchDriver:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def told(searches: dict[str, Search], driver: SearchDriver) -> tuple[RunState, list[Event]]:
+def told(searches: dict[str, GroupSearch], driver: SearchDriver) -> tuple[RunState, list[Event]]:
     """The state that the events of a drive lead to, through their stored form; and the events."""
     events, state = list(driver.run(searches)), RunState()
     for event in events:
@@ -174,7 +174,7 @@ def test_trees_are_those_of_searches_fed_directly_and_events_tell_them(
     the events has their nodes, ends and agonists. Of the guided layers one is well predicted and one at random."""
     oracle, layers = (planted_guided(3), 2) if kind == "guided" else (planted(3), 3)
 
-    def made() -> dict[str, Search]:
+    def made() -> dict[str, GroupSearch]:
         if kind != "guided":
             return searches(layers, replace(SETTINGS, testing=Looks(kind)))
         plan = plan_of(oracle.strengths(), np.random.default_rng(0).random(GUIDED) * 0.1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mecharule_ops.cha.group_search import Search
+from mecharule_ops.cha.group_search import GroupSearch
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.confidence import upper_bound
 from mecharule_ops.nodes import Node, Verdict
@@ -90,13 +90,13 @@ def layer_of(
     return LayerCandidates(layer=layer, channels=np.arange(1, units + 1) * stride - 1, scores=scores)
 
 
-def drive(search: Search, oracle: UnionOfFlips, rng: np.random.Generator | None = None) -> ChaTree:
+def drive(search: GroupSearch, oracle: UnionOfFlips, rng: np.random.Generator | None = None) -> ChaTree:
     """Answer until the search is done; in random order, and some questions only later, with a generator."""
     return drive_together([search], [oracle], rng)[0]
 
 
 def drive_together(
-    searches: Sequence[Search], oracles: Sequence[UnionOfFlips], rng: np.random.Generator | None = None
+    searches: Sequence[GroupSearch], oracles: Sequence[UnionOfFlips], rng: np.random.Generator | None = None
 ) -> list[ChaTree]:
     """The same for the layers of one search, whose questions are mixed; each layer has its own flips."""
     while pending := [
