@@ -30,7 +30,7 @@ from agent.chat_models import TOKENS, Choice, fault_of, used_by
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.numbers import plural
-from mecharule_ops.predicates.language import parse_predicate, vocabulary
+from mecharule_ops.predicates.language import parse_predicate, schema_of, vocabulary
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
 from mecharule_ops.predicates.type_check import PredicateRefused
@@ -194,7 +194,7 @@ def _judged(texts: Sequence[str], data: ProposalContext) -> tuple[PredicateTable
 def _spelt(text: str, data: ProposalContext) -> str:
     """The canonical text, so that another spelling is no new one; the text itself when it is no predicate."""
     try:
-        return parse_predicate(text[:_LONGEST_TEXT], data.schema).text
+        return parse_predicate(text[:_LONGEST_TEXT], schema_of(data.columns)).text
     except PredicateRefused:
         return text[:_LONGEST_TEXT]
 

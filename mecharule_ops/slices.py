@@ -66,8 +66,6 @@ class CompactSlices:
     """D̃⁻, likewise."""
     pairs: Int[np.ndarray, "pair 2"]
     """(associated position, unrelated position), equal in token length, closest first."""
-    partnerless: int
-    """Examples of the compact slices without an equal-length example in the other slice."""
     status: SliceStatus
     size: int
     """Examples asked for a slice, n."""
@@ -153,10 +151,10 @@ def compact_slices(
     radii = [covering_radius(points[part], centres) for part, centres in zip(rows, drawn, strict=True)]
     chosen = [part[centres] for part, centres in zip(rows, drawn, strict=True)]
     lengths = token_lengths[train]
-    pairing = pair_by_length(
+    paired = pair_by_length(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
     )
-    pairs = np.stack([chosen[0][pairing.pairs[:, 0]], chosen[1][pairing.pairs[:, 1]]], axis=1)
+    pairs = np.stack([chosen[0][paired[:, 0]], chosen[1][paired[:, 1]]], axis=1)
     return CompactSlices(
         regime=regime,
         condition=condition,
@@ -164,7 +162,6 @@ def compact_slices(
         associated=train[chosen[0]],
         unrelated=train[chosen[1]],
         pairs=train[pairs],
-        partnerless=pairing.partnerless,
         status=_status(len(chosen[0]), len(chosen[1]), required, size),
         size=size,
         required=required,

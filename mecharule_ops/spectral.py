@@ -7,8 +7,6 @@ Only whole numbers choose: a distance is rounded to `GRID`, which lies far above
 between processors, and where several points are alike the lowest row is taken.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -18,16 +16,6 @@ GRID = 2.0**-20
 """The unit in which distances are compared, in units of `project`."""
 ALIKE = 16
 """Of two distances that differ by less than the larger one over this, neither counts as farther."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pairing:
-    """Neighbouring examples of two slices, equal in token length."""
-
-    pairs: Int[np.ndarray, "pair 2"]
-    """(row of the first slice, row of the second), distinct, closest first."""
-    partnerless: int
-    """Examples of either slice for which the other slice has none of equal token length."""
 
 
 def project(
@@ -108,16 +96,17 @@ def pair_by_length(
     first_lengths: Int[np.ndarray, " left"],
     second_lengths: Int[np.ndarray, " right"],
     max_pairs: int,
-) -> Pairing:
+) -> Int[np.ndarray, "pair 2"]:
     """Each example with its nearest neighbour of equal token length in the other slice, both ways, once each.
 
+    A pair is (row of the first slice, row of the second); the closest come first.
     Looking both ways puts every example that has a partner into a pair even when the slices differ in size,
     and gives up to 2 · 64 = 128 pairs from slices of 64, the paper's cap. Past `max_pairs` the closest stay.
     Interpolating a pair position by position needs equal lengths, so an example without an equal-length
-    partner is counted in `partnerless`, never paired.
+    partner is in no pair.
     """
     if len(first) == 0 or len(second) == 0:
-        return Pairing(pairs=np.zeros((0, 2), dtype=np.int64), partnerless=len(first) + len(second))
+        return np.zeros((0, 2), dtype=np.int64)
     distance = np.stack([_steps(_distances(second, point)) for point in first])
     partnered = first_lengths[:, None] == second_lengths[None, :]
     distance[~partnered] = np.iinfo(np.int64).max
@@ -126,8 +115,7 @@ def pair_by_length(
     backward = np.stack([distance[:, right].argmin(axis=0), right], axis=1)
     pairs = np.unique(np.concatenate([onward, backward]), axis=0)
     closest = np.argsort(distance[pairs[:, 0], pairs[:, 1]], kind="stable")[:max_pairs]
-    partnerless = len(first) - len(left) + len(second) - len(right)
-    return Pairing(pairs=pairs[closest].astype(np.int64), partnerless=partnerless)
+    return pairs[closest].astype(np.int64)
 
 
 def _distances(

@@ -15,7 +15,6 @@ what was found is chosen by the outcome: where all units are alike it still flip
 import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -117,15 +116,7 @@ def _drawn(layers: tuple[int, ...], width: int, of: str, seed: int) -> tuple[int
     return tuple(places[index] for index in some_of(places, of=of, seed=seed).tolist())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Split:
-    """Positions of the records to learn from and of those held out; disjoint, ascending, together all."""
-
-    train: Int[np.ndarray, " train"]
-    test: Int[np.ndarray, " test"]
-
-
-def stratified_split(
+def held_out(
     matrix: Bool[np.ndarray, "record predicate"],
     target: Bool[np.ndarray, " record"],
     identifiers: Sequence[int],
@@ -133,11 +124,11 @@ def stratified_split(
     seed: int,
     test_share: float = 0.3,
     strata: int = STRATA,
-) -> Split:
-    """Train and test positions that share the strata of predicate space and both outcomes.
+) -> Bool[np.ndarray, " record"]:
+    """Which records are held out, so that both parts share the strata of predicate space and both outcomes.
 
     Each stratum of an outcome keeps its share to within one record. An outcome of two records or more reaches
-    both splits; a single record stays in train. `identifiers` are distinct, one a record.
+    both parts; a single record stays in train. `identifiers` are distinct, one a record.
     Raises `UsageError` for a share outside (0, 1).
     """
     if not 0 < test_share < 1:
@@ -145,11 +136,11 @@ def stratified_split(
     share = Fraction(test_share).limit_denominator(10**6)
     stratum = divided(matrix, strata)
     keys = hashed(seed, "record", identifiers)
-    held_out = np.zeros(len(target), dtype=bool)
+    held = np.zeros(len(target), dtype=bool)
     for outcome in (False, True):
         drawn = _draw(np.flatnonzero(target == outcome), stratum, keys, share, f"{seed} {outcome}")
-        held_out[drawn] = True
-    return Split(train=np.flatnonzero(~held_out), test=np.flatnonzero(held_out))
+        held[drawn] = True
+    return held
 
 
 def divided(matrix: Bool[np.ndarray, "record predicate"], most: int) -> Int[np.ndarray, " record"]:

@@ -184,15 +184,6 @@ def _read(text: str) -> Certificate:
     return certificate
 
 
-CONCEALED = "concealed"
-"""The entry of a task's description that says so."""
-
-
-def is_concealed(task: Mapping[str, object]) -> bool:
-    """Whether a task's description asks for it."""
-    return bool(task.get(CONCEALED, False))
-
-
 def hidden(text: str) -> str:
     """What stands for a text: its length, and how to see it."""
     return f"[{len(text)} characters, --show-text shows them]"
@@ -203,7 +194,7 @@ def shown_rows(certificate: Certificate, show_text: bool) -> tuple[ExampleRow, .
 
     The stored certificate keeps every token, since running it again needs them; only `show_text` lifts it.
     """
-    if show_text or not is_concealed(certificate.task):
+    if show_text or not certificate.task.get("concealed"):
         return certificate.rows
     return tuple(
         replace(row, prompt=hidden(row.prompt), before=_hidden(row.before), after=_hidden(row.after))

@@ -153,10 +153,6 @@ def _larger(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(y > x, y, x)
 
 
-def _divisible(x: np.ndarray, k: np.ndarray) -> np.ndarray:
-    return x % np.where(k == 0, 1, k) == 0
-
-
 _I, _N, _T, _L, _K = Kind.INTEGER, Kind.NUMBER, Kind.TEXT, Kind.LITERAL, Kind.PLACE
 
 
@@ -177,15 +173,12 @@ _TABLE = (
         _borrow_at,
     ),
     Function(
-        "divisible(x, k)", (_I, _I), bool, "k divides x; false when k is 0", _divisible, lambda x, k: k == 0
-    ),
-    Function(
-        "divides(k, x)",
+        "divisible(x, k)",
         (_I, _I),
         bool,
         "k divides x; false when k is 0",
-        lambda k, x: _divisible(x, k),
-        lambda k, x: k == 0,
+        lambda x, k: x % np.where(k == 0, 1, k) == 0,
+        lambda x, k: k == 0,
     ),
     Function("gcd(a, b)", (_I, _I), int, "greatest common divisor, at least 0", np.gcd),
     Function("abs(x)", (_N,), None, "magnitude", np.abs),

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.table import PredicateScore, Refusal, build_table, is_one_sided
 from mecharule_ops.types import Columns
 
@@ -39,8 +40,6 @@ class ProposalContext:
     """Typed columns of the train records."""
     labels: Bool[np.ndarray, " record"]
     """B(x) of the same records."""
-    schema: Mapping[str, type]
-    """int, float, str or bool by column."""
     prompt_columns: frozenset[str]
     """Columns known before generation."""
     known: Mapping[str, PredicateScore]
@@ -49,7 +48,6 @@ class ProposalContext:
     """Earlier proposals that were refused, and why."""
 
 
-@runtime_checkable
 class Proposer(Protocol):
     """Anything that proposes predicate texts."""
 
@@ -72,9 +70,7 @@ class OfflineProposer:
         """
         if is_one_sided(context.labels):
             return ()
-        candidates = enumerate_candidates(
-            context.columns, context.labels, context.schema, context.prompt_columns
-        )
+        candidates = enumerate_candidates(context.columns, context.labels, context.prompt_columns)
         everything = np.ones(len(context.labels), dtype=bool)
         table, _ = build_table(
             (*context.known, *candidates),
@@ -93,16 +89,13 @@ class OfflineProposer:
 
 
 def enumerate_candidates(
-    columns: Columns,
-    labels: Bool[np.ndarray, " record"],
-    schema: Mapping[str, type],
-    prompt_columns: frozenset[str],
+    columns: Columns, labels: Bool[np.ndarray, " record"], prompt_columns: frozenset[str]
 ) -> tuple[str, ...]:
     """Distinct candidate texts in a fixed order; about 40 a number column and 25 a pair of integers.
 
     Pairs are of prompt columns: an output compared with the true result would restate the label.
     """
-    texts: list[str] = []
+    texts, schema = list[str](), schema_of(columns)
     for name, kind in schema.items():
         if kind is bool:
             texts.append(name)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.types import Columns
@@ -57,13 +56,6 @@ class PredicateTable:
     matrix: Bool[np.ndarray, "record predicate"]
     scores: tuple[PredicateScore, ...]
     """Aligned with `predicates`; train records only."""
-
-    def fires(self, text: str) -> Bool[np.ndarray, " record"]:
-        """The records on which a predicate of the table is true. Raises `UsageError` when it is not here."""
-        for position, predicate in enumerate(self.predicates):
-            if predicate.text == text:
-                return self.matrix[:, position]
-        raise UsageError(f"expected one of the table's {len(self.predicates)} predicates, got {text!r}")
 
 
 def is_one_sided(target: Bool[np.ndarray, " record"]) -> bool:

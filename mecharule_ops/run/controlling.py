@@ -23,7 +23,6 @@ from mecharule_ops.findings import evidence
 from mecharule_ops.findings.controls import AgonistControls, as_many, decided
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.families import UnitRule
@@ -229,7 +228,6 @@ def unit_vocabulary(
     context = ProposalContext(
         columns=in_train,
         labels=target,
-        schema=schema_of(in_train),
         prompt_columns=run.task.prompt_columns,
         known=dict(zip(seen.texts, score_predicates(seen.matrix, target), strict=True)),
     )

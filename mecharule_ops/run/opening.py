@@ -258,10 +258,9 @@ def find_certificate(
 
     By the run's own baseline unless one is named.
     """
-    alone = map(str, units) if len(units) == 1 else ()
     fitting = (
         certificate
-        for certificate in reversed(run.store.certificates(*alone))
+        for certificate in reversed(run.store.certificates())
         if certificate.kind in ("ablate", "why", "flip")
         and (certificate.regime, {*certificate.units}) == (regime.value, {*map(str, units)})
         and certificate.intervention.baseline == (baseline or run.config.baseline).value

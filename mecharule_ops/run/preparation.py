@@ -16,7 +16,6 @@ from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.engine.soundness import check_soundness
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import build_table, is_one_sided
 from mecharule_ops.rules.algebra import Rule, mcc
@@ -25,7 +24,7 @@ from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run, Splitter
 from mecharule_ops.slices import E1Condition, best_split
 from mecharule_ops.store import keys
-from mecharule_ops.subsets import some_of, stratified_split, unseen
+from mecharule_ops.subsets import held_out, some_of, unseen
 from mecharule_ops.types import BehaviourRecord, Columns, Example
 
 MOST = 4
@@ -78,7 +77,7 @@ def _behaviour(run: Run, stage: Stage) -> None:
 
 def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     """Seed predicates, then rounds of proposals; a refusal goes back to the proposer with its reason."""
-    columns, schema = run.columns, schema_of(run.columns)
+    columns = run.columns
     train = chosen_for_train(run, run.records, run.labels, columns)
     run.store.put(keys.TRAIN, train)
     texts = list(run.task.seed_predicates())
@@ -94,7 +93,6 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
         context = ProposalContext(
             columns={name: column[train] for name, column in columns.items()},
             labels=run.labels[train],
-            schema=schema,
             prompt_columns=prompt,
             known={predicate.text: score for predicate, score in scores},
             refusals=refused,
@@ -124,8 +122,7 @@ def chosen_for_train(
     seeds = evaluated(run.task.seed_predicates(), columns).matrix
     identifiers = [record.example.id for record in records]
     share = run.config.test_share if test_share is None else test_share
-    split = stratified_split(seeds, labels, identifiers, seed=run.config.seed, test_share=share)
-    return np.isin(np.arange(len(records)), split.train)
+    return ~held_out(seeds, labels, identifiers, seed=run.config.seed, test_share=share)
 
 
 def _splitter(run: Run, stage: Stage) -> None:
@@ -154,7 +151,7 @@ def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None
     needed = run.config.least_slice
 
     def smallest_side(rule: Rule) -> int:
-        fires = rule.fires(run.table.fires)
+        fires = rule.fires(run.fires)
         bases = [run.train & ~regime.flipped(run.labels) for regime in run.regimes]
         return min(int(np.count_nonzero(of & side)) for of in bases for side in (fires, ~fires))
 

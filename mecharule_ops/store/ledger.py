@@ -189,10 +189,6 @@ class Ledger:
 
         Told by its own statement, or another wording of it.
         """
-        if not prediction.statement.strip() or not prediction.condition.strip():
-            raise UsageError(
-                "expected a statement and a condition, got an empty one; a prediction says what it predicts"
-            )
         entries = self.entries()
         known = next((entry for entry in entries if entry.id == prediction.id), None)
         self._emit(

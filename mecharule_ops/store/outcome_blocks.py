@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,22 +58,16 @@ class OutcomeTable:
         self._ids_by_set.clear()
 
     def put(self, context: str, outcomes: StoredAnswers) -> None:
-        """Stores one block. Raises `UsageError` on lengths that differ or an id given twice."""
+        """Stores one block."""
         ids = np.asarray(outcomes.example_ids, dtype=np.int64)
-        if not len(ids) == len(outcomes.labels) == len(outcomes.margins):
-            lengths = f"{len(ids)}, {len(outcomes.labels)} and {len(outcomes.margins)}"
-            raise UsageError(f"expected as many labels and margins as example ids, got {lengths}")
         order = np.argsort(ids, kind="stable")
-        ids = ids[order]
-        if (ids[1:] == ids[:-1]).any():
-            raise UsageError("expected distinct example ids, got one twice")
         group = _digest(outcomes.group.encode("utf-8", "surrogatepass"))
         labels = np.packbits(outcomes.labels[order]).tobytes()
         margins = outcomes.margins[order].astype("<f4").tobytes()
         row = (
             self._context(context),
             group,
-            self._example_set(ids),
+            self._example_set(ids[order]),
             labels,
             margins,
             _crc(group, labels, margins),

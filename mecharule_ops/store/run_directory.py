@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from platformdirs import user_data_dir
@@ -52,12 +53,8 @@ def checkpoints_of(run_file: Path) -> Path:
 
 def new_run_id(folder: Path, token_source: Callable[[int], str]) -> str:
     """An id that no run of the folder has; `token_source(n)` gives n random bytes as hex digits."""
-    for size in range(2, 9):
-        for _ in range(_TRIES_A_LENGTH):
-            token = token_source(size)
-            if not run_path(token, folder).exists():
-                return token
-    raise StoreError(f"expected a free run id in {folder}, none was found; its token source repeats itself")
+    tokens = (token_source(size) for size in count(2) for _ in range(_TRIES_A_LENGTH))
+    return next(token for token in tokens if not run_path(token, folder).exists())
 
 
 def find_run(wanted: str, folder: Path, *, to_resume: bool = False) -> Path:

@@ -96,13 +96,12 @@ class RunLock:
         """Takes the lock. Raises `StoreError` naming the process that holds it."""
         with _beside(path):
             self._descriptor = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT, 0o644)
-        if not self._acquired():
-            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._descriptor)
-            raise StoreError(
-                f"expected run {path} to be free, process {holder} holds it; stop that or wait for it"
-            )
         try:
+            if not self._acquired():
+                holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                raise StoreError(
+                    f"expected run {path} to be free, process {holder} holds it; stop that or wait for it"
+                )
             with _beside(path):
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, str(os.getpid()).encode("ascii"), 0)

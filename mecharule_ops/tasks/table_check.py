@@ -13,7 +13,6 @@ import numpy as np
 from mecharule_ops.codec import canonical_json, encode
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.predicates.language import schema_of
 from mecharule_ops.predicates.proposer import enumerate_candidates
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.tasks.beginning import compared
@@ -100,11 +99,10 @@ def rehearse(task: TextTask) -> None:
         for each in examples
     ]
     canonical_json([encode(record) for record in records])
-    columns = task.columns(records)
-    schema, columns = schema_of(columns), {name: column[:REHEARSED] for name, column in columns.items()}
+    columns = {name: column[:REHEARSED] for name, column in task.columns(records).items()}
     labels = np.arange(min(len(records), REHEARSED)) % 2 == 0
     evaluated((*task.seed_predicates(), *task.account_predicates()), columns)
-    proposed = enumerate_candidates(columns, labels, schema, task.prompt_columns)
+    proposed = enumerate_candidates(columns, labels, task.prompt_columns)
     build_table(proposed, columns, labels, np.ones(len(labels), bool), prompt_columns=task.prompt_columns)
 
 

@@ -57,7 +57,6 @@ def _context() -> ProposalContext:
     return ProposalContext(
         columns={"a": a, "b": b, "op": op},
         labels=labels,
-        schema=SCHEMA,
         prompt_columns=frozenset(SCHEMA),
         known={},
     )

@@ -61,7 +61,6 @@ NAIVE = {
     "borrow": lambda a, b: bool(_borrows(a, b)),
     "borrow_at": lambda a, b, k: k in _borrows(a, b),
     "divisible": lambda x, k: x % k == 0,
-    "divides": lambda k, x: x % k == 0,
     "gcd": math.gcd,
     "abs": abs,
     "min": min,
@@ -145,7 +144,7 @@ def _condition(g, depth):
     if pick == 4:
         return str(g.choice(["ok", "op == '+'", "op in ('-', '*')", "s != 'aaaa'", "ok == True"]))
     if pick == 5:
-        test = g.choice(["carry", "borrow", "divisible", "divides"])
+        test = g.choice(["carry", "borrow", "divisible"])
         return f"{test}({_integer(g, 1)}, {_integer(g, 1)})"
     if pick == 6:
         at = f"{g.choice(['carry_at', 'borrow_at'])}({_integer(g, 1)}, {_integer(g, 1)}, {g.integers(4)})"

@@ -15,7 +15,6 @@ def _context(columns, labels, known=(), prompt=None):
     return ProposalContext(
         columns=columns,
         labels=labels,
-        schema=schema_of(columns),
         prompt_columns=frozenset(columns) if prompt is None else prompt,
         known=scores,
     )

@@ -119,7 +119,7 @@ def test_everything_selected_lies_in_train(finished_run: Path) -> None:
         assert run.train[chosen].all()
         assert run.labels[chosen].all()
         assert rule is not None
-        fires = rule.fires(run.table.fires)
+        fires = rule.fires(run.fires)
         assert fires[slices.associated].all()
         assert not fires[slices.unrelated].any()
 

@@ -133,7 +133,7 @@ def test_no_column_and_no_candidate_holds_a_text(file: Path) -> None:
     assert {name for name, kind in schema.items() if kind is str} == {"asks"}
     assert set(columns["asks"].tolist()) == {"how", "write", "list"}
     labels = np.arange(9) % 2 == 0
-    texts = [*enumerate_candidates(columns, labels, schema, task.prompt_columns), *task.seed_predicates()]
+    texts = [*enumerate_candidates(columns, labels, task.prompt_columns), *task.seed_predicates()]
     for text, word in product(texts, ("paper", "boat", "lighthouse", "yellow", "Fold")):
         assert word not in text
     assert all(parse_predicate(text, schema).reads <= task.prompt_columns for text in task.seed_predicates())
