@@ -60,6 +60,7 @@ class Screened:
     where: FlipsWhere
     low: float
     """Lower end of the difference of the two rates."""
+    holds: Bool[np.ndarray, " record"]
 
 
 def investigated(
@@ -116,11 +117,15 @@ def investigate(
             f"train: {one.words}: {counts.holds.flips} of {counts.holds.n}, elsewhere "
             f"{counts.elsewhere.flips} of {counts.elsewhere.n}"
         )
-    claims = [_registered(path, unit, one, tell) for one in screened]
-    decided = call(
-        "decide", {"run": path, "claims": ",".join(claim for claim, _ in claims), "yes": True}, tell
+    given = {"run": path, "neuron": str(unit), "threshold": THRESHOLD}
+    entered = [call("register", {**given, "where": one.condition}, tell).facts for one in screened]
+    claims: list[Any] = [facts[0].value for facts in entered]
+    # That held-out flips were read for a claim before: then its verdict is no prediction.
+    seen = [one for facts in entered for one in facts if one.key.endswith(".looked_at_before_by")]
+    ids = ",".join(claim["claim"] for claim in claims)
+    return _told(
+        findings, unit, screened, call("decide", {"run": path, "claims": ids, "yes": True}, tell), seen
     )
-    return _told(findings, unit, screened, decided, [fact for _, seen in claims for fact in seen])
 
 
 def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
@@ -149,21 +154,20 @@ def _screened(run: Run, unit: Neuron, named: str) -> list[Screened]:
     regime = strongest_regime(run, unit)
     places = drawn(run, regime, Part.TRAIN)
     flips = run.flips([(unit,)], places, regime)[0]
-    counted: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
+    counted, kept = list[Screened](), list[Screened]()
     for rule in [condition_of(run, named)] if named else _proposed(run):
         holds = fires(run, rule)[places]
         where = FlipsWhere.of(holds, flips)
-        one, other = where.holds, where.elsewhere
-        low, _ = difference_interval(one.flips, one.n, other.flips, other.n, ALPHA)
+        inside, other = where.holds, where.elsewhere
+        low, _ = difference_interval(inside.flips, inside.n, other.flips, other.n, ALPHA)
         words = rule_in_words(rule, run.task)
-        counted.append((Screened(condition=str(rule), words=words, where=where, low=low), holds))
+        counted.append(Screened(condition=str(rule), words=words, where=where, low=low, holds=holds))
     if named:
-        return [counted[0][0]]
-    kept: list[tuple[Screened, Bool[np.ndarray, " record"]]] = []
-    for screened, holds in sorted(counted, key=lambda each: -each[0].low):
-        if screened.low > 0 and len(kept) < MOST and all(mcc(holds, other) < ALIKE for _, other in kept):
-            kept.append((screened, holds))
-    return [screened for screened, _ in kept]
+        return counted
+    for one in sorted(counted, key=lambda each: -each.low):
+        if one.low > 0 and len(kept) < MOST and all(mcc(one.holds, other.holds) < ALIKE for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _proposed(run: Run) -> Iterator[Rule]:
@@ -172,14 +176,6 @@ def _proposed(run: Run) -> Iterator[Rule]:
         text = str(predicate)
         if run.prompt_only(text):
             yield from (Rule((Clause((Condition(text, holds),)),)) for holds in (True, False))
-
-
-def _registered(run: str, unit: Neuron, one: Screened, tell: Tell) -> tuple[str, list[Fact]]:
-    """Its id, and that held-out flips were read for it before, where they were: then its verdict is no prediction."""
-    given = {"run": run, "neuron": str(unit), "where": one.condition, "threshold": THRESHOLD}
-    facts = call("register", given, tell).facts
-    entered: Any = facts[0].value
-    return str(entered["claim"]), [one for one in facts if one.key.endswith(".looked_at_before_by")]
 
 
 def _told(

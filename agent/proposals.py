@@ -41,7 +41,7 @@ from mecharule_ops.store.run_store import RunStore
 
 PROMPT = "propose_predicates"
 EXAMPLES = 8
-"""Wrong records that a round shows, and half as many that the vocabulary takes for right."""
+"""Pairs of records that a round shows."""
 _NO_LIST = "the model gave no list of predicates"
 _LONGEST_TEXT = 600
 
@@ -161,8 +161,7 @@ class ModelProposer:
     def _request(self, state: ProposalState, data: ProposalContext, table: PredicateTable) -> list[Any]:
         names = [name for name in data.columns if name in data.prompt_columns]
         earlier: list[Any] = [asdict(one) for one in data.refusals]
-        right = others = np.flatnonzero(data.labels)
-        of, marks = np.flatnonzero(~data.labels), "wrong/right"
+        of, others, marks = np.flatnonzero(~data.labels), np.flatnonzero(data.labels), "wrong/right"
         parted = "the model got the first wrong and the second right"
         if self.flips is not None:
             unit, of, others = self.flips
@@ -179,9 +178,6 @@ class ModelProposer:
             refusals=showing.refusals([*earlier, *state["refused"]]),
             parted=parted,
             pairs=showing.rows_in_pairs(data.columns, marks, drawn, others, names),
-            residuals=showing.rows_in_pairs(
-                data.columns, "wrong/right", _residual(table, data), right, names
-            ),
         )
         return [SystemMessage(system), HumanMessage(user)]
 
@@ -197,15 +193,3 @@ def _spelt(text: str, data: ProposalContext) -> str:
         return parse_predicate(text[:_LONGEST_TEXT], schema_of(data.columns)).text
     except PredicateRefused:
         return text[:_LONGEST_TEXT]
-
-
-def _residual(table: PredicateTable, data: ProposalContext) -> list[int]:
-    """The failures that the vocabulary takes most surely for successes."""
-    if not table.matrix.shape[1]:
-        return []
-    from sklearn.linear_model import LogisticRegression
-
-    failures = np.flatnonzero(~data.labels)
-    fitted = LogisticRegression(max_iter=200).fit(table.matrix, data.labels)
-    order = np.argsort(-fitted.decision_function(table.matrix[failures]), kind="stable")
-    return [int(failures[place]) for place in order[: EXAMPLES // 2]]

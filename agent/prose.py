@@ -11,7 +11,7 @@ what the second look asks (`agent.talk`).
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -55,16 +55,6 @@ class Checked:
     """Why it is marked; empty where every figure stands in its facts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What every sentence of an answer may name."""
-
-    question: str
-    units: frozenset[str]
-    """That the conversation knows."""
-    levels: frozenset[float]
-
-
 def check(
     text: str, facts: Mapping[str, Cited], question: str = "", uncited: Sequence[Cited] = (), sheet: str = ""
 ) -> tuple[Checked, ...]:
@@ -76,14 +66,15 @@ def check(
     told = [sheet, *(one.sentence for one in facts.values())]
     units = units_named(question, *told, *(one.unit + one.arguments for one in (*facts.values(), *uncited)))
     levels = frozenset(share * float(one) for one in _LEVEL.findall("\n".join(told)) for share in (1, 100))
-    asked = _Asked(question=question, units=units, levels=levels)
     checked: list[Checked] = []
     before = ""
     for one in (each for line in text.splitlines() for each in _sentences(line)):
         if strange := [id for id in one.cites if id not in facts]:
             fault = f"there is no fact {', '.join(strange)}"
         else:
-            missing = _missing(one.text, before, [*(facts[id] for id in one.cites), *uncited], asked)
+            missing = _missing(
+                one.text, before, [*(facts[id] for id in one.cites), *uncited], question, units, levels
+            )
             where = "the facts it cites" if one.cites else "the question, and it cites no fact"
             fault = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in {where}" * bool(
                 missing
@@ -117,16 +108,18 @@ def _sentences(line: str) -> Iterator[Checked]:
         yield Checked(text=each, cites=next(filter(None, [*own[place:], *own[:place][::-1]]), ()))
 
 
-def _missing(said: str, before: str, told: Sequence[Cited], asked: _Asked) -> list[str]:
+def _missing(
+    said: str, before: str, told: Sequence[Cited], question: str, known_units: Set[str], levels: Set[float]
+) -> list[str]:
     """The units and figures of a sentence that its facts do not hold, and that may not be repeated beside them."""
     named = units_named(said)
-    meant = named and units_named(said, before, asked.question)
+    meant = named and units_named(said, before, question)
     units = [units_named(one.sentence, one.unit) for one in told]
     about = [one.sentence for one, of in zip(told, units, strict=True) if not (meant and of) or of & meant]
-    strange = named - asked.units if about or not told else named
+    strange = named - known_units if about or not told else named
     facts, given = (
         as_digits("\n".join(about)),
-        as_digits("\n".join([asked.question, *(one.arguments for one in told)])),
+        as_digits("\n".join([question, *(one.arguments for one in told)])),
     )
     text = _REPEATED.sub(lambda match: " " if match[0] in given else match[0], as_digits(said))
     layers = {unit[1:].partition(".")[0] for of in units for unit in of}
@@ -138,7 +131,7 @@ def _missing(said: str, before: str, told: Sequence[Cited], asked: _Asked) -> li
     held = [one for one in found if not one.percent and _stands(one, facts, known)]
     own = {100 * min(k.values) / max(n.values) for k, n in pairwise(held) if max(n.values)}
     held += [one for one in found if one.percent and _stands(one, facts, own.union(percentages(facts)))]
-    repeated = {value for one in figures_in(given) for value in one.values} | asked.levels
+    repeated = {value for one in figures_in(given) for value in one.values} | levels
     if any(not one.values & repeated for one in held):
         held += [one for one in found if _stands(one, given, repeated)]
     return [*sorted(strange), *dict.fromkeys(one.text for one in found if one not in held)]

@@ -90,13 +90,11 @@ class ScriptedModel(BaseChatModel):
     def of(cls, path: Path) -> ScriptedModel:
         """The model of a file. Raises `UsageError` when it cannot be read."""
         try:
-            script = _SCRIPT.validate_json(path.read_text(encoding="utf-8"))
+            return cls(path=path, replies=_SCRIPT.validate_json(path.read_text(encoding="utf-8"))["replies"])
         except ValidationError as error:
             wrong: object = misfit(error, "the file")
         except (OSError, ValueError) as error:
             wrong = getattr(error, "strerror", None) or error
-        else:
-            return cls(path=path, replies=script["replies"])
         raise UsageError(f"expected a script of a mock model in {path}, got {wrong}")
 
     @property

@@ -51,7 +51,7 @@ class Toolbox:
         return [
             StructuredTool(
                 name=name,
-                description=TOOLS[name].help,
+                description=TOOLS[name].arguments.meaning(),
                 args_schema={"title": name, **schema_of(TOOLS[name].arguments)},
                 coroutine=self._calling(name),
                 response_format="content_and_artifact",

@@ -47,11 +47,6 @@ class Tool(Generic[_Arguments]):
     """Whether it is about no one run: a function `NAME(given, tell)`."""
 
     @property
-    def help(self) -> str:
-        """The line that describes it."""
-        return self.arguments.meaning()
-
-    @property
     def works(self) -> bool:
         """Whether it may run the model or change a file."""
         return self.keeps is not None or "estimate" in self.arguments.model_fields

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
-from mecharule_ops.errors import UsageError
+from mecharule_ops.errors import UsageError, did_you_mean
 from mecharule_ops.facts import run_evidence, run_setting
 from mecharule_ops.facts.examples import example_of, examples_of
 from mecharule_ops.facts.fact import SENTENCES, Fact, Stated, fact
@@ -147,9 +146,9 @@ def _words(run: Run, findings: Findings, term: str | None) -> Iterator[Stated]:
     }
     named = None if term is None else SPELLINGS.get(written(term))
     if term is not None and named is None:
-        near = ", ".join(SPELLINGS[one] for one in get_close_matches(written(term), SPELLINGS, 3))
-        known = f" (near: {near})" if near else f"; `mecharule show {run.id} --section words` lists them"
-        raise UsageError(f"expected a word of this program, got {term!r}{known}")
+        near = did_you_mean(written(term), SPELLINGS)
+        known = f"; `mecharule show {run.id} --section words` lists them"
+        raise UsageError(f"expected a word of this program, got {term!r}{near}{known}")
     for name in [named] if named else TERMS:
         means = TERMS[name].means.format(**filled)
         yield f"word.{name}", means, means if term else f"{name}: {means}"

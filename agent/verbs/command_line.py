@@ -76,18 +76,12 @@ class Parser(argparse.ArgumentParser):
         write(message.rstrip())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Every argument must be known, options first. Raises `UsageError`."""
-        known = self._option_string_actions
-        for each in args or ():
-            if each == "--" or (self._subparsers is not None and not each.startswith("-")):
-                break  # What follows is no option, or a verb's.
-            name = each.partition("=")[0]
-            if re.fullmatch("--[a-z-]+", name) and not any(one.startswith(name) for one in known):
-                self.error(f"expected an option that there is, got {name!r}{did_you_mean(name, known)}")
+        """Every argument must be known. Raises `UsageError`."""
         found, rest = super().parse_known_args(args, namespace)
         if rest:
             several = "; several units are joined by commas" if re.fullmatch(UNIT_NAME, rest[0]) else ""
-            self.error(f"expected nothing more, got {' '.join(rest)!r}{several}")
+            near = did_you_mean(rest[0].partition("=")[0], self._option_string_actions)
+            self.error(f"expected nothing more, got {' '.join(rest)!r}{several or near}")
         return found, rest
 
     def error(self, message: str) -> NoReturn:

@@ -1,6 +1,5 @@
 """The tasks that there are, with a prompt of each, and what a table of one's own was understood to be."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.pages.document import Table
 from mecharule_ops.run.outlook import settled, writing
-from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import SHOWN, column_roles, rehearse, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
@@ -30,7 +28,7 @@ def tasks(given: TasksOptions, tell: Tell) -> ToolResult:
         return _listed()
     if given.table is None:
         raise UsageError("expected a table to check, got none; such as `mecharule tasks check prompts.jsonl`")
-    return _checked(given, tell)
+    return _checked(given.table, given, tell)
 
 
 def _listed() -> ToolResult:
@@ -52,42 +50,33 @@ def _prompt(name: str) -> str:
     return example.prompt.replace("\n", "\\n")
 
 
-def _task(table: str, given: TasksOptions) -> Task:
-    """The task of the table, with the settings that suit the model where one is named."""
-    prompting = prompt_settings(**given.reading)
-    said = {key.removeprefix("task."): value for key, value in prompting}
+def _checked(table: str, given: TasksOptions, tell: Tell) -> ToolResult:
+    """What was read and how it is graded, then some prompts; with settings that suit the model where one is named."""
+    said = {key.removeprefix("task."): value for key, value in prompt_settings(**given.reading)}
     if given.model is None:
-        return make_task(table, **said)
-    return task_of(settled(make_config(task=findable(table), model=given.model, task_settings=said)))
-
-
-def _understood(task: PromptTable, roles: Sequence[Mapping[str, str]], prompts: Sequence[str]) -> list[str]:
-    """What was read and how it is graded, then some prompts."""
-    rows = tuple(tuple(role.values()) for role in roles)
-    table = Table(header=("column", "type", "what it is for", "in the first row"), rows=rows, align="llll")
-    title = f"{task.path.name}: {plural(len(task.questions), 'record')}"
-    asked = "as the column has them" if not task.template else "by the template"
-    return [
-        shown(title, table, TableArguments(limit=len(rows))).text,
-        *task.notes,
-        "",
-        f"{plural(len(prompts), 'prompt')} as the model reads them, {asked}:",
-        *(f"  {prompt!r}" for prompt in prompts),
-    ]
-
-
-def _checked(given: TasksOptions, tell: Tell) -> ToolResult:
-    assert given.table is not None
-    task = _task(given.table, given)
+        task = make_task(table, **said)
+    else:
+        task = task_of(settled(make_config(task=findable(table), model=given.model, task_settings=said)))
     if not isinstance(task, PromptTable):
-        raise UsageError(f"expected a table of prompts and answers to check, got the task {given.table!r}")
+        raise UsageError(f"expected a table of prompts and answers to check, got the task {table!r}")
     rehearse(task)
     write = None if given.model is None else writing(task, given.model)
     roles, warnings = column_roles(task), list(warnings_of(task, write))
     prompts = [example.prompt for example in task.examples(SHOWN, np.random.default_rng(0))]
     data: dict[str, object] = {"table": str(task.path), "records": len(task.questions), "graded": task.graded}
     data |= {"columns": list(roles), "prompts": prompts}
-    lines = _understood(task, roles, prompts)
+    header, rows = (
+        ("column", "type", "what it is for", "in the first row"),
+        [(*role.values(),) for role in roles],
+    )
+    columns = Table(header=header, rows=tuple(rows), align="llll")
+    title = f"{task.path.name}: {plural(len(task.questions), 'record')}"
+    asked = "as the column has them" if not task.template else "by the template"
+    lines = [shown(title, columns, TableArguments(limit=len(rows))).text, *task.notes, ""]
+    lines += [
+        f"{plural(len(prompts), 'prompt')} as the model reads them, {asked}:",
+        *map("  {!r}".format, prompts),
+    ]
     if given.model is not None:
         from agent.verbs.table_tried import tried
 

@@ -133,10 +133,6 @@ def test_predicates_that_are_wrong_are_refused_one_by_one_with_reasons(
     assert not (runs / "owned").exists()
 
 
-def test_a_script_of_proposals_that_does_not_read_is_refused(commands: Commands) -> None:
-    _refused(commands.main(*RUN, *TINY, "--llm", "mock:absent.json", "--yes"), 2, "expected a", "absent.json")
-
-
 def test_a_corrupt_run_file_is_said_to_be_damaged(commands: Commands, runs: Path) -> None:
     """Exit 1 from every verb that opens it; the list of runs still works and says so."""
     broken = runs / "dead.mecharule"
