@@ -7,7 +7,7 @@ from typing import TypeVar
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, Together
+from mecharule_ops.mechanism.holds import Above
 from mecharule_ops.mechanism.links import FLIPPED, Activation, DirectShare, HeadReading, Written
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
 from mecharule_ops.numbers import k_of_n, of_n, percent, plural, signed
@@ -60,18 +60,6 @@ def chain_facts(chain: Chain, run: str) -> Iterator[Fact]:
         if told := "; ".join(lines):
             text, part = f"{told[:1].upper()}{told[1:]}", name.capitalize()
             yield fact(text, source, unit=chain.unit, part=part, key=f"{key}.{name}", value=values[name])
-
-
-def hold_words(hold: Hold) -> str:
-    """`a21.h2`, `MLP of layer 20`, `later heads`, `these 2 together`."""
-    match hold:
-        case Above():
-            return _ABOVE[hold]
-        case HeldLayer(kind, layer):
-            return f"{'heads' if kind is Basis.ATTN_HEAD else 'MLP'} of layer {layer}"
-        case Together(parts):
-            return f"these {len(parts)} together"
-    return str(hold)
 
 
 def quoted(token: str) -> str:
@@ -155,7 +143,7 @@ def _carriers(chain: Chain) -> str:
         return ""
     heads = [(hold, gone) for hold, gone in held if hold.basis is Basis.ATTN_HEAD and gone]
     heads.sort(key=lambda one: -one[1])
-    named = ", ".join(f"{hold_words(hold)} {gone}" for hold, gone in heads[:_NAMED])
+    named = ", ".join(f"{hold} {gone}" for hold, gone in heads[:_NAMED])
     return said("chain.carriers", named=named) if named else said("chain.carriers.none")
 
 

@@ -26,7 +26,7 @@ from mecharule_ops.pages.content import account_section, opening_sections, repor
 from mecharule_ops.pages.document import Figures, Section, Table
 from mecharule_ops.pages.drawing import standalone
 from mecharule_ops.pages.html import figure_of, fragment_of
-from mecharule_ops.pages.plots import MAP, account_figures, finding_figure, tree_figure
+from mecharule_ops.pages.plots import MAP, account_figures, finding_figure
 from mecharule_ops.pages.rows import KINDS, RuleRow, UnitRow, rule_rows, unit_rows
 from mecharule_ops.pages.screen import screen
 from mecharule_ops.plain_text import write_file
@@ -95,23 +95,18 @@ class Plots:
 
     def map(self) -> Picture:
         """The model layer by layer with its units."""
-        return self._drawn(finding_figure(self._run.findings, self._run._example), MAP)
-
-    def tree(self, basis: str | None = None, regime: int | None = None) -> Picture:
-        """The groups that a search ablated."""
-        index = _search_index(self._run.findings, basis, regime)
-        return self._drawn(tree_figure(self._run.findings, index), f"tree-{index}")
+        drawn = finding_figure(self._run.findings, self._run._example)
+        if not drawn:
+            raise UsageError(
+                f"expected a unit or a layer to draw, run {self._run.id} has none; see run.tree()"
+            )
+        drawing, caption = drawn[MAP]
+        return Picture(drawing=drawing, caption=caption)
 
     def account(self, unit: str, regime: int | None = None) -> ReportPart:
         """Every figure of a unit's account and chain."""
         part = self._run.account(unit, regime)
         return replace(part, sections=[replace(one, blocks=()) for one in part.sections])
-
-    def _drawn(self, figures: Figures, name: str) -> Picture:
-        if name not in figures:
-            raise UsageError(f"expected {name} to draw, run {self._run.id} has none; see run.tree()")
-        drawing, caption = figures[name]
-        return Picture(drawing=drawing, caption=caption)
 
 
 class FinishedRun:
@@ -154,8 +149,7 @@ class FinishedRun:
     def tree(self, basis: str | None = None, regime: int | None = None) -> ReportPart:
         """One search: of a basis, in a regime (1 is 1→0, 0 is 0→1); the first that fits. Raises `UsageError`."""
         index = _search_index(self.findings, basis, regime)
-        sections, draw = [search_section(self.findings, index)], partial(tree_figure, self.findings, index)
-        return ReportPart(title=f"Run {self.id}", sections=sections, draw=draw)
+        return ReportPart(title=f"Run {self.id}", sections=[search_section(self.findings, index)])
 
     def account(self, unit: str, regime: int | None = None) -> ReportPart:
         """When and why a unit flips, with its figures; in the regime where it is strongest unless one is named.

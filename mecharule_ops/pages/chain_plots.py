@@ -1,4 +1,4 @@
-"""The figures of a unit's chain as SVG text: what it writes, what it reads, and through what its flips pass.
+"""The figures of a unit's chain as SVG text: what it writes and what it reads.
 
 Everything is told apart by place, glyph, hatch and words; colour only repeats it.
 """
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mecharule_ops.facts.chain_facts import hold_words, of_group, quoted, remaining
+from mecharule_ops.facts.chain_facts import of_group, quoted
 from mecharule_ops.facts.fact import said
 from mecharule_ops.findings.chain import Chain
-from mecharule_ops.mechanism.holds import Above, Together
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, HeadReading, TokenList
 from mecharule_ops.pages.document import Figures
 from mecharule_ops.pages.drawing import BLUE, GREY, INK, ORANGE, draw, figure_stem, glyphs, tidy
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SOURCES, _NODES = 12, 6
+_SOURCES = 12
 
 
 def chain_figures(chain: Chain) -> Figures:
@@ -37,9 +36,6 @@ def chain_figures(chain: Chain) -> Figures:
         height = 0.9 + 0.24 * len(chain.reads.heads[0].sources[:_SOURCES])
         svg = draw(f"{stem}-reads", partial(_reads, chain.reads.heads), (8, height))
         drawn[f"{stem}-reads"] = svg, said("caption.reads")
-    if chain.mediation.flips.flips and chain.mediation.through:
-        svg = draw(f"{stem}-through", partial(_through, chain), (8, 2.4))
-        drawn[f"{stem}-through"] = svg, said("caption.through")
     return drawn
 
 
@@ -52,23 +48,18 @@ def _writes(chain: Chain, figure: Figure) -> None:
 
 
 def _bars(axes: Axes, found: TokenList, title: str) -> None:
+    """A bar a token, from above; those that are lowered hatched."""
     pushes = [*found.raised, *reversed(found.lowered)]
-    bars = [(_label(quoted(each.token)), each.push, f"{each.push:+.2f}", each.push > 0) for each in pushes]
-    _barh(axes, [(*bar, BLUE if bar[3] else ORANGE) for bar in bars])
+    places = list(range(len(pushes), 0, -1))
+    colors = [BLUE if each.push > 0 else ORANGE for each in pushes]
+    bars = axes.barh(places, [each.push for each in pushes], color=colors, edgecolor=INK, linewidth=0.4)
+    for bar, each in zip(bars, pushes, strict=True):
+        bar.set_hatch("" if each.push > 0 else "//")
+    axes.bar_label(bars, [f"{each.push:+.2f}" for each in pushes], padding=2, fontsize=7, color=INK)
+    axes.set_yticks(places, [_label(quoted(each.token)) for each in pushes])
     axes.axvline(0, color=INK, linewidth=0.6)
     axes.margins(x=0.18)
     axes.set(xlabel="logits", title=title)
-
-
-def _barh(axes: Axes, rows: Sequence[tuple[str, float, str, bool, str]]) -> None:
-    """A bar a row, from above: its name, length, label, whether it is plain rather than hatched, and its colour."""
-    names, lengths, labels, plain, colors = zip(*rows, strict=True)
-    places = list(range(len(rows), 0, -1))
-    bars = axes.barh(places, lengths, color=colors, edgecolor=INK, linewidth=0.4)
-    for bar, is_plain in zip(bars, plain, strict=True):
-        bar.set_hatch("" if is_plain else "//")
-    axes.bar_label(bars, labels, padding=2, fontsize=7, color=INK)
-    axes.set_yticks(places, names)
     tidy(axes)
 
 
@@ -97,24 +88,6 @@ def _reads(heads: Sequence[HeadReading], figure: Figure) -> None:
     mass.set_yticks(range(len(names), 0, -1), [_label(name) for name in names])
     mass.set(xlabel="share of attention", xlim=(-0.02, None))
     carried.set(xlabel="part of the lead, logits")
-
-
-def _through(chain: Chain, figure: Figure) -> None:
-    """Plain bars for kinds of later parts, hatched ones for the single units and layers that carry most; the rest."""
-    through = [one for one in chain.mediation.through if one.hold is not Above.EVERYTHING]
-    kinds = [one for one in through if isinstance(one.hold, Above)]
-    single = [one for one in through if not isinstance(one.hold, Above | Together)]
-    single.sort(key=lambda one: -one.gone.count)
-    rows = [
-        (hold_words(one.hold), one.gone.rate, f"{one.gone.count} of {one.gone.n}", one in kinds, BLUE)
-        for one in (*kinds, *single[: _NODES - len(kinds)])
-    ]
-    if (left := remaining(chain)) is not None:
-        direct = "directly, with everything above held"
-        rows.append((direct, left.flip_rate, f"{left.flips} of {left.n} remain", True, ORANGE))
-    axes = figure.subplots()
-    _barh(axes, rows)
-    axes.set(xlabel="share of the flips that do not happen", xlim=(0, 1.15))
 
 
 def _label(text: str) -> str:

@@ -12,7 +12,7 @@ from mecharule_ops.facts.fact import Fact, Stated, fact, said
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions, whole_layer_words
 from mecharule_ops.facts.glossary import explained
-from mecharule_ops.facts.rules import clipped, when_told, worded
+from mecharule_ops.facts.rules import when_told
 from mecharule_ops.facts.run_evidence import cost_of, limits, missed_of, rule_counts, took, union_of
 from mecharule_ops.facts.run_setting import choices, setting, splitter_of
 from mecharule_ops.facts.searches import is_risk, search_names, search_titles, shared_replacement
@@ -33,13 +33,11 @@ from mecharule_ops.pages.document import Block, Card, Section, Table, Verbatim
 from mecharule_ops.pages.drawing import draw, figure_stem, saved, standalone
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import MAP, NARROW, figures, finding_plots
-from mecharule_ops.pages.rows import RuleRow, UnitRow, kept_aside, rule_rows, unit_row, unit_rows
+from mecharule_ops.pages.rows import UnitRow, kept_aside, unit_row, unit_rows
 from mecharule_ops.plain_text import write_file
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import Neuron, Regime
 
-ROWS = 20
-"""Units that are not ruled out are listed up to here."""
 WIDEST = 100
 """Text is never wider, so that it pastes into an e-mail or a README."""
 
@@ -76,7 +74,6 @@ def report_sections(findings: Findings, examples: Examples = NONE_TOLD) -> list[
     sections = [
         *opening_sections(findings, examples, (NARROW, MAP)),
         *_statistics(findings),
-        *_rule_sections(findings),
         *(search_section(findings, index) for index in range(len(findings.searches))),
         Section(title="Task and run", blocks=(setting_of,), folded=True),
         Section(title="Limits", blocks=(_each(limits(findings)),), folded=True),
@@ -160,27 +157,17 @@ def _card(findings: Findings, unit: Unit, examples: Examples) -> Card:
 
 
 def _statistics(findings: Findings) -> list[Section]:
-    """Every τ-agonist with its counts, bounds and controls, in one folded table."""
+    """Every τ-agonist with its counts and bounds in one folded table; how many learned rules are shown."""
     columns = "search", "unit", "kept aside", "flips D+", "flips D-", "strength"
     rows = [row for row in unit_rows(findings) if row.is_tau_agonist]
-    blocks = Table.of_rows(UnitRow, rows, columns), said("report.units.key")
-    return [Section(title="Statistics", blocks=blocks, folded=True)] if rows else []
-
-
-def _rule_sections(findings: Findings) -> list[Section]:
-    """Every learned rule, shown or not, its text underneath; nothing where none was learned."""
-    rows = [row for row in rule_rows(findings) if row.learned]
-    table = Table.of_rows(
-        RuleRow, rows, ("search", "unit", "family", "shown", "held-out MCC", "high quality")
-    )
-    notes = tuple((worded(clipped(str(row.learned), findings.run), row.in_words),) for row in rows)
-    told = _told(rule_counts(findings))
-    every = Section(title="Every learned rule", blocks=(told, replace(table, notes=notes)), folded=True)
-    return [every] if rows else []
+    blocks: list[Block] = [Table.of_rows(UnitRow, rows, columns), said("report.units.key", f=findings)]
+    if any(outcome.rules for outcome in findings.searches):
+        blocks.append(_told(rule_counts(findings)))
+    return [Section(title="Statistics", blocks=tuple(blocks), folded=True)] if rows else []
 
 
 def search_section(findings: Findings, index: int) -> Section:
-    """One search: its split, status, layers, units that are not ruled out, what it missed and took, and its tree."""
+    """One search: its split, status, layers, units that are not ruled out, what it missed and took."""
     outcome, name = findings.searches[index], search_names(findings)[index]
     status = " ".join(map(sentence, (outcome.slice_status, *outcome.status)))
     blocks: list[Block] = [_told(splitter_of(findings, outcome)), status]
@@ -191,24 +178,20 @@ def search_section(findings: Findings, index: int) -> Section:
     bases = {each.intervention.basis for each in findings.searches}
     if advice := suggestions(findings, outcome, bases):
         blocks += ["What to try next:", advice]
-    blocks += _weak(findings, outcome)
+    blocks += [_weak(findings, outcome)]
     blocks += [_told(of(findings, outcome)) for of in (union_of, missed_of, cost_of)]
     shown = tuple(block for block in blocks if block)
-    return Section(title=f"Search {index + 1}: {name}", blocks=shown, figures=(f"tree-{index}",), folded=True)
+    return Section(title=f"Search {index + 1}: {name}", blocks=shown, folded=True)
 
 
-def _weak(findings: Findings, outcome: SearchOutcome) -> list[Block]:
-    """The units that are not ruled out: how little that takes, the first of them, then how many more there are."""
+def _weak(findings: Findings, outcome: SearchOutcome) -> str:
+    """The units that are not ruled out: how many, and how little that takes; empty where none is."""
     weak = [unit for unit in findings.units_of(outcome) if not unit.is_tau_agonist]
     if not weak:
-        return []
+        return ""
     least = min(weak, key=lambda unit: unit.estimate.strength)
-    parts = {"are": f"{plural(len(weak), 'unit')} {'is' if len(weak) == 1 else 'are'}", "unit": least.neuron}
-    columns = "unit", "flips D+", "flips D-", "strength", "selectivity"
-    table = Table.of_rows(UnitRow, list(map(unit_row, weak[:ROWS])), columns)
-    more = f"… and {len(weak) - ROWS:,} more (`mecharule show {findings.run} --table units`)."
-    text = said("report.not_ruled_out", f=findings, flips=unit_flips(least), **parts)
-    return [text, table, *([more] if len(weak) > ROWS else [])]
+    are = f"{plural(len(weak), 'unit')} {'is' if len(weak) == 1 else 'are'}"
+    return said("report.not_ruled_out", f=findings, are=are, unit=least.neuron, flips=unit_flips(least))
 
 
 def account_section(
@@ -236,6 +219,6 @@ def account_section(
         blocks=(*lines(facts), proof(facts), *numbers),
         figures=(
             f"{figure_stem('account', regime, unit)}-leads",
-            *(f"{stem}-{kind}" for kind in ("writes", "reads", "through")),
+            *(f"{stem}-{kind}" for kind in ("writes", "reads")),
         ),
     )

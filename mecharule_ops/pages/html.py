@@ -73,11 +73,7 @@ def _block(block: str | Verbatim | Table | tuple[str, ...]) -> str:
         return f"<p>{_text(block)}</p>"
     if isinstance(block, tuple):
         return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block)}</ul>"
-    notes = block.notes or ((),) * len(block.rows)
-    body = "\n".join(
-        _row(row, block.align, "td", block.header) + "".join(_note(note, len(row)) for note in lines)
-        for row, lines in zip(block.rows, notes, strict=True)
-    )
+    body = "\n".join(_row(row, block.align, "td", block.header) for row in block.rows)
     head = _row(block.header, block.align, "th")
     return f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
 
@@ -92,8 +88,3 @@ def _row(cells: Sequence[str], align: str, tag: str, named: Sequence[str] = ()) 
     each = zip(kinds, names, map(_text, cells), strict=True)
     inside = (f"<{tag}{kind}{name}>{cell}</{tag}>" for kind, name, cell in each)
     return f"<tr>{''.join(inside)}</tr>"
-
-
-def _note(note: str, columns: int) -> str:
-    """A line across all columns, under the row that it is about; it stays in view when the table scrolls."""
-    return f'<tr class="note"><td colspan="{columns}"><div>{_text(note)}</div></td></tr>'

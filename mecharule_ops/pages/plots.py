@@ -1,11 +1,10 @@
-"""The figures of a run as SVG text, equal bytes for equal findings: its map, a search's tree, drop against lead."""
+"""The figures of a run as SVG text, equal bytes for equal findings: its map, drop against lead."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from mecharule_ops.facts.found import found_line, opening, when_line
 from mecharule_ops.facts.searches import search_titles
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.pages.chain_plots import chain_figures
 from mecharule_ops.pages.document import Figures
 from mecharule_ops.pages.drawing import BLUE, GREY, INK, draw, figure_stem, glyphs, tidy
@@ -33,12 +31,6 @@ _PANELS = 2
 """Most searches that are mapped."""
 _NAMED = 12
 """Most units with their names in one panel."""
-_SHADE = {
-    Verdict.PRUNED: (GREY, ""),
-    Verdict.SPLIT: (BLUE, ""),
-    Verdict.KEPT: (GREY, "//"),
-    Verdict.DROPPED: (GREY, "."),
-}
 
 
 def figures(findings: Findings, example: str = "") -> Figures:
@@ -48,7 +40,6 @@ def figures(findings: Findings, example: str = "") -> Figures:
         finding_figure(findings, example),
         *map(chain_figures, findings.chains),
         *map(account_figures, accounts),
-        *(tree_figure(findings, index) for index in range(len(findings.searches))),
     )
     return {name: drawn for some in each for name, drawn in some.items()}
 
@@ -200,68 +191,3 @@ def _draw_leads(points: LeadsAndDrops, figure: Figure) -> None:
     axes.annotate("drop = lead", (end, end), ha="right", va="bottom", fontsize=7, color=INK)
     axes.set(xlabel="lead (logits)", ylabel="drop (logits)")
     tidy(axes, legend=True)
-
-
-def tree_figure(findings: Findings, index: int) -> Figures:
-    """The groups that the run's `index`-th search ablated."""
-    tree, name = findings.searches[index].tree, f"tree-{index}"
-    boxes = icicle(tree)
-    caption = said("caption.tree", shown=len(boxes), of=len(tree))
-    return {name: (draw(name, partial(_tree, boxes)), caption)} if tree else {}
-
-
-def _tree(boxes: Sequence[Box], figure: Figure) -> None:
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
-
-    axes = figure.subplots()
-    for verdict, (color, hatch) in _SHADE.items():
-        some = [box for box in boxes if box.node.verdict is verdict]
-        if not some:
-            continue
-        patches = [Rectangle((box.left, box.depth), box.width, 0.92) for box in some]
-        faintest = 0.55 if verdict is Verdict.KEPT else 0.25
-        # To the nearest fifth, so that boxes of one fullness share one pattern.
-        full = [round(5 * box.node.estimate.strength) / 5 for box in some]
-        style: Any = {"facecolor": color, "hatch": hatch, "edgecolor": INK, "linewidth": 0.2}
-        alpha = [faintest + (0.95 - faintest) * share for share in full]
-        axes.add_collection(PatchCollection(patches, alpha=alpha, **style))
-    roots: dict[int, int] = {}
-    for box in boxes:
-        roots.setdefault(box.node.layer, box.left)
-    axes.set_xticks(list(roots.values()), [str(layer) for layer in roots])
-    depths = range(max(box.depth for box in boxes) + 1)
-    axes.set(xlim=(0, max(box.left + box.width for box in boxes)), ylim=(len(depths), 0))
-    axes.set_yticks([depth + 0.46 for depth in depths], [str(depth) for depth in depths])
-    axes.set(xlabel="layer (its first unit)", ylabel="depth")
-    tidy(axes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
-    """One group: `left` and `width` in units of channels."""
-
-    node: Node
-    depth: int
-    left: int
-    width: int
-
-
-def icicle(nodes: Sequence[Node], most: int = 2000) -> tuple[Box, ...]:
-    """A box a node, parents before children, at most `most`: the shallowest nodes are kept.
-
-    Layers lie side by side in order, a node's children side by side inside it. A node whose parent is not
-    among `nodes` counts as a root of its layer. O(n log n).
-    """
-    depths: dict[tuple[int, int | None], int] = {}
-    for node in sorted(nodes, key=lambda node: node.id):
-        depths[node.layer, node.id] = depths.get((node.layer, node.parent), -1) + 1
-    ordered = sorted(nodes, key=lambda node: (depths[node.layer, node.id], node.layer, node.id))[:most]
-    free: dict[tuple[int, int | None] | None, int] = {}  # Where the next child begins; of None the next root.
-    boxes = []
-    for node in sorted(ordered, key=lambda node: node.layer):
-        parent = (node.layer, node.parent) if (node.layer, node.parent) in free else None
-        left = free.get(parent, 0)
-        boxes.append(Box(node=node, depth=depths[node.layer, node.id], left=left, width=node.size))
-        free[parent], free[node.layer, node.id] = left + node.size, left
-    return tuple(boxes)

@@ -132,9 +132,9 @@ def test_parts_are_well_formed_and_say_what_the_report_says(run: mr.FinishedRun,
     assert tied(run.plot.map().caption) in run._repr_html_()
     assert "For example." in repr(run)
     assert str(run.findings.run) in repr(run)
-    picture = run.plot.tree()
+    picture = run.plot.map()
     assert picture.drawing in page
-    assert picture.save(tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
+    assert picture.save(tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
     assert unit in str(account)
 
 
@@ -148,7 +148,7 @@ def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:
         run.chain(without)
     for call in (
         lambda: run.tree(regime=0),
-        lambda: run.plot.tree("attn_head"),
+        lambda: run.tree("attn_head"),
         lambda: run.account("nonsense"),
         lambda: run.account("m99.1"),
         lambda: run.to_dataframe("everything"),

@@ -71,7 +71,7 @@ def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:
 
 
 def test_the_page_shows_the_figures_in_cards_and_folds_what_stands_behind(found: Findings) -> None:
-    """Each unit is a row to open; so are statistics, the list of every learned rule, searches, settings."""
+    """Each unit is a row to open; so are statistics, searches, settings."""
     other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
     two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
     page = report_page(two)
@@ -80,7 +80,6 @@ def test_the_page_shows_the_figures_in_cards_and_folds_what_stands_behind(found:
     folded = re.findall(r"<details><summary><h2>(.*?)</h2>", page)
     assert folded == [
         "Statistics",
-        "Every learned rule",
         "Search 1: attn_head 1→0",
         "Task and run",
         "Limits",

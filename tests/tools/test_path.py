@@ -112,12 +112,7 @@ def test_named_units_are_held_in_place_of_the_found_ones(ask: Ask, unit: Neuron,
 
 
 def test_figures_tell_groups_apart_without_colour(chain: Chain) -> None:
-    """The same SVG for the same chain; bars that lower are hatched, words carry the counts."""
+    """The same SVG for the same chain; bars that lower are hatched."""
     drawn = chain_figures(chain)
     assert drawn == chain_figures(chain)
-    writes, through = (
-        next(svg for name, (svg, _) in drawn.items() if name.endswith(end)) for end in ("writes", "through")
-    )
-    assert "url(#" in writes
-    assert "later MLPs" in through
-    assert "with everything above held" in through
+    assert "url(#" in next(svg for name, (svg, _) in drawn.items() if name.endswith("writes"))
