@@ -154,7 +154,7 @@ def audits() -> list[tuple[str, Exactly, Exactly]]:
     everyone = [Neuron(Basis.MLP_OUT, 0, channel) for channel in range(299)]
     groups = [everyone[begin : begin + 23] for begin in range(0, 299, 23)]
     together = {unit: group for group in groups for unit in group}
-    settings = AuditSettings(at_most=0, n_associated=40, n_unrelated=40, tau=0.2, budget=38)
+    settings = AuditSettings(n_associated=40, n_unrelated=40, tau=0.2, budget=38)
     rows = []
     for spread in SPREADS:
         missed = {unit for group, many in zip(groups, spread, strict=False) for unit in group[:many]}

@@ -2,8 +2,7 @@
 
 The population are the units whose own strength on the full slices is not known, because a group that held
 them was pruned. They are drawn at random within strata, without replacement, and tested alone, on all examples unless
-`slip` says otherwise; like the search, the audit asks and is told. It looks at its counts after a few stages, each
-with its share of α, so that all bounds hold together; it ends as soon as one says "at most k missed".
+`slip` says otherwise; like the search, the audit asks and is told. It looks at its counts once, when all are tested.
 
 What is bounded is the number of τ-agonists by point estimate on these very slices, so no estimation error of
 a single unit enters, and nothing is assumed about monotonicity, about why a unit was missed or about what was
@@ -24,29 +23,24 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mecharule_ops.cha.audit_bound import most_agonists, sample_sizes, sample_within
+from mecharule_ops.cha.audit_bound import most_agonists, sample_within
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.nodes import NOTHING, Verdict
 from mecharule_ops.thresholds import TAU
 from mecharule_ops.types import Basis, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates, Neuron
 
-STAGES = ((0, 0.5), (1, 0.25), (4, 0.25))
-"""For each stage: τ-agonists found with which it can still end the audit, and its share of α."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """What an audit has to show."""
+    """How many units an audit draws, and how each is tested."""
 
-    at_most: int
-    """k: the audit ends once at most so many τ-agonists are missed."""
     n_associated: int
     n_unrelated: int
     confidence: float = 0.95
     tau: float = TAU
-    budget: int | None = None
-    """Units that the audit may draw; None for as many as its stages want."""
+    budget: int = 0
+    """Units that the audit may draw."""
     slip: float = 0.0
     """Chance of overlooking a drawn τ-agonist, for tests that end early; 0 for exact tests of all examples."""
 
@@ -156,21 +150,21 @@ class Audit:
         rng: np.random.Generator,
         together: Mapping[Neuron, Sequence[Neuron]] = MappingProxyType({}),
     ) -> None:
-        """Nothing is drawn yet; `strata` names disjoint parts of the population, each sampled at the same rate.
+        """`strata` names disjoint parts of the population, each sampled at the same rate.
 
         They are cut by layer, for example, by the size of the pruned group or by rank in attribution. `together` names
         the units that each was pruned with.
         """
         self._settings, self._names, self._together = settings, tuple(strata), together
         self._drawn = [[units[i] for i in rng.permutation(len(units))] for units in strata.values()]
-        self._sample = (0,) * len(self._drawn)
+        self._sample = sample_within(self._population, settings.budget)
         self._found: dict[Neuron, FlipEstimate] = {}
         self._asked: list[_Drawn] = []
         self._waiting: dict[int, GroupQuery] = {}
         self._reopened: set[Neuron] = set()
-        self._stages, self._alpha = list(STAGES), 0.0
         self._most = sum(self._population)
-        self._advance()
+        for units, size in zip(self._drawn, self._sample, strict=True):
+            self._ask(units[:size])
 
     @property
     def done(self) -> bool:
@@ -179,8 +173,8 @@ class Audit:
 
     @property
     def result(self) -> AuditResult:
-        """What may be stated now; also after `stop`, from the stages that were completed."""
-        asked = {each.unit for node, each in enumerate(self._asked) if node not in self._waiting}
+        """What may be stated when it is `done`."""
+        asked = {each.unit for each in self._asked}
         drawn = asked - self._reopened
         tested = [[unit for unit in units if unit in drawn] for units in self._drawn]
         strata = tuple(
@@ -214,51 +208,21 @@ class Audit:
         if not self._waiting:
             self._conclude()
 
-    def stop(self) -> None:
-        """Ask no more; the result then rests on the stages that were completed."""
-        self._asked = [drawn for node, drawn in enumerate(self._asked) if node not in self._waiting]
-        self._waiting.clear()
-
     @property
     def _population(self) -> tuple[int, ...]:
         return tuple(len(units) for units in self._drawn)
 
     def _conclude(self) -> None:
-        """End a stage: bound the agonists, and go on if that is not enough; then reopen what was refuted."""
+        """Bound the agonists by the draws, then ask for all units that were pruned together with one that was met."""
         if not self._reopened:
-            most = most_agonists(
-                self._population, self._sample, len(self._found), self._alpha, self._settings.slip
+            error = 1 - self._settings.confidence
+            self._most = most_agonists(
+                self._population, self._sample, len(self._found), error, self._settings.slip
             )
-            self._most = min(self._most, most)
-            if self._most - len(self._found) > self._settings.at_most:
-                self._advance()
-        if not self._waiting:
-            self._reopen()
-
-    def _reopen(self) -> None:
-        """Ask for all units of the population that were pruned together with one that was met."""
         left = {unit for units in self._drawn for unit in units} - {each.unit for each in self._asked}
         more = left & {member for unit in self._found for member in self._together.get(unit, ())}
         self._reopened |= more
         self._ask(sorted(more))
-
-    def _advance(self) -> None:
-        """Ask for the next stage's draws, if there is one; one that the budget cuts short is the last."""
-        if not self._stages:
-            return
-        expected, share = self._stages.pop(0)
-        error, budget = 1 - self._settings.confidence, self._settings.budget
-        sample = sample_sizes(
-            self._population, self._settings.at_most, expected, error * share, self._settings.slip
-        )
-        if budget is not None and sum(sample) > budget:
-            sample = sample_within(self._population, budget)
-            share += sum(rest for _, rest in self._stages)
-            self._stages.clear()
-        self._alpha = error * share
-        for units, begin, end in zip(self._drawn, self._sample, sample, strict=True):
-            self._ask(units[begin:end])
-        self._sample = tuple(np.maximum(sample, self._sample).tolist())
 
     def _ask(self, units: Iterable[Neuron]) -> None:
         for unit in units:

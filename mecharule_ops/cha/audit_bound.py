@@ -12,7 +12,7 @@ P(found ≤ x) ≤ P(drawn ≤ x + d) + (x + d + 1) / (d + 1) · slip for every 
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import scipy
@@ -41,21 +41,6 @@ def most_agonists(
     return _largest(
         lambda agonists: all(tail(drawn, agonists) + doubt > alpha for drawn, doubt in doubts), found, units
     )
-
-
-@lru_cache(maxsize=64)
-def sample_sizes(
-    population: tuple[int, ...], at_most: int, found: int, alpha: float, slip: float = 0.0
-) -> tuple[int, ...]:
-    """The smallest proportional sample after which `found` agonists leave at most `at_most` untested ones."""
-    units = sum(population)
-
-    def enough(tested: int) -> bool:
-        sample = _proportional(population, tested)
-        return most_agonists(population, sample, found, alpha, slip) - found <= at_most
-
-    largest_too_small = _largest(lambda tested: not enough(tested), -1, units - 1)
-    return _proportional(population, largest_too_small + 1)
 
 
 def sample_within(population: Sequence[int], tests: int) -> tuple[int, ...]:

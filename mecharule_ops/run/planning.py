@@ -145,7 +145,6 @@ def audit_settings(config: RunConfig, plan: SearchPlan, units: int, pruned: int)
     slip = OVERLOOKED if plan.predictions and tests < pruned else 0.0
     sizes = plan.settings.n_associated, plan.settings.n_unrelated
     settings = AuditSettings(
-        at_most=0,
         n_associated=sizes[0],
         n_unrelated=sizes[1],
         confidence=0.95 if tests < pruned else 1.0,
