@@ -62,24 +62,16 @@ class GroupSearch(ABC):
         full = self._units * settings.full_test
         limit = math.inf if settings.overhead is None else full * (1 + settings.overhead)
         self._budget = Budget(limit=limit, reserve=full)
-        self._status: SearchStatus | None = None
-        self._fallback: Fallback | None = None
+        self.status: SearchStatus | None = None
+        """How the search ended; None while it goes on."""
+        self.fallback: Fallback | None = None
+        """Where it gave up its predictions; None for a search that has none or keeps them."""
         self._step = ""
 
     @property
     def done(self) -> bool:
         """Whether there is nothing left to ask."""
-        return self._status is not None
-
-    @property
-    def status(self) -> SearchStatus | None:
-        """How the search ended; None while it goes on."""
-        return self._status
-
-    @property
-    def fallback(self) -> Fallback | None:
-        """Where it gave up its predictions; None for a search that has none or keeps them."""
-        return self._fallback
+        return self.status is not None
 
     @property
     def tree(self) -> ChaTree:
@@ -93,7 +85,7 @@ class GroupSearch(ABC):
             nodes=tuple(sorted(self._nodes, key=lambda node: node.id)),
             queries=self._queries,
             example_forwards=self._budget.spent,
-            status=self._status,
+            status=self.status,
         )
 
     def ask(self) -> tuple[GroupQuery, ...]:
@@ -114,7 +106,7 @@ class GroupSearch(ABC):
         """End the search now; what was decided stays. One that is done stays as it ended."""
         if not self.done:
             self._waiting.clear()
-            self._status = status
+            self.status = status
 
     @abstractmethod
     def _parts(self, group: GroupUnderTest) -> Sequence[Channels]:
@@ -122,7 +114,7 @@ class GroupSearch(ABC):
 
     def _run_out(self) -> None:
         """Called when nothing is left to ask."""
-        self._status = SearchStatus.COMPLETE
+        self.status = SearchStatus.COMPLETE
 
     def _obstacle(self, largest: int) -> SearchStatus | None:
         """Why a search that asks groups of so many units cannot begin; None when it can. 0 is no unit at all."""

@@ -108,12 +108,12 @@ class GuidedSearch(GroupSearch):
         self._parting: Parting | None = None
         self._record = PredictionRecord(units=self._units)
         self._together = settings.sweep or max(SWEEP, self._units // 32)
-        self._status = self._obstacle(min(self._together, self._units))
+        self.status = self._obstacle(min(self._together, self._units))
 
     @property
     def follows(self) -> bool:
         """Whether it goes on and still follows its predictions."""
-        return not self.done and self._fallback is None
+        return not self.done and self.fallback is None
 
     @property
     def idle(self) -> bool:
@@ -137,7 +137,7 @@ class GuidedSearch(GroupSearch):
 
     def leave(self) -> None:
         """End where no further unit is worth confirming; what is left was never asked."""
-        self._status = SearchStatus.COMPLETE if self._confirmed == self._units else SearchStatus.LEFT
+        self.status = SearchStatus.COMPLETE if self._confirmed == self._units else SearchStatus.LEFT
 
     @property
     def promises(self) -> bool:
@@ -155,7 +155,7 @@ class GuidedSearch(GroupSearch):
         """Fall back, part what was pruned together, or end: the first of them that there is a reason for."""
         parts = self._parting is not None
         if not ((not parts and self.fall_back_if_failed()) or self._part()):
-            self._status = SearchStatus.COMPLETE
+            self.status = SearchStatus.COMPLETE
 
     def fall_back_if_failed(self) -> bool:
         """Where first order fails, open what was not tested alone by the rules of `ChaSearch`; whether it did."""
@@ -164,7 +164,7 @@ class GuidedSearch(GroupSearch):
             return False
         self._step, left = "fallback", self._to_search_again()
         units = len(left.channels)
-        self._fallback = Fallback(
+        self.fallback = Fallback(
             node=self._opened,
             units=units,
             sentence=f"first order fails here: {reason}; the other {units:,} units are searched without predictions",
@@ -183,7 +183,7 @@ class GuidedSearch(GroupSearch):
         if self.follows:
             self._guide.proceed()
         elif not self._part():
-            self._status = SearchStatus.COMPLETE
+            self.status = SearchStatus.COMPLETE
 
     def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:
         if not self.follows:
@@ -222,15 +222,15 @@ class GuidedSearch(GroupSearch):
     def _part(self) -> bool:
         """Open the next groups that part what was pruned together; whether there were any within the limit on cost."""
         if self._parting is None:
-            since = self._fallback.node if self._fallback else 0
-            largest = self._settings.largest if self._fallback else self._guided.sweep
+            since = self.fallback.node if self.fallback else 0
+            largest = self._settings.largest if self.fallback else self._guided.sweep
             self._parting = Parting(
                 {
                     node.channels: node.estimate.strength
                     for node in self._nodes
                     if node.verdict is Verdict.PRUNED and node.id >= since
                 },
-                of=lambda unit: bool(self._fallback) or not self._rates[:, self._rank_of(unit)].any(),
+                of=lambda unit: bool(self.fallback) or not self._rates[:, self._rank_of(unit)].any(),
                 quiet=self._guided.quiet,
                 largest=largest or max(SWEEP, self._units // 4),
             )

@@ -43,7 +43,7 @@ class ChaSearch(GroupSearch):
     def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
         super().__init__(candidates, settings=settings, regime=regime)
         start = roots(candidates, settings.order, settings.largest)
-        self._status = self._obstacle(max((len(root.channels) for root in start), default=0))
+        self.status = self._obstacle(max((len(root.channels) for root in start), default=0))
         if not self.done:
             for root in start:
                 self._open(root.channels, cut=root.cut)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -303,10 +303,7 @@ class Run:
         """What the run's events say, folded."""
         from mecharule_ops.state.run_state import RunState
 
-        state = RunState()
-        for _, _, event in self.store.events():
-            state = state.apply(event)
-        return state
+        return reduce(RunState.apply, (event for _, _, event in self.store.events()), RunState())
 
     @property
     def finished(self) -> bool:
