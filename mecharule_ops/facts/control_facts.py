@@ -40,13 +40,8 @@ def split_words(controls: AgonistControls) -> str:
         return ""
     p = "" if controls.selective_p is None else f", {p_words(controls.selective_p)}"
     here, elsewhere = k_of_n(controls.split.associated), k_of_n(controls.split.unrelated)
-    return said(
-        "controls.split",
-        n=controls.split.associated.n + controls.split.unrelated.n,
-        here=here,
-        elsewhere=elsewhere,
-        p=p,
-    )
+    n = controls.split.associated.n + controls.split.unrelated.n
+    return said("controls.split", n=n, here=here, elsewhere=elsewhere, p=p)
 
 
 def baseline_words(controls: AgonistControls, main: FlipEstimate, tau: float) -> str:
@@ -54,11 +49,9 @@ def baseline_words(controls: AgonistControls, main: FlipEstimate, tau: float) ->
     if controls.second is None:
         return ""
     depends = controls.depends_on_baseline(main, tau)
-    below = (
-        ", below τ: its strength depends on the baseline" if depends else ", below τ there, not told apart"
-    )
-    flips = both_slices(controls.second)
-    return f"with baseline {controls.second_baseline} it flips {flips}{below if controls.below_elsewhere(tau) else ''}"
+    why = ": its strength depends on the baseline" if depends else " there, not told apart"
+    below = f", below τ{why}" if controls.below_elsewhere(tau) else ""
+    return f"with baseline {controls.second_baseline} it flips {both_slices(controls.second)}{below}"
 
 
 def control_parts(controls: AgonistControls, main: FlipEstimate, tau: float) -> list[str]:

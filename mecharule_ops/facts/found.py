@@ -159,9 +159,8 @@ def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Bas
     if not max(outcome.associated_n, outcome.unrelated_n):
         yield said("advice.direction", answer=findings.words.of(not outcome.regime.value), s=outcome)
     elif exist < needed:
-        yield said(
-            f"advice.records{'.alone' * outcome.nothing_searched}", needed=needed, exist=exist, f=findings
-        )
+        alone = ".alone" * outcome.nothing_searched
+        yield said(f"advice.records{alone}", needed=needed, exist=exist, f=findings)
     if missed := len(outcome.missed(findings.tau)):
         yield said("advice.exhaustive", missed=plural(missed, "τ-agonist"))
     elif not outcome.nothing_searched:

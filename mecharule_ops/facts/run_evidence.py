@@ -153,20 +153,14 @@ def _layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     for whole in sorted(search.whole_layers, key=lambda whole: (whole != best, -whole.least)):
         here = sum(one.neuron.layer == whole.layer for one in strong)
         of = "search.layer.best" if whole == best else "search.layer.whole"
-        parts = {
-            "here": f"{here} of {plural(len(strong), 'τ-agonist')}",
-            "lie": "lies" if here == 1 else "lie",
-        }
-        parts |= {"flips": both_slices(whole.estimate), "units": units}
-        yield stated(
-            f"{at}.layer.{whole.layer}.whole", encode(whole.estimate), of, layer=whole.layer, **parts
-        )
+        key, lie = f"{at}.layer.{whole.layer}.whole", "lies" if here == 1 else "lie"
+        parts = {"here": f"{here} of {plural(len(strong), 'τ-agonist')}", "lie": lie, "units": units}
+        parts |= {"flips": both_slices(whole.estimate), "layer": str(whole.layer)}
+        yield stated(key, encode(whole.estimate), of, **parts)
     for layer in search.layer_union:
-        key, parts = (
-            f"{at}.layer.{layer.layer}.flipped_by_any",
-            {"share": k_of_n(layer.flipped), "start": start},
-        )
-        yield stated(key, encode(layer.flipped), "search.layer.flipped", layer=layer.layer, **parts)
+        key, share = f"{at}.layer.{layer.layer}.flipped_by_any", k_of_n(layer.flipped)
+        parts = {"share": share, "start": start, "layer": str(layer.layer)}
+        yield stated(key, encode(layer.flipped), "search.layer.flipped", **parts)
 
 
 def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
@@ -190,10 +184,9 @@ def control_facts(run: Run, findings: Findings) -> Iterator[Stated]:
     for unit in claims:
         yield from _controls_of(findings, unit)
     sound = sum(not unit.weak_points for unit in claims)
-    said, count = plural(len(claims), "τ-agonist"), {"count": sound, "n": len(claims)}
-    yield stated(
-        "controls.without_weak_points", count, "controls.sound", agonists=said, sound=sound or "none"
-    )
+    value: FactValue = {"count": sound, "n": len(claims)}
+    parts = {"agonists": plural(len(claims), "τ-agonist"), "sound": sound or "none"}
+    yield stated("controls.without_weak_points", value, "controls.sound", **parts)
 
 
 def _controls_of(findings: Findings, unit: Unit) -> Iterator[Stated]:

@@ -62,10 +62,9 @@ def model(run: Run, findings: Findings) -> Iterator[Stated]:
         layers, width = run.sizes(basis, run.regimes[0])
         size = {"layers": plural(layers, "layer"), "each": plural(width, f"{basis.value} unit")}
         yield stated(f"model.{basis.value}", [layers, width], "model.basis", **size, all=layers * width)
-    device = findings.numbers
-    how = (
-        "float32 on the processor (CPU), no GPU" if device is None else "{dtype} on {device}".format(**device)
-    )
+    how = "float32 on the processor (CPU), no GPU"
+    if findings.numbers is not None:
+        how = "{dtype} on {device}".format(**findings.numbers)
     yield stated("model.computed_in", how, how=how)
     yield rounding(findings)
 
@@ -167,9 +166,9 @@ def accuracy(run: Run, findings: Findings, where: Rule | None = None) -> Iterato
         ]
         told = () if run.task.concealed else tuple(such[:SHOWN])
         if where or told:
-            share, key = (
-                Share(count=len(such), n=int(here.sum())),
+            key, share = (
                 f"run.{'successes' if label else 'failures'}",
+                Share(count=len(such), n=int(here.sum())),
             )
             such_as = f", such as: {' · '.join(told)}" if told else ""
             parts = {"does": does, "where": f" where {words}" if where else "", "such": such_as}

@@ -25,31 +25,17 @@ def search_name(outcome: SearchOutcome) -> str:
 
 
 def search_names(findings: Findings) -> tuple[str, ...]:
-    """A name a search: `mlp_out 1→0` where that tells them apart and all replace alike, else the full one."""
-    short = tuple(f"{each.intervention.basis} {each.regime.arrow}" for each in findings.searches)
-    if shared_replacement(findings) and len(set(short)) == len(short):
-        return short
-    return tuple(map(search_name, findings.searches))
+    """A name a search: `mlp_out 1→0`; all searches of a run replace alike."""
+    return tuple(f"{each.intervention.basis} {each.regime.arrow}" for each in findings.searches)
 
 
 def search_titles(findings: Findings) -> tuple[str, ...]:
-    """A name a search in a sentence: `Attention heads, right to wrong (1→0)`; full ones as `search_names`."""
-    titles = list(search_names(findings))
-    for place, (name, each) in enumerate(zip(titles, findings.searches, strict=True)):
-        how, label = each.intervention, bool(each.regime.value)
-        if name == f"{how.basis} {each.regime.arrow}":
-            turned = f"{findings.words.of(label)} to {findings.words.of(not label)}"
-            titles[place] = f"{_KINDS[how.basis]}, {turned} ({each.regime.arrow})"
-    return tuple(titles)
-
-
-def shared_replacement(findings: Findings) -> str | None:
-    """`baseline mean-positional, phase decode` when all searches replace alike; None otherwise."""
-    how = {(each.intervention.baseline, each.intervention.phase) for each in findings.searches}
-    if len(how) != 1:
-        return None
-    baseline, phase = how.pop()
-    return f"baseline {baseline}, phase {phase}"
+    """A name a search in a sentence: `Attention heads, right to wrong (1→0)`."""
+    named, of = (
+        [(_KINDS[each.intervention.basis], each.regime) for each in findings.searches],
+        findings.words.of,
+    )
+    return tuple(f"{kind}, {of(bool(b.value))} to {of(not b.value)} ({b.arrow})" for kind, b in named)
 
 
 def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:

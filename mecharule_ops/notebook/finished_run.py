@@ -19,6 +19,8 @@ from mecharule_ops.facts.answer_text import lines
 from mecharule_ops.facts.chain_facts import chain_facts
 from mecharule_ops.facts.examples import examples_of, of_strongest
 from mecharule_ops.facts.searches import search_names
+from mecharule_ops.findings.accounts import Account
+from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.as_text import text_of
 from mecharule_ops.pages.chain_plots import chain_figures
@@ -30,7 +32,6 @@ from mecharule_ops.pages.plots import MAP, account_figures, finding_figure
 from mecharule_ops.pages.rows import KINDS, RuleRow, UnitRow, rule_rows, unit_rows
 from mecharule_ops.pages.screen import screen
 from mecharule_ops.plain_text import write_file
-from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, opened, strongest_regime
 from mecharule_ops.types import Neuron, Regime
 
@@ -156,9 +157,7 @@ class FinishedRun:
 
         Raises `UsageError` where the run holds no account of it.
         """
-        with opened(str(self.path)) as run:
-            neuron, chosen = _named(run, unit, regime)
-            known, chain = run.account(neuron, chosen), run.chain(neuron, chosen)
+        neuron, chosen, known, chain = self._known(unit, regime)
         if known is None:
             raise _not_made(self.id, "account", neuron, "drive")
         return ReportPart(
@@ -169,9 +168,7 @@ class FinishedRun:
 
     def chain(self, unit: str, regime: int | None = None) -> ReportPart:
         """How a unit's flips come about, link by link, with all numbers; as `account`."""
-        with opened(str(self.path)) as run:
-            neuron, chosen = _named(run, unit, regime)
-            known = run.chain(neuron, chosen)
+        neuron, chosen, _, known = self._known(unit, regime)
         if known is None:
             raise _not_made(self.id, "chain", neuron, "chain")
         return ReportPart(
@@ -179,6 +176,14 @@ class FinishedRun:
             sections=[Section(title="", blocks=tuple(lines(chain_facts(known, self.id))))],
             draw=partial(chain_figures, known),
         )
+
+    def _known(self, unit: str, regime: int | None) -> tuple[Neuron, Regime, Account | None, Chain | None]:
+        """The unit with what is stored of it, in the regime asked or where it is strongest. Raises `UsageError`."""
+        with opened(str(self.path)) as run:
+            neuron = Neuron.parse(unit)
+            check_unit(run, neuron)
+            chosen = strongest_regime(run, neuron) if regime is None else Regime(regime)
+            return neuron, chosen, run.account(neuron, chosen), run.chain(neuron, chosen)
 
     def to_dataframe(self, kind: str = "units") -> pandas.DataFrame:
         """The rows of a kind; columns are documented on their classes, such as `UnitRow`.
@@ -229,22 +234,11 @@ class FinishedRun:
 
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
-        return fragment_of(
-            title,
-            opening_sections(self.findings, self._examples),
-            finding_figure(self.findings, self._example),
-        )
+        sections = opening_sections(self.findings, self._examples)
+        return fragment_of(title, sections, finding_figure(self.findings, self._example))
 
     def __repr__(self) -> str:
         return screen(self.findings, self._example).rstrip()
-
-
-def _named(run: Run, unit: str, regime: int | None) -> tuple[Neuron, Regime]:
-    """The unit, and the regime asked or the one where it is strongest. Raises `UsageError`."""
-    neuron = Neuron.parse(unit)
-    check_unit(run, neuron)
-    chosen = strongest_regime(run, neuron) if regime is None else Regime(regime)
-    return neuron, chosen
 
 
 def _not_made(run: str, what: str, unit: Neuron, parts: str) -> UsageError:

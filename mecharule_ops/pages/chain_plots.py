@@ -74,14 +74,9 @@ def _reads(heads: Sequence[HeadReading], figure: Figure) -> None:
     ]
     at, attention, toward, flipped = map(np.array, zip(*drawn, strict=True))
     mass, carried = figure.subplots(1, 2, sharey=True)
+    at, labels = at + np.where(flipped, 0.15, -0.15), (f"{FLIPPED} records", f"{UNFLIPPED} records")
     for axes, x in ((mass, attention), (carried, toward)):
-        glyphs(
-            axes,
-            x,
-            at + np.where(flipped, 0.15, -0.15),
-            flipped,
-            (f"{FLIPPED} records", f"{UNFLIPPED} records"),
-        )
+        glyphs(axes, x, at, flipped, labels)
         axes.grid(axis="y", color=GREY, alpha=0.25)
         tidy(axes, legend=axes is carried)
     carried.axvline(0, color=INK, linewidth=0.6)

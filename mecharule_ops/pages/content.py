@@ -15,7 +15,7 @@ from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.rules import when_told
 from mecharule_ops.facts.run_evidence import cost_of, limits, missed_of, rule_counts, took, union_of
 from mecharule_ops.facts.run_setting import choices, setting, splitter_of
-from mecharule_ops.facts.searches import is_risk, search_names, search_titles, shared_replacement
+from mecharule_ops.facts.searches import is_risk, search_names, search_titles
 from mecharule_ops.facts.shown_units import (
     NOT_SHOWN,
     evidence_words,
@@ -67,9 +67,9 @@ def _title(findings: Findings) -> str:
 
 def report_sections(findings: Findings, examples: Examples = NONE_TOLD) -> list[Section]:
     """The whole report: summary, a card a unit, then what stands behind it, which a page folds."""
-    how = shared_replacement(findings) or "the baseline and phase in the title of each search"
-    replaced = "", None, f"Replacement of ablated units: {how}"
-    setting_of = _each((*setting(findings), replaced, took(findings)))
+    how = [one.intervention for one in findings.searches[:1]]
+    replaced = [f"Replacement of ablated units: baseline {one.baseline}, phase {one.phase}." for one in how]
+    setting_of = *_each(setting(findings)), *replaced, *_each([took(findings)])
     chosen = _each(choices(findings))
     sections = [
         *opening_sections(findings, examples, (NARROW, MAP)),
@@ -148,7 +148,7 @@ def _card(findings: Findings, unit: Unit, examples: Examples) -> Card:
             marked(unit),
             kept_aside(unit_row(unit)),
             rank_words(unit),
-            str(example.value) if example else "",
+            str(example.value if example else ""),
         ),
         rate=evidence.flips.flips / evidence.flips.n if evidence else None,
         beside=held_out.rate_of_random(findings.alpha) if held_out else None,

@@ -105,19 +105,13 @@ def _map(axes: Axes, outcome: SearchOutcome, findings: Findings, name: str) -> N
     top = max([1, *y.tolist()])
     if whole := outcome.whole_layers:
         behind = axes.twinx()
-        behind.bar(
-            *zip(*((one.layer, one.estimate.strength) for one in whole), strict=True), color=GREY, alpha=0.3
-        )
+        layers, strengths = [one.layer for one in whole], [one.estimate.strength for one in whole]
+        behind.bar(layers, strengths, color=GREY, alpha=0.3)
         behind.set(ylim=(0, 1.02), yticks=())
         behind.spines[:].set_visible(False)
         axes.set_zorder(1)
-    glyphs(
-        axes,
-        _spread(x, y),
-        y,
-        np.array([unit.neuron in shown for unit in units], dtype=bool),
-        ("shown", "not shown"),
-    )
+    filled = np.array([unit.neuron in shown for unit in units], dtype=bool)
+    glyphs(axes, _spread(x, y), y, filled, ("shown", "not shown"))
     named: list[tuple[float, float, float]] = []
     span = 1 + max(x, default=0) if not whole else len(whole)
     for neuron in shown[:_NAMED]:
@@ -131,10 +125,9 @@ def _map(axes: Axes, outcome: SearchOutcome, findings: Findings, name: str) -> N
                 style: Any = {"textcoords": "offset points", "fontsize": 8, "color": INK, "ha": side}
                 axes.annotate(str(neuron), (neuron.layer, neuron.channel), (aside, 3), **style)
                 break
-    axes.set(
-        title=name, xlabel="layer", ylabel=outcome.intervention.basis.row.noun, ylim=(-0.08 * top, 1.12 * top)
-    )
-    axes.title.set(fontsize=8, color=INK)
+    noun = outcome.intervention.basis.row.noun
+    axes.set(xlabel="layer", ylabel=noun, ylim=(-0.08 * top, 1.12 * top))
+    axes.set_title(name, fontsize=8, color=INK)
     axes.locator_params(integer=True)
     tidy(axes)
 

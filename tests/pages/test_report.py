@@ -154,11 +154,6 @@ def test_a_rule_that_chance_explains_is_not_printed() -> None:
 
 def test_searches_are_named_by_what_tells_them_apart() -> None:
     assert search_names(FINDINGS) == ("attn_head 1→0", "mlp_out 1→0")
-    zero = replace(NEGATIVE, intervention=Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
-    mixed = replace(FINDINGS, searches=(POSITIVE, zero))
-    assert search_names(mixed)[1] == "mlp_out · zero · decode · 1→0"
-    twice = replace(FINDINGS, searches=(NEGATIVE, NEGATIVE))
-    assert search_names(twice)[0] == "mlp_out · mean-positional · decode · 1→0"
 
 
 def test_localized_only_units_are_not_called_agonists() -> None:

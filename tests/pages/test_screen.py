@@ -138,11 +138,6 @@ def test_a_unit_above_all_random_ones_that_is_not_shown_says_why() -> None:
     assert said[third].endswith("(95 %, by 99 drawn at random, itself among them); above all 98 random")
 
 
-def test_an_example_stands_under_what_was_found() -> None:
-    text = screen(FINDINGS, example="Without a20.h8: 132 + 1 = 133 → 128.")
-    assert "\nFor example. Without a20.h8: 132 + 1 = 133 → 128.\nWhen. a20.h8" in text
-
-
 def test_nothing_is_said_twice() -> None:
     """No count, unit or sentence of the screen stands on two lines, but the strongest unit's name."""
     lines = filter(None, screen(FINDINGS).splitlines())
