@@ -84,6 +84,8 @@ def rule_data(rule: UnitRule) -> dict[str, FactValue]:
         **{name: getattr(rule, name) for name in ("family", "words", "shown", "prompt_only")},
         "rule": rule.rule and str(rule.rule),
         "held_out": rule.interval and encode(rule.interval),
+        "free_form": rule.free_form and encode(rule.free_form),
+        **{name: getattr(rule, name) for name in ("of_trees", "agreement", "permuted")},
         "adjusted_p": rule.chance and rule.chance.adjusted,
     }
 

@@ -31,7 +31,7 @@ RunSection = Literal[_WhatItIs, _WhatItRestsOn]
 """What `show` tells of a run in sentences."""
 ShownTable = Literal["units", "rules", "certificates", "claims", "tree", "candidates"]
 """What `show` prints as a table."""
-Explained = Literal["drive", "chain", "controls"]
+Explained = Literal["drive", "comparison", "chain", "controls"]
 """What `explain` can be asked."""
 
 
@@ -305,7 +305,7 @@ class ExplainArguments(PricedArguments, DirectedArguments):
     """measure what is missing of when and how a unit flips and its controls; read what is stored"""
 
     parts: str | None = None
-    """of drive, chain, controls, with commas (default: all)"""
+    """of drive, comparison, chain, controls, with commas (default: all)"""
     hold: str | None = None
     """units to hold at unablated values, with commas (default: found ones above it)"""
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import get_args
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.account_facts import drive_facts
+from mecharule_ops.facts.account_facts import comparison_facts, drive_facts
 from mecharule_ops.facts.chain_facts import chain_facts
 from mecharule_ops.facts.fact import Fact
 from mecharule_ops.findings.controls import decided
@@ -22,7 +22,7 @@ from tools._counts import controls_facts
 from tools.arguments import ExplainArguments, Explained
 from tools.result import About, Priced, Tell, of_facts
 
-DRIVE, CHAIN, CONTROLS = get_args(Explained)
+DRIVE, COMPARISON, CHAIN, CONTROLS = get_args(Explained)
 
 
 def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
@@ -35,7 +35,9 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
     if unknown := [part for part in parts if part not in get_args(Explained)]:
         raise UsageError(f"expected parts of {', '.join(get_args(Explained))}; got {unknown[0]!r}")
     drive, chain, plan = run.account(unit, regime), run.chain(unit, regime), None
-    if DRIVE in parts and drive is None:
+    wanted = {DRIVE: drive_facts, COMPARISON: comparison_facts}
+    account_asked = [made for part, made in wanted.items() if part in parts]
+    if account_asked and drive is None:
         from mecharule_ops.run.accounting import account_forwards
 
         price += account_forwards(run, regime)
@@ -58,13 +60,14 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
         price += units * len(control_records(run, regime)) + 2 * len(run.slices(regime).positions)
     yield price
     facts: list[Fact] = []
-    if DRIVE in parts:
-        if drive is None:
-            from mecharule_ops.run.accounting import kept_accounts, observe_further
+    if account_asked and drive is None:
+        from mecharule_ops.run.accounting import kept_accounts, observe_further
 
-            observe_further(run)
-            (drive,) = kept_accounts(run, [unit], regime, lambda event: run.store.append([event]))
-        facts += drive_facts(drive, run.id)
+        observe_further(run)
+        (drive,) = kept_accounts(run, [unit], regime, lambda event: run.store.append([event]))
+    for made in account_asked:
+        assert drive is not None
+        facts += made(drive, run.id)
     if CHAIN in parts:
         if plan is not None:
             chain = chains.kept_chain(run, plan, partial(keep, run))

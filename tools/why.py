@@ -14,13 +14,12 @@ from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
 from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts import account_facts
-from mecharule_ops.facts.account_facts import READS, REGISTERED, SAID_SURE, SAID_WHEN, WHEN, WRITES
+from mecharule_ops.facts.account_facts import READS, REGISTERED, SAID_SURE, WHEN, WRITES
 from mecharule_ops.facts.claims import claim_fact
 from mecharule_ops.facts.control_facts import beside_random, split_words
 from mecharule_ops.facts.examples import changed_examples, fitting
-from mecharule_ops.facts.fact import Fact, FactValue, fact, said
+from mecharule_ops.facts.fact import Fact, FactValue, said
 from mecharule_ops.facts.flips import both_slices, stronger_slice
-from mecharule_ops.facts.rules import when_told
 from mecharule_ops.facts.searches import search_name
 from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
 from mecharule_ops.findings.controls import Selective
@@ -151,10 +150,7 @@ class _Told:
     def _explanation(self) -> Iterator[Fact]:
         """When, what breaks, how; what was registered and shown of when it flips stands behind what was learned."""
         known = self.known
-        parts = account_facts.unit_parts(known.neuron, known.account, known.chain, self.run.id)
-        if known.account is None and known.rule is not None:
-            said = when_told(None, known.rule, self.run.id)
-            parts[WHEN] = fact(said, self.of.source, unit=known.neuron, part=SAID_WHEN)
+        parts = account_facts.unit_parts(known.neuron, known.account, known.chain, self.run.id, known.rule)
         for each in account_facts.explanation(parts):
             yield self._told_before(each, each.key)
             if each.key == WHEN:

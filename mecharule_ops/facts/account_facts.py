@@ -3,16 +3,17 @@
 A link with nothing to say says so.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.chain_facts import BREAKS, CARRIERS, READS, SAID_HOW, THROUGH, WRITES, chain_parts
-from mecharule_ops.facts.fact import Fact, fact, said
-from mecharule_ops.facts.rules import rule_value, rule_words, short, when_told
+from mecharule_ops.facts.fact import Fact, FactValue, fact, said
+from mecharule_ops.facts.rules import drive_facts_words, rule_value, rule_words, short, when_forms, when_told
 from mecharule_ops.findings.accounts import PREDICTION_HOLDS, Account, PredictionKind, PredictionScore
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.numbers import k_of_n, of_n
+from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import FlipCount, Neuron, Regime
 
 WHEN, PREDICTION, REGISTERED = "when", "prediction", "registered"
@@ -30,14 +31,15 @@ def explanation(parts: Mapping[str, Fact]) -> tuple[Fact, ...]:
     return tuple(each_once.values())
 
 
-def unit_parts(unit: Neuron, account: Account | None, chain: Chain | None, run: str) -> dict[str, Fact]:
-    """Each part of an explanation; what was not measured says how to. `breaks` needs a chain."""
+def unit_parts(
+    unit: Neuron, account: Account | None, chain: Chain | None, run: str, rule: UnitRule | None = None
+) -> dict[str, Fact]:
+    """Each part of an explanation; what was not measured says how to. `breaks` needs a chain; `rule` is anchored."""
     source, asks = f"run:{run}", {"unit": unit, "run": run}
-    if account is None:
-        made = fact(said("account.none", **asks), source, unit=unit, part=SAID_WHEN)
-        parts = dict.fromkeys((WHEN, PREDICTION), made)
-    else:
-        when = fact(when_told(account, None, run), source, unit=unit, part=SAID_WHEN)
+    offers, told = account is None and (rule is None or not rule.shown), when_told(account, rule, unit, run)
+    when = fact(told, source, unit=unit, part=SAID_WHEN, offers=offers)
+    parts = dict.fromkeys((WHEN, PREDICTION), when)
+    if account is not None:
         parts = {WHEN: when, PREDICTION: fact(prediction_words(account), source, unit=unit)}
         if registered := registered_words(account):
             parts[REGISTERED] = fact(registered, source, unit=unit, part=SAID_SURE)
@@ -48,39 +50,47 @@ def unit_parts(unit: Neuron, account: Account | None, chain: Chain | None, run: 
 
 
 def drive_facts(account: Account, run: str) -> Iterator[Fact]:
-    """All of an account: how often it flips, when, what first order and each family of rules say, how far they go."""
-    unit, parts = account.neuron, unit_parts(account.neuron, account, None, run)
-
-    def of(name: str, text: str, value: object, part: str = "") -> Fact:
-        made = fact(text, f"run:{run}", unit=unit, part=part, key=f"unit.{unit}.drive.{name}")
-        return replace(made, value=value)  # type: ignore[arg-type]
-
+    """How often it flips, when, in every form that holds, what tells its drive, each family of rules."""
+    of = _of(account, run, "drive")
     counts = {"flips": account.flips, "n": account.records, "held_out": account.held_out}
     start = "right to wrong" if account.regime is Regime.BASELINE_POSITIVE else "wrong to right"
     flips = of_n(FlipCount(flips=account.flips, n=account.records))
     yield of("flips", said("account.flips", a=account, flips=flips, start=start), counts)
-    yield from (
-        of(name, parts[name].sentence, parts[name].sentence, parts[name].part)
-        for name in (WHEN, REGISTERED)
-        if name in parts
-    )
+    forms = tuple(when_forms(account).values())
+    for place, form in enumerate(forms[:-1] or forms):
+        yield of(f"{WHEN}.{place + 1}" if place else WHEN, form, form, SAID_WHEN)
+    if account.drive is not None:
+        yield of("terms", drive_facts_words(account.drive), encode(account.drive), "Drive")
+    for rule in account.families:
+        name, text = rule.family.value, rule_words(rule, run)
+        text = f"{text[:1].upper()}{text[1:]}"
+        yield of(name.replace(" ", "_"), text, rule_value(rule), name.capitalize())
+
+
+def comparison_facts(account: Account, run: str) -> Iterator[Fact]:
+    """How far drop against lead tells the flips, what was registered of that, and what the first-order drop misses."""
+    of, parts = _of(account, run, "comparison"), unit_parts(account.neuron, account, None, run)
+    if REGISTERED in parts:
+        yield of(REGISTERED, parts[REGISTERED].sentence, parts[REGISTERED].sentence, SAID_SURE)
     scores = {
         "predictions": list(map(encode, account.predictions)),
         "becomes_right": account.becomes_right and encode(account.becomes_right),
     }
     yield of("predicted", parts[PREDICTION].sentence, scores, "Predicted")
-    statuses = {rule.status for rule in account.families}
-    if len(statuses) == 1 and not any(rule.shown or rule.free_form for rule in account.families):
-        yield of("rules", f"None: {min(statuses).value}", list(map(rule_value, account.families)), "Rules")
-    else:
-        for rule in account.families:
-            name, text = rule.family.value, rule_words(rule, run)
-            text = f"{text[:1].upper()}{text[1:]}"
-            yield of(name.replace(" ", "_"), text, rule_value(rule), name.capitalize())
     if (error := account.drop_error) is not None:
         rank = "" if error.spearman is None else f", rank correlation {short(error.spearman)}"
         first = round(error.first_order, 2) + 0.0
         yield of("drop", said("account.drop", e=error, first=first, rank=rank), encode(error), "Drop")
+
+
+def _of(account: Account, run: str, part_of: str) -> Callable[..., Fact]:
+    """Makes a fact of one part of an account, by name, sentence, value and the part of an answer."""
+
+    def made(name: str, text: str, value: FactValue, part: str = "") -> Fact:
+        key = f"unit.{account.neuron}.{part_of}.{name}"
+        return fact(text, f"run:{run}", unit=account.neuron, part=part, key=key, value=value)
+
+    return made
 
 
 def registered_words(account: Account) -> str:

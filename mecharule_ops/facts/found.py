@@ -11,7 +11,7 @@ from mecharule_ops.bases import ROWS
 from mecharule_ops.confidence import flipless_size
 from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.flips import stronger_slice
-from mecharule_ops.facts.rules import published_line, told_rule, when_told
+from mecharule_ops.facts.rules import OPEN, published_line, when_in_short, when_told
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -56,7 +56,7 @@ def _does(findings: Findings, outcome: SearchOutcome) -> str:
     turns = f"turns {words.of(label)} answers {words.of(not label)}"
     reached = reached_words(findings, outcome, others, "more " if many else "")
     if not many:
-        why = unshowable(findings, outcome) or "not told apart from chance"
+        why = unshowable(findings, outcome) or NOT_SHOWN
         return said("found.none_shown", noun=noun, turns=turns, reached=reached, why=why)
     parts = {
         "which": f"{many:,} of {plural(outcome.cost.candidates, noun)} {'is' if many == 1 else 'are'}",
@@ -68,17 +68,19 @@ def _does(findings: Findings, outcome: SearchOutcome) -> str:
 
 
 def when_line(findings: Findings) -> str:
-    """The rule of the strongest shown unit, and how many others have one; empty where none is shown."""
+    """When the strongest shown unit flips, and of how many others that is told; empty where none is shown."""
     if not (units := findings.shown()):
         return ""
     first, *others = units
-    when = when_told(first.account, first.rule, findings.run)
-    rules = [rule for unit in others if (rule := told_rule(unit.account, unit.rule)) and rule.shown]
-    rest = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    more = f" No rule is shown of {rest}." if others else ""
-    if rules:
-        has = "has" if len(rules) == 1 else "have"
-        more = " The other has a rule." if len(others) == 1 else f" {len(rules):,} of {rest} {has} a rule."
+    when = when_told(first.account, first.rule, first.neuron, findings.run)
+    known = [unit.account for unit in others if unit.account]
+    told, asked = (
+        sum(when_in_short(one) != OPEN for one in known),
+        f"{len(known):,} of the other {len(others):,} asked",
+    )
+    more = (
+        f" Of {asked} {told or 'none'} {'has' if told < 2 else 'have'} a “when” that holds." if known else ""
+    )
     return f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}.{more}"
 
 

@@ -1,7 +1,8 @@
-"""When a unit flips the behaviour, in words: a rule with its counts where held-out records bear it out, else why not.
+"""When a unit flips the behaviour, in words: the truest form that held-out records bear out, with its counts.
 
-A rule is shown where the whole bootstrap interval of its held-out MCC lies above 0 and its test against chance holds
-after correction over all learned rules of the run (`findings.shown`); anywhere else one phrase says that none predicts.
+First exact exceptions of a unit that nearly always flips, then its drive and whether that decides, then a rule. That is
+shown where the whole bootstrap interval of its held-out MCC lies above 0 and its test against chance holds after
+correction over all learned rules of the run (`findings.shown`), and told where halves of the data give it again.
 A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and coverage as well.
 """
 
@@ -10,18 +11,21 @@ from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import FactValue, said
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.numbers import plural
-from mecharule_ops.rules.families import CHOSEN, PERMUTED, Family, RuleStatus, UnitRule
-from mecharule_ops.types import FlipsWhere
+from mecharule_ops.numbers import of_n, plural
+from mecharule_ops.rules.families import CHOSEN, PERMUTED, STABLE, Family, RuleStatus, UnitRule
+from mecharule_ops.rules.graded import Graded
+from mecharule_ops.types import FlipCount, FlipsWhere
 
 LONGEST_WORDS = 400
 """Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
 LONGEST_RULE = 200
 """Characters of a rule that are printed in a sentence."""
-SHORT_WORDS = 120
-"""Characters of a rule that is said though it is not shown."""
-NO_RULE, UNSCORED = "no rule predicts", "too few for a rule"
-"""Where there is room for little: of rules that were scored, and of one that could not be."""
+BESIDE = "agreement", "permuted"
+"""What stands beside the score of an account's rule."""
+OPEN = "when open"
+"""The short name of what is said where nothing holds."""
+TOLD = 2
+"""Terms of a drive in a sentence; the others stand among its numbers."""
 
 
 def told_rule(account: Account | None, anchored: UnitRule | None) -> UnitRule | None:
@@ -32,26 +36,88 @@ def told_rule(account: Account | None, anchored: UnitRule | None) -> UnitRule | 
     return anchored if account is None else account.family(Family.INPUT)
 
 
-def when_told(account: Account | None, anchored: UnitRule | None, run: str) -> str:
-    """When a unit flips, for who has ten seconds: the words of that rule with counts; else as `rule_words`.
+def when_told(account: Account | None, anchored: UnitRule | None, unit: object, run: str) -> str:
+    """When a unit flips, for who has ten seconds; without account its anchored rule if shown, else what asks."""
+    if account is not None:
+        return next(iter(when_forms(account).values()))
+    if anchored is None or not anchored.shown:
+        return said("account.none", unit=unit, run=run)
+    if anchored.where is None or not 0 < len(anchored.words) <= LONGEST_WORDS:
+        return rule_words(anchored, run)
+    return f"{_by_rule(anchored)}; {stability(anchored)}"
 
-    Of a rule that is not shown too, where it is short: what it comes to says why it is not.
+
+def when_in_short(account: Account | None) -> str:
+    """`exact exception`, `drive AUC .78`, `lead MCC .86`, `rule MCC .46`: the truest form where room is small."""
+    return "when not asked" if account is None else next(iter(when_forms(account)))
+
+
+def when_forms(account: Account) -> dict[str, str]:
+    """Every form that holds by its short name, the truest first; behind them what is open.
+
+    An exception, a rule that tells the flips, drive and whether it decides, a rule that tells less; rules only where
+    another sample gives them too.
     """
-    rule = told_rule(account, anchored)
-    room = LONGEST_WORDS if rule is not None and rule.shown else SHORT_WORDS
-    if rule is None or rule.where is None or not 0 < len(rule.words) <= room:
-        text = rule_words(rule, run)
-        return text if rule is not None and rule.shown else text[:1].upper() + text[1:]
-    where, interval = rule.where, rule.interval
+    rule, drive, compared = account.family(Family.INPUT), account.drive, _compared(account)
+    every, forms = of_n(FlipCount(flips=account.flips, n=account.records)), dict[str, str]()
+    if (where := account.exception) is not None:
+        parts = {"never": account.family(Family.EXCEPTION).words, "quiet": where.elsewhere.n}
+        forms["exact exception"] = said("when.exception", often=of_n(where.holds), **parts)
+    by_rule = {f"rule MCC {short(rule.interval.mcc)}": _by_rule(rule)} if rule.told and rule.interval else {}
+    forms |= by_rule if rule.tells else {}
+    if drive is not None and drive.tells:
+        told = said("when.drive", where=drive_words(drive), top=drive.top)
+        forms[f"drive AUC {short(drive.fit.auc)}"] = f"{told}{compared}"
+    elif account.comparison_holds and (score := account.compared) is not None and score.held_out is not None:
+        forms[f"lead MCC {short(score.held_out.mcc)}"] = f"{said('when.by_lead', every=every)}{compared}"
+    fits = "" if drive is None else said("when.trees", fit=short(drive.fit.auc), trees=short(drive.trees.auc))
+    return forms | by_rule | {OPEN: said("when.open", every=every, beside=fits, compared=compared)}
+
+
+def _by_rule(rule: UnitRule) -> str:
+    assert rule.where is not None, "a rule that is told was scored"
+    n, counts = (
+        rule.where.holds.n + rule.where.elsewhere.n,
+        f"{rule.words}: {where_words(rule.where)} elsewhere",
+    )
+    return said("when.shown", often=_how_often(rule.where), counts=counts, of=f"{n:,} held-out answers")
+
+
+def drive_words(drive: Graded) -> str:
+    """`most where the tens carry, least where b is 0 (3 finer terms beside)`: the terms by how early they came."""
+    sides: dict[str, list[str]] = {}
+    for term in drive.terms[:TOLD]:
+        sides.setdefault("most" if term.lifts > 0 else "least", []).append(term.words)
+    told = (f"{side} where {' and where '.join(words)}" for side, words in sides.items())
+    finer = len(drive.terms) - TOLD
+    more = f" ({plural(finer, 'finer term')} beside)" if finer > 0 else ""
+    return f"{', '.join(told)}{more}"
+
+
+def drive_facts_words(drive: Graded) -> str:
+    """Every term with what it adds, and what they are worth beside trees, permuted, and between halves."""
+    fits = {"fit": drive.fit, "trees": drive.trees, "permuted": drive.permuted}
     parts = {
-        "counts": f"{rule.words}: {where_words(where)} elsewhere",
-        "of": f"{where.holds.n + where.elsewhere.n:,} held-out answers",
-        "often": _how_often(where),
-        "mcc": "" if interval is None else short(interval.mcc),
-        "why": _why_not(rule),
+        name: f"{short(f.auc)} [{short(f.low)}, {short(f.high)}], R² {short(f.r2)}"
+        for name, f in fits.items()
     }
-    name = "when.unscored" if interval is None else "when.shown" if rule.shown else "when.not_shown"
-    return said(name, **parts)
+    terms = "; ".join(f"{term.words} {100 * term.lifts:+.0f}" for term in drive.terms) or "none"
+    return said(
+        "drive.fit", d=drive, terms=terms, agreement=short(drive.agreement), kept=short(drive.kept), **parts
+    )
+
+
+def _compared(account: Account) -> str:
+    """That drop against lead decides, by counts; that it is arithmetic; that first order is blind; that it is open."""
+    score, error = account.compared, account.drop_error
+    if account.nothing_above:
+        return said("when.arithmetic")
+    if error is not None and error.blind:
+        return said("when.blind")
+    if score is None or score.right is None or not account.comparison_holds:
+        return said("when.undecided")
+    always = max(score.happened, score.records - score.happened)
+    return said("when.decides", right=score.right, n=score.records, always=always)
 
 
 def where_words(where: FlipsWhere) -> str:
@@ -72,22 +138,44 @@ def _how_often(where: FlipsWhere) -> str:
 def rule_words(rule: UnitRule | None, run: str) -> str:
     """`b is 7 or more (b >= 7) – input rule, MCC .45 [.38, .52]; …`, or why it has none.
 
-    Beside an account's rule stands what free-form trees of the same columns reach. A long rule is cut, and a command
-    shows the rest.
+    Beside an account's rule stands what free-form trees of the same columns reach, what the same learner gets of
+    permuted flips, and whether another sample gives the rule again. A long rule is cut, and a command shows the rest.
     """
     if rule is None:
         return "no rule was sought in this run"
-    trees, anchored = rule.free_form, rule.family is Family.ANCHORED
+    beside = _beside_rule(rule)
     if rule.shown:
-        kind = f"{rule.family} rule"
-        if anchored:
+        kind = f"{rule.family} rule" if rule.family is not Family.EXCEPTION else "exception"
+        if rule.family is Family.ANCHORED:
             kind = "input rule" if rule.prompt_only else "rule over the output"
-        beside = f"; free-form trees of the same columns reach {short(trees.mcc)}" if trees else ""
         return f"{worded(clipped(str(rule.rule), run), rule.words)} – {kind}, MCC {rule.interval}{beside}"
-    beside = f" (free-form trees of the same columns reach {trees})" if trees else ""
-    verb = "can be scored" if rule.status is RuleStatus.TOO_FEW_HELD_OUT else "predicts"
+    kind = "rule" if rule.family is Family.ANCHORED else f"{rule.family} rule"
+    verb = "can be scored" if rule.status is RuleStatus.TOO_FEW_HELD_OUT else "is shown"
     why = f"the best one learned reaches {_why_not(rule)}" if rule.interval else rule.status.value
-    return f"no {'' if anchored else f'{rule.family} '}rule {verb}{beside}: {why}"
+    return f"no {kind} {verb}: {why}{beside}"
+
+
+def _beside_rule(rule: UnitRule) -> str:
+    """`; .81 of what free-form trees of the same columns reach (.55 [.43, .66]); permuted flips .02; …`."""
+    parts, trees = list[str](), rule.free_form
+    if trees is not None:
+        ratio = "" if rule.of_trees is None else f"{short(rule.of_trees)} of what "
+        parts.append(f"{ratio}free-form trees of the same columns reach ({trees})")
+    if rule.permuted is not None:
+        parts.append(f"of permuted flips {short(rule.permuted)}")
+    if rule.rule is not None:
+        parts.append(stability(rule))
+    return "".join(f"; {part}" for part in parts)
+
+
+def stability(rule: UnitRule) -> str:
+    """Whether another sample gives a rule again; of one whose halves were not learned from, that it is open."""
+    if rule.agreement is None:
+        return "whether another sample gives it again is open"
+    again = (
+        "halves of the data agree on it" if rule.agreement >= STABLE else "another sample gives another rule"
+    )
+    return f"{again} (agreement {short(rule.agreement)})"
 
 
 def _why_not(rule: UnitRule) -> str:
@@ -101,11 +189,12 @@ def _why_not(rule: UnitRule) -> str:
 def rule_value(rule: UnitRule) -> dict[str, FactValue]:
     """An account's rule with all its scores, shown or not."""
     kept, interval = encode(rule), rule.interval
-    named = ("family", "train", "chance", "where", "words", "prompt_only", "validated", "free_form")
+    named = ("family", "train", "chance", "where", "words", "prompt_only", "validated", "free_form", *BESIDE)
     return {
         **{name: kept[name] for name in named},
         "learned": kept["rule"],
         "status": rule.status.value,
+        "of_trees": rule.of_trees,
         "held_out": interval and encode(interval),
     }
 

@@ -8,9 +8,10 @@ is the field's logit difference: of the token that the model writes over another
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.rules.families import Family, UnitRule
+from mecharule_ops.rules.families import TELLS, Family, UnitRule
+from mecharule_ops.rules.graded import Graded
 from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.types import Neuron, Regime
+from mecharule_ops.types import FlipsWhere, Neuron, Regime
 
 PREDICTION_HOLDS = 0.70
 """Held-out MCC that a unit's first-order prediction is registered to reach, in the ledger beforehand."""
@@ -31,7 +32,7 @@ class PredictionKind(StrEnum):
     STEADY = "steady drop"
     """The lead falls by more than itself, to first order with the final scale held, against some competitor."""
     DIRECT = "direct push"
-    """The unit's own write carries more than the lead."""
+    """The unit's own write carries more than the lead; in older runs."""
     LEAD_ONLY = "lead only"
     """The least lead of the record lies below one threshold, fitted on train: no unit is looked at."""
     DROP_ONLY = "drop only"
@@ -53,6 +54,8 @@ class PredictionScore:
     """Those of them on which it did change: over `records` the base rate."""
     threshold: float | None = None
     """What train fitted, in logits; None where nothing is fitted. An infinite one always says the same."""
+    right: int | None = None
+    """Held-out records of which it says what happened."""
 
     @property
     def verdict(self) -> str:
@@ -108,6 +111,9 @@ class Account:
     held_out: int
     """Of these the ones that nothing was fitted on."""
     families: tuple[UnitRule, ...]
+    """The rule over the prompt; of a unit that nearly always flips its exception behind it, where there is one."""
+    drive: Graded | None = None
+    """How far the unit lowers the lead, by columns of the prompt; scored on held-out prompts whatever their answer."""
     predictions: tuple[PredictionScore, ...] = ()
     becomes_right: PredictionScore | None = None
     """In 0→1 the prediction and the task together, on the flips; `predictions` are of a changed answer."""
@@ -124,6 +130,26 @@ class Account:
         """The rule of a family."""
         return next(rule for rule in self.families if rule.family is family)
 
+    @property
+    def exception(self) -> FlipsWhere | None:
+        """Held-out flips where it nearly always flips, and where it never does; None without an exact exception."""
+        rule = next((rule for rule in self.families if rule.family is Family.EXCEPTION), None)
+        if rule is None or rule.where is None or rule.chance is None:
+            return None
+        p, there = rule.chance.adjusted or rule.chance.p, rule.where.elsewhere
+        return rule.where if there.n and not there.flips and p <= rule.chance.level else None
+
+    @property
+    def compared(self) -> PredictionScore | None:
+        """How well drop against lead tells its flips, with nothing fitted."""
+        return self.becomes_right or self.first_order
+
+    @property
+    def comparison_holds(self) -> bool:
+        """Whether it does for sure: the lower bound of the held-out MCC lies above `TELLS`."""
+        score = self.compared
+        return score is not None and score.held_out is not None and score.held_out.low > TELLS
+
     def prediction(self, kind: PredictionKind) -> PredictionScore | None:
         """The score of one kind; None when it was not asked for."""
         return next((score for score in self.predictions if score.kind is kind), None)
@@ -132,9 +158,3 @@ class Account:
     def first_order(self) -> PredictionScore | None:
         """The score of the cheap one, with the final scale held."""
         return self.prediction(PredictionKind.STEADY)
-
-    @property
-    def best(self) -> UnitRule | None:
-        """The shown rule that train validated best; held-out records do not choose it. None when none is shown."""
-        shown = [rule for rule in self.families if rule.shown]
-        return max(shown, key=lambda rule: rule.validated or 0.0, default=None)

@@ -63,6 +63,11 @@ class Effects:
         return np.nan_to_num(beyond, nan=-np.inf).max((1, 2), initial=-np.inf)
 
     @property
+    def largest(self) -> Float32[np.ndarray, "record unit"]:
+        """The largest effect over tokens and competitors; NaN for a record without a token in reach."""
+        return np.fmax.reduce(self.effect, axis=(1, 2), initial=np.nan)
+
+    @property
     def flips(self) -> Bool[np.ndarray, "record unit"]:
         """L_j(x)."""
         return self.excess > 0

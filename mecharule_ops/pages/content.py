@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mecharule_ops.facts.account_facts import PREDICTION, SAID_SURE, SAID_WHEN, WHEN, explanation, unit_parts
+from mecharule_ops.facts.account_facts import SAID_SURE, explanation, unit_parts
 from mecharule_ops.facts.answer_text import lines, proof
 from mecharule_ops.facts.control_facts import control_parts
 from mecharule_ops.facts.examples import NONE_TOLD, Examples, of_strongest
@@ -12,7 +12,6 @@ from mecharule_ops.facts.fact import Fact, Stated, fact, said
 from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions, whole_layer_words
 from mecharule_ops.facts.glossary import explained
-from mecharule_ops.facts.rules import when_told
 from mecharule_ops.facts.run_evidence import cost_of, limits, missed_of, rule_counts, took, union_of
 from mecharule_ops.facts.run_setting import choices, setting, splitter_of
 from mecharule_ops.facts.searches import is_risk, search_names, search_titles
@@ -207,10 +206,7 @@ def account_section(
 
     `rule` is the one that is told where it has no account.
     """
-    parts, stem = unit_parts(unit, account, chain, run), figure_stem("chain", regime, unit)
-    if account is None and rule is not None:
-        told = fact(when_told(None, rule, run), f"run:{run}", part=SAID_WHEN)
-        parts |= dict.fromkeys((WHEN, PREDICTION), told)
+    parts, stem = unit_parts(unit, account, chain, run, rule), figure_stem("chain", regime, unit)
     facts = (*first, *explanation(parts))
     asked = f"{unit} --parts {'drive,chain' if chain else 'drive'} --regime {regime.value}"
     numbers = [f"All its numbers: `mecharule explain {run} {asked}`."] if account else []

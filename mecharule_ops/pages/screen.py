@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions
 from mecharule_ops.facts.glossary import explained
-from mecharule_ops.facts.rules import NO_RULE, UNSCORED, short, told_rule
+from mecharule_ops.facts.rules import when_in_short
 from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import NOT_SHOWN, marked, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import wrapped
 from mecharule_ops.pages.rows import kept_aside, unit_row
-from mecharule_ops.rules.families import RuleStatus
 
 LINES, WIDTH = 40, 100
 SEARCHES = 6
@@ -61,7 +60,13 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
 def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterator[str]:
     """A line a shown unit, by rank, then how many there are beside them; columns that have no room go."""
     units, told = findings.shown_of(outcome), findings.shown_of(outcome)[:rows]
-    cells = (marked, _strength, lambda unit: kept_aside(unit_row(unit)), rank_words, _rule)
+    cells = (
+        marked,
+        _strength,
+        lambda unit: kept_aside(unit_row(unit)),
+        rank_words,
+        lambda unit: when_in_short(unit.account),
+    )
     lines = [""] * len(told)
     for column in ([cell(unit) for unit in told] for cell in cells):
         wide = max(map(len, column), default=0)
@@ -83,16 +88,6 @@ def _strength(unit: Unit) -> str:
     """`███████··· 41 of 64`: the strength in tenths, and its counts."""
     count, filled = unit.estimate.stronger[1], round(_BAR * unit.estimate.strength)
     return f"{'█' * filled}{'·' * (_BAR - filled)} {count.flips:,} of {count.n:,}"
-
-
-def _rule(unit: Unit) -> str:
-    """`rule MCC .46` of the one rule that is told of it; where none was sought, that is no negative finding."""
-    rule = told_rule(unit.account, unit.rule)
-    if rule is None:
-        return "rule not sought"
-    if rule.held_out is None or not rule.shown:
-        return UNSCORED if rule.status is RuleStatus.TOO_FEW_HELD_OUT else NO_RULE
-    return f"rule MCC {short(rule.held_out.mcc)}"
 
 
 def _ask_next(findings: Findings) -> Iterator[str]:

@@ -1,8 +1,7 @@
-"""What is said of one unit by a rule in one of three families, never mixed.
+"""What is said of one unit by a rule over the prompt, where it never flips, and by the paper's anchored rule.
 
-A rule over the prompt says which inputs flip; over leads as well, where the model was unsure; over pushes and drops
-as well, where the unit carries the answer. Beside each stands what free-form trees reach with the same columns, which
-a rule may exceed. A rule is shown only where the whole interval of its held-out MCC lies above 0 and Fisher's exact
+Beside a rule over the prompt stands what free-form trees reach with the same columns, which a rule may exceed. A
+rule is shown only where the whole interval of its held-out MCC lies above 0 and Fisher's exact
 test, corrected over all learned rules of the run (Holm), tells it apart from chance.
 
 The paper's anchored rule (§4.5) is of high quality by MCC and coverage: HQ-T on held-out records, HQ-F on all of them.
@@ -18,6 +17,8 @@ from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere, Neuron, RuleS
 
 THRESHOLD = 0.70
 """MCC from which a rule is of high quality (paper, §4.5)."""
+STABLE, TELLS = 0.5, 0.5
+"""Agreement of halves from which a rule is told; MCC that the lower bound of what tells flips exceeds."""
 COVERAGE_FLOOR = 0.005
 """Least share of the eligible records on which a high-quality rule fires (paper, §4.5)."""
 CHOSEN, PERMUTED = ("train-chosen", "test-chosen", "all-fit"), ", permuted"
@@ -25,19 +26,18 @@ CHOSEN, PERMUTED = ("train-chosen", "test-chosen", "all-fit"), ", permuted"
 
 
 class Family(StrEnum):
-    """Which quantities a rule may read; each family may read those of the families before it."""
+    """What kind of rule it is. Two are of older runs alone: what they read of leads and drops needs no rule."""
 
     INPUT = "input"
     """The prompt's fields alone."""
     CLEAN_RUN = "clean run"
-    """What the unablated model did: its answer, how close it was to another token, and to which."""
+    """Also what the unablated model did, such as leads."""
     MECHANISM = "mechanism"
-    """How hard the unit pushes, and what its replacement takes away to first order."""
+    """Also pushes and drops."""
+    EXCEPTION = "exception"
+    """Of a unit that nearly always flips: where it never does, which is no flip of many train records."""
     ANCHORED = "anchored"
     """The rule of the paper (§4.5), which has no free-form trees beside it."""
-
-
-OF_AN_ACCOUNT = (Family.INPUT, Family.CLEAN_RUN, Family.MECHANISM)
 
 
 class RuleStatus(StrEnum):
@@ -83,6 +83,10 @@ class UnitRule:
     """Whether it reads columns of the prompt alone, so that it can be checked before the model answers."""
     validated: float | None = None
     """Of an account's rule: mean MCC of such rules over the folds inside train."""
+    agreement: float | None = None
+    """Of an account's rule: MCC of where the rules of two halves of train hold, on the other records; the median."""
+    permuted: float | None = None
+    """Of an account's rule: the held-out MCC of one learned from flips that were permuted over the records."""
     free_form: MccInterval | None = None
     """Of an account's rule: trees of any form over the same columns, scored once on the same records."""
     full_rule: Rule | None = None
@@ -112,8 +116,24 @@ class UnitRule:
 
     @property
     def shown(self) -> bool:
-        """Whether it predicts held-out flips, told apart from chance."""
+        """Whether it predicts held-out flips, beyond chance."""
         return self.status is RuleStatus.SHOWN
+
+    @property
+    def of_trees(self) -> float | None:
+        """Its held-out MCC over that of free-form trees; None where one of them is no better than chance."""
+        reached, trees = self.interval, self.free_form
+        return reached.mcc / trees.mcc if reached and trees and min(reached.mcc, trees.mcc) > 0 else None
+
+    @property
+    def told(self) -> bool:
+        """Whether its words may stand in a headline: it is shown, and another sample gives nearly the same rule."""
+        return self.shown and self.agreement is not None and self.agreement >= STABLE
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is told and says which answers flip: the lower bound of its MCC lies above `TELLS`."""
+        return self.told and self.interval is not None and self.interval.low > TELLS
 
 
 def is_hq(score: RuleScore | None, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:

@@ -19,7 +19,8 @@ from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_
 from mecharule_ops.predicates.literals import comparison, conjuncts, links, tree_of
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
-from mecharule_ops.rules.families import UnitRule
+from mecharule_ops.rules.families import Family, UnitRule
+from mecharule_ops.rules.graded import Graded
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.column_words import Domain
 from mecharule_ops.tasks.phrases import Speaker, clause_phrases
@@ -49,8 +50,24 @@ def rule_in_words(rule: Rule, task: Task) -> str:
 
 
 def with_words(rule: UnitRule, task: Task) -> UnitRule:
-    """The unit's rule with its words, as it is stored: no room above needs the task to say it."""
-    return rule if rule.rule is None else replace(rule, words=rule_in_words(rule.rule, task))
+    """The unit's rule with its words, as it is stored: no room above needs the task to say it.
+
+    Those of an exception say where it lies, which is where its rule does not hold.
+    """
+    if rule.rule is None:
+        return rule
+    if rule.family is Family.EXCEPTION:
+        (never,) = rule.rule.clauses[0].conditions
+        held = Rule((Clause((replace(never, value=not never.value),)),))
+        return replace(rule, words=f"never where {rule_in_words(held, task)}")
+    return replace(rule, words=rule_in_words(rule.rule, task))
+
+
+def worded_terms(found: Graded, task: Task) -> Graded:
+    """The terms with their words."""
+    return replace(
+        found, terms=tuple(replace(term, words=rule_in_words(term.rule, task)) for term in found.terms)
+    )
 
 
 def simplified(rule: Rule, domain: Domain) -> Rule | bool:

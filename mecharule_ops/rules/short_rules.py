@@ -5,12 +5,15 @@ one-standard-error rule (Breiman et al. 1984, §3.4.3) takes the smallest size w
 error of the best mean; a rule of that size is fitted on all records. Value sets are made from the training part of each
 fold anew, so that a fold is scored on records that shaped nothing.
 
+Rules learned on two halves of the train records say whether another sample gives the same rule, and one learned from
+permuted flips what its score is worth.
+
 A value set is a literal for several values of one expression, such as `digit(expected, 0) in (1, 2, 6)`. Ordered by the
 share of the target among the records of each value, the best split of the values in two is a prefix of that order
 (Fisher 1958; Breiman et al. 1984, §4.2), so only short prefixes and suffixes are offered, for a person to read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,12 +28,15 @@ from mecharule_ops.rules.ruleshap import Learned, RuleShapSettings, check_target
 
 LONGEST = 5
 """Values of the longest set."""
-FOLDS = 5
+FOLDS, SPLITS = 5, 5
 SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (2, 3), (3, 2), (3, 3))
 """What is tried, as (clauses, literals of a clause) at most, the fewest literals in all first; three clauses of one
 literal stay out."""
 SETTINGS = RuleShapSettings(rounds=40, shap_draws=64, pool=400, starts=4, min_gain=0.01)
 """Fewer trees than where a rule is learned once, and more climbs: it is fitted once a fold, and cut by its size."""
+
+
+Fires = Bool[np.ndarray, " record"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,6 +48,10 @@ class Short:
     """Where the rule holds, on all records of the table; None without one."""
     validated: float | None = None
     """Mean MCC of such rules over the folds."""
+    agreement: float | None = None
+    """`agreement` of rules of its size."""
+    permuted: float | None = None
+    """MCC, off train, of a rule of its size learned and scored on the target permuted over the records."""
 
 
 def phrased(rule: Rule) -> Rule:
@@ -80,10 +90,39 @@ def short_rule(
         for place, (_, fires) in enumerate(_learned(table, target, train[folds != fold], SIZES, seed)):
             scores[place, fold] = 0.0 if fires is None else mcc(fires[out], target[out])
     chosen = one_standard_error(scores)
-    ((learned, fires),) = _learned(table, target, train, SIZES[chosen : chosen + 1], seed)
+    ((learned, fires),) = _learned(table, target, train, size := SIZES[chosen : chosen + 1], seed)
+    if fires is None:
+        return Short(learned=learned)
+
+    def again(wanted: Bool[np.ndarray, " record"], inside: Int[np.ndarray, " inside"]) -> Fires:
+        ((_, held),) = _learned(table, wanted, inside, size, seed)
+        return np.zeros(len(wanted), bool) if held is None else held
+
+    off = np.delete(np.arange(len(target)), train)
+    mixed = np.random.default_rng([seed, 1]).permutation(target)
     return Short(
-        learned=learned, fires=fires, validated=None if fires is None else float(scores[chosen].mean())
+        learned=learned,
+        fires=fires,
+        validated=float(scores[chosen].mean()),
+        agreement=agreement(lambda half: again(target, half)[off], target, train, seed) if len(off) else None,
+        permuted=mcc(again(mixed, train)[off], mixed[off]) if len(off) else None,
     )
+
+
+def agreement(
+    learn: Callable[[np.ndarray], np.ndarray], target: Fires, train: np.ndarray, seed: int
+) -> float:
+    """Median correlation, of firings the MCC, over splits of train in halves, of what the two halves learn.
+
+    `learn` says where its rule holds on records off train: 1 where another sample gives the same rule, about 0 where
+    it gives any other. One that is the same on all records agrees with nothing.
+    """
+    found = []
+    for split in range(SPLITS):
+        half = folds_of(target[train], 2, np.random.default_rng([seed, split]))
+        first, second = (learn(train[half == side]).astype(float) for side in (0, 1))
+        found.append(np.corrcoef(first, second)[0, 1] if np.ptp(first) * np.ptp(second) > 0 else 0.0)
+    return float(np.median(found))
 
 
 def folds_of(

@@ -1,4 +1,4 @@
-"""The rules of one unit: anchored to its flips (paper, §4.5), and in three families beside free-form trees.
+"""The rules of one unit: anchored to its flips (paper, §4.5), over the prompt beside trees, and its exceptions.
 
 The flip target of unit j on the eligible records D_b is y(x) = 1 where the outcome under do({j}) is not b. Train
 records choose cuts, value sets, length, clauses and trees; held-out records are predicted once by the rule and once by
@@ -6,14 +6,14 @@ the trees. They select nothing that is fitted; they decide which rules are shown
 ended after correction over all of its learned rules. HQ-F alone is fitted on every eligible record: it describes, it
 does not predict. Axes: neuron, record (of D_b), predicate.
 
-The trees say how well the columns of a family can predict at all. Depth, rounds and the threshold on the probability
+The trees say how well the columns can predict at all. Depth, rounds and the threshold on the probability
 come from cross-validation on the train records: the threshold maximises the MCC of the pooled out-of-fold predictions
 (nested choice; Cawley and Talbot 2010). A yardstick, no upper bound: another learner may do better, and a short rule of
 the same columns sometimes does.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -21,19 +21,21 @@ import xgboost as xgb
 from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.predicates.cuts import PredicateColumns, column_predicates, evaluated
-from mecharule_ops.rules.algebra import Rule, lookup_in, score
+from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, score
 from mecharule_ops.rules.boosting import parameters
-from mecharule_ops.rules.families import OF_AN_ACCOUNT, Family, RuleStatus, UnitRule
+from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
 from mecharule_ops.rules.matthews import MARGIN, best_threshold
-from mecharule_ops.rules.ruleshap import check_target, learn_rule, readiness
-from mecharule_ops.rules.short_rules import folds_of, phrased, short_rule
-from mecharule_ops.types import Columns, FlipCount, FlipsWhere, Neuron
+from mecharule_ops.rules.ruleshap import MIN_CLASS, check_target, learn_rule, readiness
+from mecharule_ops.rules.short_rules import agreement, beside_sets, folds_of, phrased, short_rule, value_sets
+from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
 
 DEPTHS, ROUNDS = (2, 5), (30, 60, 100)
 """What cross-validation may choose from, rounds ascending."""
 FOLDS = 4
+STRONG = 0.8
+"""Share of train records that a unit flips from which its exceptions are sought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,33 +66,6 @@ class Target:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FamilyColumns:
-    """What one family adds to those before it, on the records whose flips are known."""
-
-    predicates: PredicateColumns | None = None
-    """Conditions with their texts; None for none."""
-    values: Columns = field(default_factory=dict)
-    """Columns of numbers, texts and conditions by the name that a rule gives them, such as `lead_1` or `push_1`. Cuts
-    are made on train; NaN where a record has no value."""
-
-    @property
-    def empty(self) -> bool:
-        """Whether it adds nothing."""
-        return not self.values and not (self.predicates and self.predicates.texts)
-
-    @property
-    def numbers(self) -> dict[str, np.ndarray]:
-        """The columns that the trees read as they are."""
-        return {name: column for name, column in self.values.items() if column.dtype.kind in "if"}
-
-    def table(self, train: Int[np.ndarray, " train"]) -> PredicateColumns:
-        """Its conditions and the predicates made of its values."""
-        made = evaluated(column_predicates(self.values, train), self.values) if self.values else None
-        tables = [table for table in (self.predicates, made) if table is not None]
-        return tables[0].beside(tables[-1])
-
-
 def hq_rules(
     unit: Neuron,
     target: Target,
@@ -119,42 +94,51 @@ def hq_rules(
     return target.scored(bare, learned.rule, learned.rule.fires(lookup_in(table.matrix, table.texts)))
 
 
-def account_rules(
-    unit: Neuron, target: Target, families: Mapping[Family, FamilyColumns], seed: int
-) -> tuple[UnitRule, ...]:
-    """The unit's rule in each family of an account, in order; one without columns of its own says so.
+def input_rule(unit: Neuron, target: Target, table: PredicateColumns, seed: int) -> UnitRule:
+    """The unit's short rule over the prompt, with trees over the same columns, permuted flips and halves beside it.
 
     Cost: no model calls.
     """
-    table = PredicateColumns(texts=(), matrix=np.zeros((len(target.flips), 0), bool))
-    values, rules = dict[str, np.ndarray](), list[UnitRule]()
-    for family in OF_AN_ACCOUNT:
-        bare, own = UnitRule(neuron=unit, family=family), families.get(family, FamilyColumns())
-        if own.empty:
-            rules.append(replace(bare, absent=RuleStatus.NO_COLUMNS))
-            continue
-        table = table.beside(own.table(target.train))
-        values |= own.numbers
-        rules.append(_learned(bare, target, table, values, seed))
-    return tuple(rules)
-
-
-def _learned(
-    bare: UnitRule, target: Target, table: PredicateColumns, values: Mapping[str, np.ndarray], seed: int
-) -> UnitRule:
-    """One family's rule over all columns that it may read."""
-    ready = readiness(target.flips[target.train], table.texts)
+    bare, ready = (
+        UnitRule(neuron=unit, family=Family.INPUT),
+        readiness(target.flips[target.train], table.texts),
+    )
     if ready is not RuleStatus.LEARNED:
         return replace(bare, absent=ready)
-    features = np.column_stack([table.matrix, *values.values()]).astype(np.float32)
-    generator = np.random.default_rng([seed, OF_AN_ACCOUNT.index(bare.family)])
-    trees = free_form_trees(features, target, generator, seed)
+    trees = free_form_trees(table.matrix.astype(np.float32), target, np.random.default_rng([seed, 0]), seed)
     short = short_rule(table, target.flips, target.train, seed)
     bare = replace(bare, free_form=trees, validated=short.validated, train=short.learned.train)
+    bare = replace(bare, agreement=short.agreement, permuted=short.permuted, prompt_only=True)
     if short.learned.rule is None or short.fires is None:
-        return replace(bare, absent=short.learned.status)
-    bare = replace(bare, prompt_only=bare.family is Family.INPUT)
+        return replace(bare, absent=short.learned.status, prompt_only=False)
     return target.scored(bare, phrased(short.learned.rule), short.fires)
+
+
+def exception(unit: Neuron, target: Target, table: PredicateColumns, seed: int) -> UnitRule | None:
+    """Where a unit that nearly always flips never does: a condition or set of values that no flip of train meets.
+
+    The one that most train records meet, the plainest of those; its rule is that it does not hold. None of a weaker
+    unit, and where fewer than `MIN_CLASS` train records meet any. Cost: no model calls.
+    """
+    flips, train = target.flips, target.train
+    if not len(train) or flips[train].mean() < STRONG:
+        return None
+    whole = beside_sets(table, value_sets(table.on(train), ~flips[train]))
+    met, many = np.column_stack([whole.matrix, ~whole.matrix]), len(whole.texts)
+
+    def quiet(inside: Int[np.ndarray, " inside"]) -> Int[np.ndarray, " literal"]:
+        here = met[inside]
+        return np.where(here[flips[inside]].any(axis=0), 0, here.sum(axis=0))
+
+    if not many or quiet(train).max() < MIN_CLASS:
+        return None
+    place = int(quiet(train).argmax())
+    rule, fires = Rule((Clause((Condition(whole.texts[place % many], place >= many),)),)), ~met[:, place]
+    bare = UnitRule(
+        neuron=unit, family=Family.EXCEPTION, prompt_only=True, train=score(fires[train], flips[train])
+    )
+    again = agreement(lambda half: met[target.test, quiet(half).argmax()], flips, train, seed)
+    return target.scored(replace(bare, agreement=again), rule, fires)
 
 
 def free_form_trees(

@@ -1,7 +1,7 @@
-"""Accounts of the shown units of one search: when each flips, in three families of rules, and first order.
+"""Accounts of the shown units of one search: when each flips, by drive, comparison, exceptions and a rule.
 
-Flips of found units are cheap, so further records are observed first. The numbers of the clean-run and mechanism
-families come from clean passes on the records of D_b alone; train records choose, held-out ones score.
+Flips of found units are cheap, so further records are observed first. A drive needs no ablation, so it is told from
+every record, whatever its answer; train records choose, held-out ones score.
 
 First order says which records flip with nothing fitted. In 1→0 it is scored against the flips. In 0→1 it says that the
 answer changes, and is scored against that; that the changed answer is right is a second prediction, scored against the
@@ -24,17 +24,15 @@ from mecharule_ops.events import Event
 from mecharule_ops.findings import accounts
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.findings.shown import corrected_beside
-from mecharule_ops.mechanism.columns import clean_run_columns, extreme, mechanism_columns
-from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.first_order import Effects, Progress, effects_of_kinds, predicted_labels
+from mecharule_ops.mechanism.first_order import Effects, Progress, effects, predicted_labels
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.measured import Measured, measured_drop
-from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules.families import Family, RuleStatus
-from mecharule_ops.rules.in_words import with_words
+from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.rules.graded import graded
+from mecharule_ops.rules.in_words import with_words, worded_terms
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.rules.matthews import best_cut
-from mecharule_ops.rules.unit_rules import FamilyColumns, Target, account_rules
+from mecharule_ops.rules.unit_rules import Target, exception, input_rule
 from mecharule_ops.run.controlling import unit_vocabulary
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
@@ -117,11 +115,12 @@ def held_out_missing(run: Run) -> int:
 def account_forwards(run: Run, regime: Regime) -> int:
     """About how many example-forwards the account of one unit takes, the further records left out.
 
-    An ablation of all of D_b and a clean pass over it with backwards, counted as seven forwards a record together, and
-    three for each held-out record whose drop is measured.
+    An ablation of all of D_b and a clean pass over it with backwards, counted as seven forwards a record together, such
+    a pass over the other records, for its drive, and three for each held-out record whose drop is measured.
     """
     eligible = run.observed.eligible(regime)
-    return 7 * len(eligible) + 3 * min(MEASURED_ON, int((~run.observed.train[eligible]).sum()))
+    others = min(LEARNED_FROM, len(run.observed.records) - len(eligible))
+    return 7 * len(eligible) + 6 * others + 3 * min(MEASURED_ON, int((~run.observed.train[eligible]).sum()))
 
 
 def kept_accounts(
@@ -148,30 +147,24 @@ def kept_accounts(
     train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
     test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
     first = FirstOrder(run, units, regime, records, train, test)
-    read = clean_run_columns(first.drops.leads, run.subject.decode)
+    drives, prompts = _drives(run, units, eligible, first.drops), _prompt_table(run)
+    every, rest = (np.flatnonzero(run.observed.train == part) for part in (True, False))
     columns = {name: column[eligible] for name, column in run.observed.columns.items()}
     own = evaluated(run.task.account_predicates(), columns)
     for unit, flipped in zip(units, flips, strict=True):
         target = Target(flips=flipped, train=train, test=test)
         vocabulary = unit_vocabulary(run, eligible, flipped).beside(own)
-        prompt = np.array(list(map(run.prompt_only, vocabulary.texts)), bool)
-        families = {
-            Family.INPUT: FamilyColumns(predicates=vocabulary.at(prompt)),
-            Family.CLEAN_RUN: FamilyColumns(predicates=vocabulary.at(~prompt), values=read),
-        }
-        if unit not in arithmetic:
-            effects = mechanism_columns(unit, first.drops, first.pushes)
-            families[Family.MECHANISM] = FamilyColumns(values=effects)
-        rules = account_rules(unit, target, families, seed)
-        if unit in arithmetic:
-            rules = (*rules[:-1], replace(rules[-1], absent=RuleStatus.ARITHMETIC))
+        table = vocabulary.at(np.array(list(map(run.prompt_only, vocabulary.texts)), bool))
+        rules = (input_rule(unit, target, table, seed), exception(unit, target, table, seed))
+        drive = graded(prompts, drives[:, first.drops.units.index(unit)], every, rest, seed)
         learned = accounts.Account(
             neuron=unit,
             regime=regime,
             flips=int(flipped.sum()),
             records=len(flipped),
             held_out=len(test),
-            families=tuple(with_words(rule, run.task) for rule in rules),
+            families=tuple(with_words(rule, run.task) for rule in rules if rule is not None),
+            drive=drive and worded_terms(drive, run.task),
             nothing_above=unit in arithmetic,
             points=_points(first.drops, unit, flipped, test[:DRAWN]),  # The held-out places come as a draw.
         )
@@ -184,6 +177,29 @@ def kept_accounts(
             account = replace(account, families=beside)
         run.keep_of_unit(keys.of_unit(keys.ACCOUNT, unit, regime), account)
         yield account
+
+
+def _prompt_table(run: Run) -> PredicateColumns:
+    """Every condition over the prompt alone, on every record observed."""
+    texts = dict.fromkeys((*run.task.account_predicates(), *run.vocabulary["kept"]))
+    return evaluated([text for text in texts if run.prompt_only(text)], run.observed.columns)
+
+
+def _drives(
+    run: Run, units: list[Neuron], eligible: Int[np.ndarray, " eligible"], drops: Effects
+) -> Float[np.ndarray, "record unit"]:
+    """How far each unit lowers a lead at most, on every record observed; NaN on those that are not asked.
+
+    Cost: a clean pass with backwards over the records beside D_b, `LEARNED_FROM` at most.
+    """
+    every, found = run.observed.records, np.full((len(run.observed.records), len(units)), np.nan)
+    rest = np.setdiff1d(np.arange(len(every)), eligible)
+    rest = some_places(every, rest, LEARNED_FROM, of="drives", seed=run.config.seed)
+    asked = until_settled(run.subject, run.task, [every[at] for at in rest])
+    table = run.replacement(run.intervention(units[0].basis))
+    found[eligible] = drops.largest
+    found[rest] = effects(run.subject, asked, table, drops.units, should_stop=run.should_stop).largest
+    return found
 
 
 def prediction_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
@@ -249,9 +265,8 @@ class FirstOrder:
         """
         self.run, self.regime, self.train, self.test, self.asked = run, regime, train, test, test
         self.records = until_settled(run.subject, run.task, records)
-        table, kinds = run.replacement(run.intervention(units[0].basis)), (Effect.STEADY, Effect.DIRECT)
-        found = effects_of_kinds(run.subject, self.records, table, units, kinds, should_stop=run.should_stop)
-        self.drops, self.pushes = found[Effect.STEADY], found[Effect.DIRECT]
+        table = run.replacement(run.intervention(units[0].basis))
+        self.drops = effects(run.subject, self.records, table, units, should_stop=run.should_stop)
         seed, also = run.config.seed, train[:0]
         if regime is Regime.BASELINE_NEGATIVE:
             self.train = also = some_places(records, train, MEASURED_ON, of="fitted", seed=seed)
@@ -278,13 +293,12 @@ class FirstOrder:
         if not len(test):
             return account
         place, happened = self.drops.units.index(unit), self.happened(unit, flips)
-        every = self.drops.effect[..., place].reshape(len(flips), -1)
-        least, most = extreme(np.fmin, self.drops.leads.lead[:, :, 0]), extreme(np.fmax, every)
+        least = np.fmin.reduce(self.drops.leads.lead[:, :, 0], axis=1, initial=np.nan)
+        most = self.drops.largest[:, place]
         scored = replace(
             account,
             predictions=(
                 _score(steady, self.drops.flips[:, place], happened, test),
-                _score(accounts.PredictionKind.DIRECT, self.pushes.flips[:, place], happened, test),
                 *cut_scores(least, most, happened, train, test),
             ),
             drop_error=_drop_error(self.drops, self.asked, self.measured, place),
@@ -314,6 +328,7 @@ def _score(
         records=len(where),
         happened=int(happened[where].sum()),
         threshold=threshold,
+        right=int((said[where] == happened[where]).sum()),
     )
 
 

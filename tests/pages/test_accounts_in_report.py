@@ -15,10 +15,22 @@ from mecharule_ops.pages.drawing import draw, standalone
 from mecharule_ops.pages.plots import account_figures
 from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval
+from mecharule_ops.types import FlipCount, FlipsWhere
 
 UNIT = POSITIVE.tau_agonists[0].neuron
 GOOD = MccInterval(mcc=0.5, low=0.4, high=0.6, n=200, positives=60)
-INPUT = of_family("b >= 50", 0.5, 200, 60, free_form=GOOD, validated=0.5)
+WHERE = FlipsWhere(holds=FlipCount(flips=50, n=80), elsewhere=FlipCount(flips=10, n=120))
+INPUT = of_family(
+    "b >= 50",
+    0.5,
+    200,
+    60,
+    free_form=GOOD,
+    validated=0.5,
+    agreement=0.9,
+    words="b is 50 or more",
+    where=WHERE,
+)
 
 
 def account() -> Account:
@@ -52,9 +64,8 @@ def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findi
     """With first order, the rule and the trees beside it; the commands that show the rest."""
     text = " ".join(report_text(found).split())
     assert f"● {UNIT} 44 of 64" in text
-    assert (
-        f"b >= 50 – input rule, MCC {INPUT.interval}; free-form trees of the same columns reach .50" in text
-    )
+    counts = "50 of 80, against 10 of 120 elsewhere, of 200 held-out answers"
+    assert f"When. Mostly when b is 50 or more: {counts}." in text
     assert f"`mecharule explain {found.run} {UNIT} --parts drive --regime 1`" in text
 
 

@@ -71,7 +71,7 @@ def test_what_is_not_shown_has_no_line_and_no_question() -> None:
     found = dataclasses.replace(POSITIVE.held_out, random=(64,) * 99)  # type: ignore[type-var]
     none = dataclasses.replace(POSITIVE, held_out=found)
     nothing = screen(run_of(none, dataclasses.replace(none, regime=Regime.BASELINE_NEGATIVE)))
-    beside = "3 heads reached 20 % on a half of 64 answers, not told apart from chance."
+    beside = "3 heads reached 20 % on a half of 64 answers, not shown."
     said = " ".join(nothing.split())
     for turns in ("turns right answers wrong", "turns wrong answers right"):
         assert f"No head is shown that {turns}: {beside}" in said

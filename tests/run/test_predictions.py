@@ -21,7 +21,7 @@ from mecharule_ops.mechanism.first_order import Effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.measured import Measured
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.rules.families import OF_AN_ACCOUNT, RuleStatus, UnitRule
+from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.run import accounting
@@ -154,9 +154,7 @@ def account_of(bench: Toy) -> Account:
     train, test, regime = np.arange(30), np.arange(30, 60), Regime.BASELINE_POSITIVE
     first = accounting.FirstOrder(run, [UNIT], Regime.BASELINE_NEGATIVE, list(bench.records), train, test)
     changed, first.regime = first.happened(UNIT, np.zeros(60, bool)), regime
-    families = tuple(
-        UnitRule(neuron=UNIT, family=family, absent=RuleStatus.NO_COLUMNS) for family in OF_AN_ACCOUNT
-    )
+    families = (UnitRule(neuron=UNIT, family=Family.INPUT, absent=RuleStatus.NO_PREDICATES),)
     account = Account(
         neuron=UNIT, regime=regime, flips=int(changed.sum()), records=60, held_out=30, families=families
     )

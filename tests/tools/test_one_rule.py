@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.account_facts import drive_facts, registered_words
+from mecharule_ops.facts.account_facts import comparison_facts, registered_words
 from mecharule_ops.facts.chain_facts import NAMED_FROM, writes_words
 from mecharule_ops.facts.rules import shown_of_all, told_rule, when_told
 from mecharule_ops.facts.run_setting import settings
@@ -67,7 +67,7 @@ def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tu
     assert known is not None
     told = told_rule(known.account, known.rule)
     assert told is not None
-    said = when_told(known.account, known.rule, "b00d")
+    said = when_told(known.account, known.rule, known.neuron, "b00d")
     assert said in call("why", given).text
     rows = call("show", {"run": str(copied_run), "table": "rules", "limit": 500}).as_json["rows"]
     (row,) = (row for row in rows if (row["unit"], row["family"]) == (str(unit), told.family))
@@ -135,7 +135,7 @@ def test_a_refuted_prediction_stands_in_the_answer(copied_run: Path) -> None:
     score: Any = above.first_order
     held_out = dataclasses.replace(score.held_out, mcc=0.5, low=0.3, high=0.6)
     weak = dataclasses.replace(above, predictions=(dataclasses.replace(score, held_out=held_out),))
-    told = {fact.key: fact.sentence for fact in drive_facts(weak, "b00d")}
-    assert told[f"unit.{account.neuron}.drive.registered"].endswith(
+    told = {fact.key: fact.sentence for fact in comparison_facts(weak, "b00d")}
+    assert told[f"unit.{account.neuron}.comparison.registered"].endswith(
         "is refuted: MCC .50 [.30, .60] on the 147 held-out answers of its account, .70 was registered"
     )
