@@ -23,8 +23,7 @@ from mecharule_ops.run.certify import certified, certify, rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, keep, outcome_for
 from mecharule_ops.run.tabulating import Part, rule_fires
-from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.text import OWN, TextTask
+from mecharule_ops.tasks.base import OWN, Task
 from mecharule_ops.types import Baseline, BehaviourRecord, Example, Intervention, Regime
 from tools._asked import Asked, condition_of, direction, records_among, unit_of, units_of
 from tools._counts import example_data, flipped_fact, flips_fact, flips_of
@@ -254,13 +253,13 @@ def unobserved(example: Example, task: Task) -> BehaviourRecord:
 
 
 def typed_example(task: Task, text: str) -> Example:
-    """The example of a typed prompt; of a table also of words that one prompt alone has, or of a prompt of one's own.
+    """The example of a typed prompt: of the task, of words that one item alone has, or of one's own, without a label.
 
-    Raises `UsageError`.
+    Raises `UsageError` for an empty one, and for one's own where prompts are concealed.
     """
     try:
         return task.read(text)
     except UsageError:
-        if not isinstance(task, TextTask) or task.concealed:
+        if task.concealed or not text.strip():
             raise
         return task.holding(text)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.tasks.base import Task
+from mecharule_ops.tasks.base import OWN, Task
 from mecharule_ops.types import BehaviourRecord
 
 Tokens = tuple[int, ...]
@@ -36,10 +36,10 @@ class Reader:
         return tokens[: self._decided(record)] if early else tokens
 
     def _label(self, record: int, tokens: Tokens, early: bool) -> bool | None:
-        example = self._records[record].example
+        one = self._records[record].example
         if self.ended(tokens):
-            return self._task.label(example, self._subject.decode(tokens))
-        return self._task.decide(example, self._subject.decode(tokens)) if early else None
+            return self._task.label(one, self._subject.decode(tokens))
+        return self._task.decide(one, self._subject.decode(tokens)) if early and one.id != OWN else None
 
     def _decided_length(self, record: int) -> int:
         tokens = self._records[record].tokens

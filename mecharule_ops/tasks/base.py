@@ -15,6 +15,9 @@ from mecharule_ops.tasks.column_words import COLUMNS, OF_EVERY_TASK, ColumnWords
 from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
+OWN = -1
+"""The id of a prompt of one's own, which is no example of a task and has no label."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
@@ -99,6 +102,11 @@ class Task(ABC):
 
         Raises `UsageError` when the text is none of the task's prompts.
         """
+
+    def holding(self, words: str) -> Example:
+        """Words as a prompt of one's own, `OWN`, which has no label: its fields are those of another example."""
+        (other,) = self.examples(1, np.random.default_rng(0))
+        return Example(id=OWN, prompt=self.prefix + words.removeprefix(self.prefix), fields=other.fields)
 
     def edits(self, example: Example) -> tuple[Example, ...]:
         """Examples of the task that differ from this one by one small edit, the smallest first; may be empty."""

@@ -18,7 +18,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import permutations
 from typing import ClassVar
@@ -109,8 +108,6 @@ _READ = ("first_word", "reply_words", "completion")
 """Columns read off the output; no item may have one of these names."""
 _LONGEST_NAME = 100
 """Characters of a column's name: a predicate has two of them, and a value."""
-OWN = -1
-"""The id of a prompt of one's own, which is no item and has no label."""
 USER_MODULE = "mecharule_task_"
 """Begins the name of a module that a user wrote; the hash of its source follows."""
 
@@ -182,22 +179,10 @@ class TextTask(Task):
         return self._example(place)
 
     def holding(self, words: str) -> Example:
-        """The one item whose prompt alone holds these words; where none does, words as a prompt of their own: `OWN`.
-
-        Raises `UsageError` for words of several prompts, with the one most like them.
-        """
+        """The one item whose prompt alone holds these words; else they are a prompt of one's own."""
         said = re.compile(rf"(?<!\w){re.escape(words.strip())}(?!\w)", re.IGNORECASE)
-        held = [place for prompt, place in self._places.items() if words.strip() and said.search(prompt)]
-        if len(held) == 1:
-            return self._example(held[0])
-        if words.strip() and not held:
-            prompt = self.prefix + words.removeprefix(self.prefix)
-            return Example(id=OWN, prompt=prompt, fields=self._items[0])
-        (near,) = get_close_matches(words, self._places, 1, 0)
-        raise UsageError(
-            f"expected one of the {len(self._items)} prompts of {self.name}, such as {near!r}, or words that one "
-            "of them alone has, got another"
-        )
+        held = [place for prompt, place in self._places.items() if said.search(prompt)]
+        return self._example(held[0]) if len(held) == 1 else super().holding(words)
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Few-shot lines, the row's columns by name where their values stand, the template, the answer."""

@@ -117,8 +117,16 @@ def test_flip_certifies_one_prompt(tool: Tool, strongest: str) -> None:
     assert data["flipped"] == (data["before"] != data["after"]) or not data["flipped"]
     assert f"with {strongest} switched off, '120 - 7 =' {data['before']} (" in result.text
     assert tool("verify", what=result.certificate).exit_code == 0
-    with pytest.raises(UsageError, match=r"0\.\.299"):
-        tool("flip", run="last", neuron=strongest, prompt="999 - 7 =")
+    for prompt in ("999 - 7 =", "7 - 1 = 6 +"):
+        told = tool("flip", run="last", neuron=strongest, prompt=prompt).data
+        (own,) = [told[key] for key in told if key.endswith("flip.unlabelled")]
+        assert (own["prompt"], own["flipped"], own["changed"]) == (
+            prompt,
+            None,
+            own["before"] != own["after"],
+        )
+    with pytest.raises(UsageError, match="expected a question"):
+        tool("flip", run="last", neuron=strongest, prompt=" ")
 
 
 def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest: str) -> None:
