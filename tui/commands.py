@@ -94,7 +94,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("report", "write the HTML report, and say where", "o", _RUN),
     Command("read", "read what a tool says, such as gates or show --full", "x", _RUN, takes="LINE"),
     Command("why-unit", "ask why the unit under the cursor flips", "w", _RUN),
-    Command("verify-unit", "verify the certificate of this unit", "v", _RUN),
+    Command("verify-unit", "verify the certificate of this unit, made now where there is none", "v", _RUN),
     Command("ledger", "read the ledger: what was claimed before its test, and what came out", "h", _VIEWS),
     Command("investigate-unit", "register and decide claims of when this unit flips", "i", _RUN),
     Command("replay", "scrub through the search", "r", _RUN),

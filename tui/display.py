@@ -71,9 +71,7 @@ class RichDisplay(LineDisplay):
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._console = Console(file=stream, highlight=False)
-        self._live = Live(
-            console=self._console, refresh_per_second=5, transient=True, get_renderable=self._draw
-        )
+        self._live = Live(console=self._console, transient=True, get_renderable=self._draw)
 
     def show(self, event: Event) -> None:
         """Draw from the first event on: before it a price may be asked for on the same stream."""

@@ -38,13 +38,6 @@ class Entry:
     """What it printed or cites, under the line."""
 
 
-_ON_OTHER_PANES = (
-    *(events.RunStarted, events.SearchFinished, events.AgonistFound, events.UnitJudged),
-    *(events.RuleAnchored, events.CertificateWritten),
-)
-"""Events that the chat need not tell."""
-
-
 HQ_FLOOR = 0.70
 """Rules below this held-out MCC are not worth a line while the run goes on; the report lists them all."""
 _TOLD_WHERE: Mapping[type[Event], Callable[[Any], bool]] = {
@@ -56,6 +49,8 @@ _TOLD_WHERE: Mapping[type[Event], Callable[[Any], bool]] = {
     ),
 }
 """Events that are not always worth a line."""
+_ON_OTHER_PANES = (*_TOLD_WHERE, events.RunStarted, events.CertificateWritten)
+"""Events that the chat need not tell."""
 OLD = 1024
 """Events after which those before are left to themselves."""
 
@@ -139,16 +134,16 @@ class Session:
         return self._stop.is_set()
 
     def work(self, job: Callable[[Session], Any], *, reading: bool = False) -> None:
-        """Carry out a job to its end, a stop or an error that can be named; `reading` repeats a stored run."""
+        """Carry out a job to its end, a stop or an error, which ends nothing else; `reading` repeats a stored run."""
         self.activity = Activity.READING if reading else Activity.WORKING
         self.began, self.ended = self.clock(), None
         try:
             job(self)
             self.activity = Activity.READ if reading else Activity.ENDED
-        except WorkStopped:
-            self.activity = Activity.STOPPED
-        except (MechaRuleError, OSError) as error:
-            self.fail(str(error))
+        except Exception as error:
+            name = "" if isinstance(error, MechaRuleError | OSError) else f"{type(error).__name__}: "
+            self.failure = "" if self.should_stop() else f"{name}{error}"
+            self.activity = Activity.STOPPED if self.should_stop() else Activity.FAILED
         finally:
             self.ended = self.clock()
             gc.unfreeze()
@@ -165,13 +160,6 @@ class Session:
         if self.busy:
             self.activity = Activity.STOPPING
             self._stop.set()
-
-    def fail(self, sentence: str) -> None:
-        """Say why the work ended; a stop that was asked for is no failure."""
-        if self._stop.is_set():
-            self.activity = Activity.STOPPED
-        else:
-            self.activity, self.failure = Activity.FAILED, sentence
 
 
 def narrated(event: Event) -> Entry | None:

@@ -24,7 +24,7 @@ from textual.screen import Screen
 from textual.theme import ThemeProvider
 
 from tui.backend import Backend
-from tui.commands import COMMANDS, Palette, bindings_of, commands_of, key_said
+from tui.commands import Palette, bindings_of, command_named, commands_of, key_said
 from tui.screens.common import CommandScreen, HelpPopup
 from tui.screens.home_screen import HomeScreen
 from tui.working_app import WorkingApp
@@ -106,11 +106,10 @@ class MechaRuleApp(WorkingApp):
     def action_command(self, name: str) -> None:
         """Carry out a command on the screen at hand, or on the app over a popup; one that neither has does nothing."""
         screen = self.screen
-        if isinstance(screen, CommandScreen) and name in {each.name for each in commands_of(screen.NAME)}:
+        if isinstance(screen, CommandScreen) and command_named(name, screen.NAME):
             screen.carry_out(name)
         else:
-            command = next(each for each in COMMANDS if each.name == name)
-            getattr(self, command.method, lambda: None)()
+            getattr(self, f"do_{name}", lambda: None)()
 
     def do_help(self) -> None:
         """Explain the focused widget, or the nearest one around it that has a help, and list the keys."""

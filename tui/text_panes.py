@@ -81,11 +81,8 @@ class TextTable(DataTable):
         self.shown = table
         self.clear(columns=True)
         widths = [max(said(cell).cell_len for cell in column) for column in zip(*table, strict=True)]
-        while (
-            widths
-            and sum(widths) + 2 * len(widths) > (self.size.width or self.app.size.width)
-            and max(widths) > NARROWEST
-        ):
+        room = (self.size.width or self.app.size.width) - 2 * len(widths)
+        while sum(widths) > room and max(widths) > NARROWEST:
             widths[widths.index(max(widths))] -= 1
         for name, width in zip(header, widths, strict=True):
             self.add_column(said(name), width=width)

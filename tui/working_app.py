@@ -6,12 +6,12 @@ Nothing here imports torch or the engine: the `Backend` does, on a working threa
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from textual.app import App
 from textual.screen import Screen
-from textual.worker import Worker, WorkerState
 
 from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.plain_text import plain, write_file
@@ -45,20 +45,8 @@ class WorkingApp(App[Any]):
         """A session whose job runs on a working thread from now on."""
         session = Session()
         self.begun.append(session)
-        self.run_worker(
-            lambda: session.work(job, reading=reading),
-            thread=True,
-            group="engine",
-            exit_on_error=False,
-            name="engine",
-        )
+        self.run_worker(partial(session.work, job, reading=reading), thread=True, group="engine")
         return session
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """An error that nobody named ends the work, not the app."""
-        if event.state is WorkerState.ERROR and event.worker.name == "engine":
-            error = event.worker.error
-            self.begun[-1].fail(f"{type(error).__name__}: {error}")
 
     def end_work(self) -> None:
         """Ask all work to stop at its next event."""
@@ -120,15 +108,13 @@ class WorkingApp(App[Any]):
         self.told.append(sentence)
         self.notify(plain(sentence), markup=False, timeout=6)
 
-    def save(self, name: str, text: str) -> Path | None:
-        """Write a file and say where; None when that failed, which is said too."""
+    def save(self, name: str, text: str) -> None:
+        """Write a file and say where, or why not."""
         folder = self.exports or self.backend.folder().parent / "exports"
         try:
             path = write_file(folder / re.sub(r"[^\w.-]+", "-", name), text)
         except MechaRuleError as error:
             self.tell(str(error))
-            return None
-        if path not in self.written:
-            self.written.append(path)
-        self.tell(f"written to {path}")
-        return path
+        else:
+            self.written = list(dict.fromkeys([*self.written, path]))
+            self.tell(f"written to {path}")

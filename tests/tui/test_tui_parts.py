@@ -12,7 +12,6 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
-from events_told import run_started
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -22,7 +21,7 @@ from agent.chat import ask
 from agent.verbs.options import SETTINGS_SHOWN
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.errors import UsageError
-from mecharule_ops.events import Event, SearchStarted
+from mecharule_ops.events import Event
 from mecharule_ops.facts.examples import example_of
 from mecharule_ops.facts.found import in_short
 from mecharule_ops.pages.as_text import csv_of
@@ -44,7 +43,7 @@ from tui.screens.run_screen import RunScreen
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_pane import row_text, rows_of
-from tui.words import bar, progress, rail, said
+from tui.words import said
 
 PIECES = [
     *"[]/\\{}()<>|`*_#:;'\"=.,- ",
@@ -98,14 +97,6 @@ def test_ascii_keeps_the_width_of_every_line() -> None:
 
 
 # --- numbers ----------------------------------------------------------------------------------------------
-
-
-def test_bars_have_the_length_of_their_number() -> None:
-    """Worked by hand on ten cells."""
-    assert bar(0.5, 10) == "█████     "
-    assert bar(0.0, 4) == "    "
-    assert bar(2.0, 3) == "███"
-    assert bar(1 / 16, 2) == "▏ "
 
 
 # --- the tree ---------------------------------------------------------------------------------------------
@@ -162,18 +153,6 @@ def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
     assert not any("green" in str(span.style) for line in unjudged.values() for span in line.spans)
 
 
-def test_a_card_names_the_numbers_that_decided() -> None:
-    """Each verdict with the bound that it was reached by."""
-    state, _ = _tree(story())
-    view = state.searches["cha:1:m0"]
-    close = replace(view.nodes[2], ucb=0.1998)
-    told = (view.nodes[0], "100", "opened"), (view.nodes[2], "15", "ruled out"), (close, "19.98", "ruled out")
-    for node, least, verdict in told:
-        text = card(state, view, node, 60).plain
-        assert verdict in text
-        assert f"at most {least} % of a half; 20 % is looked for" in text
-
-
 def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> None:
     """In any order of asking."""
     events = big_search(200)
@@ -183,19 +162,6 @@ def test_a_timeline_gives_the_fold_of_the_first_events_at_every_position() -> No
 
 
 # --- tables -----------------------------------------------------------------------------------------------
-
-
-def test_progress_says_cost_against_price() -> None:
-    """What was tested, of how much at most, and what the model got right."""
-    told = "21 of at most 1,840 tests · 3:10 · 2,000 records, 79 % right"
-    assert progress(fold(story(finished=False)), 190.0) == told
-
-
-def test_stages_are_five_parts_of_which_one_is_at_work() -> None:
-    """Those before it are ticked; at the end all are."""
-    told = story()
-    for moment, marks in ((3, "▶○○○○"), (12, "✓▶○○○"), (len(told), "✓✓✓✓✓")):
-        assert "".join(part.plain[0] for part in rail(fold(told[:moment]))) == marks
 
 
 def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer_to_why() -> None:
@@ -318,12 +284,6 @@ def test_the_app_starts_without_torch_or_the_engine(tmp_path: Path) -> None:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert ran.stdout.strip() == "[] []"
-
-
-def test_a_run_that_has_only_begun_has_one_row() -> None:
-    """Before the first question there is nothing to show, and nothing fails."""
-    _, board = _tree([run_started(), SearchStarted(search="cha:1:m0", units=9)])
-    assert [row.key for row in rows_of(board, PLACE, set())] == [None]
 
 
 def test_a_run_that_is_read_says_first_what_was_found(

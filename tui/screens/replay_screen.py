@@ -94,9 +94,10 @@ class ReplayScreen(RunView):
     def draw_lines(self) -> None:
         total, width = len(self.timeline.events), self.app.size.width
         self.query_one("#headline", Line).say(headline(self.state, "REPLAY", "", width))
+        seconds = sum(stage.seconds for stage in self.state.stages.values())
         line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
-        self.query_one("#progress", Line).say(line.append(f" {progress(self.state, self.session.elapsed)}"))
+        self.query_one("#progress", Line).say(line.append(f" {progress(self.state, seconds)}"))
         names = ("play", "speed", "backward", "forward", "ledger", "follow", "back", "help")
         words = {"forward": "on", "backward": "back", "back": "leave", "speed": f"×{self.speed}"}
         keys = hint_parts("replay", names, play="pause" if self.playing else "play", **words)

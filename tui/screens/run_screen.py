@@ -252,35 +252,27 @@ class RunScreen(RunView):
 
     def do_verify_unit(self) -> None:
         own = [c.id for c in self.session.certificates if c.units == (self.unit,)]
-        if own:
-            self._about_unit(f"/verify {own[-1]}")
-        else:
-            self.app.tell(f"no certificate for this line yet; /ablate {self.unit or 'UNIT'} makes one")
+        self._about_unit(f"/verify {own[-1]}" if own else "/ablate UNIT")
 
     def _about_unit(self, line: str) -> None:
-        if self.unit is None:
-            self.app.tell("move the cursor to a single unit first")
-        else:
-            self.choose("chat")
-            self.say(line.format(unit=self.unit))
-
-    do_why_unit = partialmethod(_about_unit, "/why {unit}")
-    do_investigate_unit = partialmethod(_about_unit, "/investigate when does {unit} flip?")
-
-    def do_try(self, prompt: str) -> None:
-        """A prompt of one's own, with the unit and without it."""
+        """Ask of the unit under the cursor, else of the strongest; keys are commands again afterwards."""
         unit = self.unit or next((judged.neuron for judged in shown_units(self.state)), None)
         if unit is None:
             self.app.tell("move the cursor to a single unit first")
         else:
             self.choose("chat")
-            self.say(f"/flip {unit} --prompt {shlex.quote(prompt)} --yes")
+            self.set_focus(self.query_one("#log"))
+            self.say(line.replace("UNIT", unit, 1))
+
+    do_why_unit = partialmethod(_about_unit, "/why UNIT")
+    do_investigate_unit = partialmethod(_about_unit, "/investigate when does UNIT flip?")
+
+    def do_try(self, prompt: str) -> None:
+        """A prompt of one's own, with the unit and without it."""
+        self._about_unit(f"/flip UNIT --prompt {shlex.quote(prompt)} --yes")
 
     def do_replay(self) -> None:
-        if self.session.busy:
-            self.app.tell("the search is still running; replay when it has ended or was stopped")
-        else:
-            self.app.push_screen(ReplayScreen(self.session))
+        self.app.push_screen(ReplayScreen(self.session))
 
     def do_report(self) -> None:
         """The HTML report as a file."""

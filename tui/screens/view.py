@@ -208,9 +208,8 @@ class RunView(CommandScreen):
             pane.show(card(self.state, self.board.view(key.search), node, width, told))
         else:
             pane.border_title = "2 found" if self.state.finished else "2 found so far"
-            pane.show(
-                found_text(self.state, self.board, self.place, width, self.on_file.told.get("Found", ""))
-            )
+            told = self.on_file.told.get("Found", "")
+            pane.show(found_text(self.state, self.board, self.place, width, told))
 
     def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
         self._pick(self.query_one(TreePane).key)
