@@ -123,9 +123,7 @@ def bindings_of(screen: str, only: Collection[str] | None = None) -> list[Bindin
     return [
         *(Binding(key, f"app.simulate_key('{to}')", show=False) for key, to in _AS_IN_VI.items()),
         *(
-            Binding(
-                key, f"command('{each.name}')", each.help, show=False, priority=each.first and key != _TYPED
-            )
+            Binding(key, f"command('{each.name}')", show=False, priority=each.first and key != _TYPED)
             for each in commands_of(screen)
             for key in each.keys
             if only is None or each.name in only

@@ -125,9 +125,7 @@ class Session:
         if isinstance(event, events.StageStarted):
             self.stage_began = self.clock()
             self.tests_before = self.state.cost.group_evaluations if self.state.cost else 0
-        turn = narrated(event)
-        if turn is not None:
-            self.turns.append(turn)
+        self.turns += filter(None, [narrated(event)])
         self.state = self.state.apply(event)
 
     def should_stop(self) -> bool:
@@ -176,10 +174,8 @@ def narrate(event: Event) -> str | None:
     name = f"event.{kind_of(type(event))}"
     if name not in SENTENCES or not _TOLD_WHERE.get(type(event), bool)(event):
         return None
-    marks = (
-        ("_reused", getattr(event, "reused", False) is True),
-        ("_warning", getattr(event, "level", "") == "warning"),
-        ("_failed", not getattr(event, "ok", True)),
-    )
+    name += "_reused" * (getattr(event, "reused", False) is True)
+    name += "_warning" * (getattr(event, "level", "") == "warning")
+    name += "_failed" * (not getattr(event, "ok", True))
     time = event.time(clock) if isinstance(event, events.Price) else ""
-    return plain(said(name + "".join(mark for mark, holds in marks if holds), e=event, time=time))
+    return plain(said(name, e=event, time=time))

@@ -90,9 +90,8 @@ class MechaRuleApp(WorkingApp):
         for command in commands_of(name):
             title = f"{command.name} ({', '.join(map(key_said, command.keys))})"
             yield SystemCommand(title, command.help, lambda name=command.name: self.action_command(name))
-        yield from (
-            each for each in super().get_system_commands(screen) if each.title in ("Theme", "Screenshot")
-        )
+        own = super().get_system_commands(screen)
+        yield from (each for each in own if each.title in ("Theme", "Screenshot"))
 
     def action_command_palette(self) -> None:
         """The palette, unless it is open."""

@@ -20,6 +20,7 @@ from mecharule_ops.nodes import Neuron
 from mecharule_ops.numbers import percent
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Layer, Place
 from mecharule_ops.state.run_state import RunState
+from tui.found import shown_units
 from tui.text_panes import drawn
 from tui.words import JUDGED, basis_of, noun_of
 
@@ -108,11 +109,7 @@ class MapPane(Widget, can_focus=True):
         self.state, self.place, self._tick = state, place, tick
         self.units = board.places.get(place, {}) if place else {}
         self._layers = sorted(self.units)
-        shown = [
-            Neuron.parse(neuron)
-            for (regime, neuron), judged in state.judged.items()
-            if judged.rank and place == Place(regime, neuron[0])
-        ]
+        shown = [Neuron.parse(one.neuron) for one in shown_units(state, place)]
         self._shown = {(unit.layer, unit.channel) for unit in shown}
         self._now = -1, frozenset()
         if state.latest and not state.finished and place == board.place_of(state.latest[0]):

@@ -18,7 +18,6 @@ from mecharule_ops.events import (
 from mecharule_ops.nodes import Node
 from tui.display import LineDisplay, RichDisplay, make_display
 from tui.session import narrate, narrated
-from tui.words import clock
 
 HOSTILE = "x == '\x1b[31m' and [red]\u202eop in [/,*]\nsecond line"
 
@@ -188,8 +187,3 @@ def test_what_agents_do_is_one_line_in_every_display_and_one_turn_of_the_chat(ev
     turn = narrated(event)
     assert turn is not None
     assert narrate(event) == turn.text == AGENTS[event]
-
-
-def test_clock() -> None:
-    """Minutes and seconds, and hours where there are any."""
-    assert [clock(seconds) for seconds in (0, 59.9, 187, 3661)] == ["0:00", "0:59", "3:07", "1:01:01"]

@@ -34,7 +34,7 @@ from tui.backend import Backend
 from tui.chat_pane import entry_text, plain_columns
 from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.found import card
-from tui.screens.common import CommandScreen, fitted
+from tui.screens.common import CommandScreen
 from tui.screens.home_screen import HomeScreen
 from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.reading import ReadingScreen
@@ -228,14 +228,6 @@ def test_every_command_is_done_by_its_screen_or_the_app_and_no_key_means_two_thi
     known = {command.method for command in COMMANDS}
     for owner in (*SCREENS, MechaRuleApp):
         assert {name for name in dir(owner) if name.startswith("do_")} <= known, owner
-
-
-def test_keys_that_do_not_fit_give_way_to_help_and_palette() -> None:
-    """Worked by hand: 29 columns hold all, 28 do not; the last two stay whatever the width."""
-    parts = ["Esc back", "F2 chat", "F1", "^P"]
-    whole = " Esc back · F2 chat · F1 · ^P"
-    told = {40: whole, 29: whole, 28: " Esc back · F1 · ^P", 3: " F1 · ^P"}
-    assert {width: fitted(parts, width) for width in told} == told
 
 
 def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:

@@ -61,10 +61,7 @@ class CommandScreen(Screen[None]):
         command = command_named(name, self.NAME)
         assert command is not None, (name, self.NAME)
         does = getattr(self, command.method, None) or getattr(self.app, command.method)
-        if command.takes:
-            does(argument)
-        else:
-            does()
+        does(*[argument] * bool(command.takes))
 
     def do_back(self) -> None:
         self.close()
@@ -144,10 +141,7 @@ class HelpPopup(ClosesOnce, ModalScreen[None]):
     def compose(self) -> ComposeResult:
         commands = commands_of(self.of_screen)
         told = [(", ".join(map(key_said, command.keys)), command.help) for command in commands]
-        told += [
-            ("j, k, g, G", "down, up, to the first and to the last line"),
-            ("^P", "every command by name"),
-        ]
+        told += [("j, k, g, G", "down, up, to the first, to the last line"), ("^P", "every command by name")]
         columns = 2 if self.app.size.width >= WIDE else 1
         grid, lines = Table.grid(padding=(0, 2)), -(-len(told) // columns)
         for _ in range(columns):
@@ -159,7 +153,3 @@ class HelpPopup(ClosesOnce, ModalScreen[None]):
             if self.about:
                 yield Static(Text(f"{self.about}\n"), markup=False)
             yield Static(grid)
-
-    def on_mount(self) -> None:
-        for text in self.query(VerticalScroll):  # None where a key has closed it before it was drawn.
-            text.focus()

@@ -31,6 +31,7 @@ from tui.words import bar
 if TYPE_CHECKING:
     from mecharule_ops.store.run_directory import RunSummary
 
+TITLE = " MechaRule · which units of a language model an answer depends on, when, and how sure"
 DEMO = "demo: bundled model, no key, no download, under a minute"
 WAYS = (
     "n  Your own table       a CSV or JSONL with prompt and answer; it is checked before anything runs\n"
@@ -55,10 +56,7 @@ class HomeScreen(CommandScreen):
         """Runs that the cursor was on, as read."""
 
     def compose(self) -> ComposeResult:
-        yield Line(
-            " MechaRule · which units of a language model an answer depends on, when, and how sure",
-            classes="title",
-        )
+        yield Line(TITLE, classes="title")
         with Horizontal(id="stored"):
             yield TextTable(told("help.runs"), id="runs")
             with Vertical(id="preview"):
@@ -145,12 +143,9 @@ class HomeScreen(CommandScreen):
 
     def do_demo(self) -> None:
         """The demo, once a person has said yes."""
-
-        def start(yes: bool | None) -> None:
-            if yes:
-                self._watch(self.app.backend.demo)
-
-        self.app.push_screen(PricePopup(DEMO), start)
+        self.app.push_screen(
+            PricePopup(DEMO), lambda yes: self._watch(self.app.backend.demo) if yes else None
+        )
 
     def _new(self, task: str) -> None:
         """The form of a new run."""
@@ -176,9 +171,8 @@ class HomeScreen(CommandScreen):
     def do_compare_runs(self) -> None:
         if len(self.marked) != 2:
             self.app.tell("mark two runs with Space first")
-            return
-        first, second = self.marked
-        self.app.push_screen(ReadingScreen(f"compare {first}", second))
+        else:
+            self.app.push_screen(ReadingScreen(f"compare {self.marked[0]}", self.marked[1]))
 
     def do_back(self) -> None:
         self.app.tell("this is the first screen; ^Q leaves")

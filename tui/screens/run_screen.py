@@ -34,6 +34,7 @@ TURNS_A_SECOND = 4
 """How often what is at work turns and blinks while tests run."""
 _LOOK = 0.2
 """Seconds between two looks at whether the person has left."""
+LEAVE = "press Esc again to leave this run; it is kept"
 _HINTS = ("pane-map", "pane-found", "pane-tree", "rules", "pane-chat", "card")
 Job = Callable[[str, ChatLine, threading.Event], list[Entry]]
 """Gives the turns that answer a line; the line's own says meanwhile what is done; the event is set to give it up."""
@@ -222,16 +223,12 @@ class RunScreen(RunView):
         elif self.session.busy:
             if self.app.twice("press Esc again to stop the search (checkpoint kept)"):
                 self.app.do_interrupt()
-        elif self.session.activity is Activity.FAILED or self.app.twice(
-            "press Esc again to leave this run; it is kept"
-        ):
+        elif self.session.activity is Activity.FAILED or self.app.twice(LEAVE):
             self.close()
 
     def do_resume(self) -> None:
         if self.session.busy or self.session.run is None:
-            self.app.tell(
-                "this run is being worked on" if self.session.busy else "this run has not begun yet"
-            )
+            self.app.tell("this run is being worked on, or has not begun yet")
         else:
             self.session = self.app.begin(partial(self.app.backend.resume, self.session.run))
             self._turns, self.picked = 0, None

@@ -256,8 +256,7 @@ class RunView(CommandScreen):
         if self.maximised:
             self.do_maximise()
             return
-        if self.picked is None:
-            self._pick(self._strongest)
+        self._pick(self.picked or self._strongest)
         if self.picked is None:
             self.app.tell("no unit is shown yet; move the cursor of map or tree to one")
         else:
