@@ -302,8 +302,12 @@ class AnchorArguments(PricedArguments, DirectedArguments):
 
 
 class ExplainArguments(PricedArguments, DirectedArguments):
-    """measure what is missing of when and how a unit flips and its controls; read what is stored"""
+    """measure what is missing of when and how a unit flips and its controls; --suffices: whether found units suffice"""
 
+    neuron: Unit = ""
+    """a unit; with --suffices several with commas (default: all that are shown)"""
+    suffices: bool = False
+    """keep the found units and ablate all others of their basis, beside random sets and none"""
     parts: str | None = None
     """of drive, comparison, chain, controls, with commas (default: all)"""
     hold: str | None = None

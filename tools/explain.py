@@ -3,25 +3,31 @@
 Read from the run; what is missing is measured at one price, certified and kept.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import get_args
+from itertools import product
+from typing import Any, get_args
 
-from mecharule_ops.errors import UsageError
+from mecharule_ops.certificates.certificate import Certificate, ablated
+from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.account_facts import comparison_facts, drive_facts
 from mecharule_ops.facts.chain_facts import chain_facts
-from mecharule_ops.facts.fact import Fact
+from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.findings.controls import decided
+from mecharule_ops.numbers import plural
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import findings_of, keep
 from mecharule_ops.store import keys
 from mecharule_ops.thresholds import RANDOM_UNITS
-from mecharule_ops.types import Neuron, Regime
-from tools._asked import unit_and_regime, units_of
+from mecharule_ops.types import Basis, Neuron, Regime
+from tools._asked import direction, unit_and_regime, units_of
 from tools._counts import controls_facts
 from tools.arguments import ExplainArguments, Explained
 from tools.result import About, Priced, Tell, of_facts
 
+RANDOM_SETS = 3
+"""Random sets beside each set of found units that is kept."""
 DRIVE, COMPARISON, CHAIN, CONTROLS = get_args(Explained)
 
 
@@ -30,6 +36,10 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
 
     Cost: about as many ablated completions as each part takes that is asked for and missing.
     """
+    if given.suffices:
+        return (yield from _suffices(run, given))
+    if not given.neuron:
+        raise UsageError("expected a unit, got none; or --suffices for all that the run found")
     unit, regime = unit_and_regime(run, given.neuron, given.regime)
     parts, price = (given.parts or ",".join(get_args(Explained))).replace(" ", "").split(","), 0
     if unknown := [part for part in parts if part not in get_args(Explained)]:
@@ -76,6 +86,64 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
     if CONTROLS in parts:
         facts += _controls_facts(run, unit, regime)
     return of_facts(facts)
+
+
+def _suffices(run: Run, given: ExplainArguments) -> Priced:
+    """How many answers kept aside survive with the strongest k found units kept and all others of the basis ablated.
+
+    Beside random sets of the same size and layers, and none: k doubles up to all that were found. Cost: as many
+    completions an answer as there are sets.
+    """
+    from mecharule_ops.run.certify import certify_kept
+    from mecharule_ops.run.controlling import control_records, same_layers
+
+    regime = direction(run, given.regime)
+    found: Sequence[Neuron] = [unit.neuron for unit in findings_of(run).explained(regime)]
+    if given.neuron:
+        found = units_of(run, given.neuron)
+    if not found:
+        raise ClaimNotSupported(f"run {run.id} found no unit ({regime.arrow}) that could suffice")
+    records, plans = control_records(run, regime).tolist(), []
+    for basis in dict.fromkeys(unit.basis for unit in found):
+        units = [unit for unit in found if unit.basis is basis]
+        sizes = sorted({*(1 << power for power in range(len(units).bit_length())), len(units)})
+        sets = [("none", ()), *(("found", tuple(units[:size])) for size in sizes)]
+        for draw, size in product(range(RANDOM_SETS), sizes):
+            sets.append(("random", tuple(same_layers(run, units[:size], f"kept {draw}"))))
+        distinct = {frozenset(group): (name, group) for name, group in reversed(sets)}
+        plans.append((basis, [*reversed(distinct.values())]))
+    stored = [one for one in run.store.certificates() if (one.kind, one.regime) == ("suffices", regime.value)]
+    known = {tuple((total.slice, total.unit) for total in one.totals): one for one in stored}
+    asked = [tuple((name, "+".join(map(str, group))) for name, group in sets) for _, sets in plans]
+    yield sum(len(names) for names in asked if names not in known) * len(records)
+    facts: list[Fact] = []
+    for (basis, sets), names in zip(plans, asked, strict=True):
+        made = known.get(names) or keep(run, certify_kept(run, sets, regime, records))
+        facts += _kept_facts(made, basis)
+    return of_facts(facts)
+
+
+def _kept_facts(made: Certificate, basis: Basis) -> Iterator[Fact]:
+    """What survives of every set, from the certificate's rows."""
+    of = About(f"suffices.{basis.value}.{made.regime}", f"c:{made.id}")
+    saved: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    for total in made.totals:
+        saved[total.slice, len(ablated(made.units, total.unit))].append(total.n - total.flips)
+    n, most = made.totals[0].n, max(size for _, size in saved)
+    curve: list[dict[str, Any]] = [
+        {"kept": size, "survive": counts[0], "random": list(saved.get(("random", size), ()))}
+        for (name, size), counts in sorted(saved.items())
+        if name == "found"
+    ]
+    (none,), (all_found,) = saved["none", 0], saved["found", most]
+    random = ", ".join(map(str, saved.get(("random", most), ()))) or "not drawn, there is no other"
+    value: FactValue = {"kept": most, "survive": all_found, "n": n, "none": none, "curve": curve}
+    parts = {"units": plural(most, basis.row.noun), "random": random}
+    yield of.told("all", "suffices.all", value, **parts)
+    said = "; ".join(
+        f"{one['kept']}: {one['survive']} (random {', '.join(map(str, one['random']))})" for one in curve
+    )
+    yield of.told("curve", "suffices.curve", curve, said=said, n=n)
 
 
 def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:

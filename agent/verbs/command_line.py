@@ -193,7 +193,7 @@ def told(options: argparse.Namespace, tell: Tell = lambda line: None) -> dict[st
     """
     said = {name: value for name, value in vars(options).items() if value is not None}
     given = {name: said[name] for name in said.keys() - _ON_OUTPUT}
-    if options.verb not in OF_THE_STRONGEST or "neuron" in given:
+    if options.verb not in OF_THE_STRONGEST or "neuron" in given or given.get("suffices"):
         return given
     named = given.get("run", "last")
     if re.fullmatch(UNIT_NAME, named):

@@ -19,7 +19,7 @@ from mecharule_ops.codec import canonical_json, decode, encode, parse_json
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.types import RuleScore
 
-KINDS = ("ablate", "why", "flip", "mediation", "pairs", "repair")
+KINDS = ("ablate", "why", "flip", "mediation", "pairs", "repair", "suffices")
 _ID_DIGITS = 12
 
 
@@ -58,8 +58,8 @@ class Completion:
 
 
 def ablated(units: tuple[str, ...], unit: str | None) -> tuple[str, ...]:
-    """The units that a row's `unit` names, of a certificate of these."""
-    return units if unit is None else tuple(unit.split("+"))
+    """The units that a row's `unit` names, of a certificate of these; of kind `suffices` those that are kept."""
+    return units if unit is None else tuple(filter(None, unit.split("+")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,8 @@ class ExampleRow:
     slice: str
     """`associated`, `unrelated`, or another name for a set of examples."""
     unit: str | None = None
-    """The unit ablated in this row, or several joined by `+`; None for all units of the certificate together."""
+    """The unit ablated in this row, or several joined by `+`; None for all units of the certificate together. Of kind
+    `suffices` the units kept, while all others of the basis are ablated; empty for none."""
     before: Completion
     after: Completion
     held: str | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
+from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from mecharule_ops.findings.chain import mediation_in, pairs_in
 from mecharule_ops.mechanism.holds import Hold, LayerSizes, held_by
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron, Regime
+from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Regime
 
 if TYPE_CHECKING:
     from mecharule_ops.engine.outcomes import Completions
@@ -224,6 +225,40 @@ def certify_pairs(
         f"ablated together with {unit}, of {len(placed)} examples flip ({regime.arrow}): {', '.join(parts)}"
     )
     return certified(run, intervention, (unit, *others), rows, regime=regime, kind="pairs", claim=claim)
+
+
+def certify_kept(
+    run: Run, kept: Sequence[tuple[str, Group]], regime: Regime, positions: Sequence[int]
+) -> certificate.Certificate:
+    """Of sets of units of one basis, each with a name: what flips with every other unit of the basis ablated at once.
+
+    The rows' slice is the set's name. Cost: a completion an example and set.
+    """
+    units = tuple(dict.fromkeys(unit for _, group in kept for unit in group))
+    basis, how = units[0].basis, run.intervention(units[0].basis)
+    after = run.completer(how).completions(
+        [all_but(run.subject, basis, group) for _, group in kept], positions
+    )
+    records = [run.observed.records[position] for position in positions]
+    rows: list[certificate.ExampleRow] = []
+    for place, (name, group) in enumerate(kept):
+        unit, parts = "+".join(map(str, group)), [name] * len(records)
+        rows += rows_from(after, place, run.subject.decode, records, parts, unit)
+    survive = [
+        f"{one.n - one.flips} of {one.n} with {one.unit or 'none'} kept"
+        for one in totals_of(rows, run.config.alpha)
+    ]
+    claim = (
+        f"with all other units of {basis} ablated, outcomes survive ({regime.arrow}): {'; '.join(survive)}"
+    )
+    made = certified(run, how, units, tuple(rows), regime=regime, kind="suffices", claim=claim)
+    return replace(made, intervention=replace(made.intervention, hook=f"blocks.*.{basis.row.hook}"))
+
+
+def all_but(subject: Subject, basis: Basis, kept: Group) -> Group:
+    """Every unit of a basis but some."""
+    places = product(range(subject.n_layers), range(subject.width(basis)))
+    return tuple(unit for place in places if (unit := Neuron(basis, *place)) not in kept)
 
 
 def versions() -> dict[str, str]:

@@ -16,7 +16,7 @@ from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.holds import parse_hold
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.run.certify import completion_of, held_units
+from mecharule_ops.run.certify import all_but, completion_of, held_units
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.tasks.base import Task
@@ -132,7 +132,9 @@ def _completed(
     for places, some in together.items():
         groups, held = list[Group]([()]), list[Group]([()])
         for unit, hold in some:
-            groups.append(tuple(map(Neuron.parse, ablated(certificate.units, unit))))
+            units = tuple(map(Neuron.parse, ablated(certificate.units, unit)))
+            basis, suffices = Basis(certificate.intervention.basis), certificate.kind == "suffices"
+            groups.append(all_but(subject, basis, units) if suffices else units)
             held.append(held_units(subject, groups[-1], None if hold is None else parse_hold(hold)))
         found = engine.completions(groups, places, held)
         for index, named in enumerate((None, *some)):

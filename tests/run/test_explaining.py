@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bundled_run import opened
+from bundled_run import finished, opened
 
+from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.config import make_config
 from mecharule_ops.events import Event
+from mecharule_ops.known_answers.known_model import KnownModel
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.rules.ruleshap import chosen_scores
@@ -18,7 +21,9 @@ from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise, rank_candidates
 from mecharule_ops.run.planning import SearchPlan
+from mecharule_ops.run.second_run import bench_of_run, rerun
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
+from tools.registry import call
 
 REGIME = Regime.BASELINE_POSITIVE
 
@@ -198,3 +203,32 @@ def test_a_published_run_scores_a_unit_over_both_regimes(
     assert not scene.rules[0].published
     preset = make_config(model="arith-tiny", published=True)
     assert (preset.parity, preset.baseline, preset.condition) == (True, Baseline.SLOT0, "rule-spectral")
+
+
+def test_what_is_kept_suffices_as_numpy_alone_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every set kept on a compiled model the answers that stay are those of the oracle with all others at zero; the
+    units that are ever anything but zero keep all of them, and a second run of the certificate by its complement
+    agrees."""
+    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
+    known, basis = KnownModel("majority"), Basis.MLP_HIDDEN
+    finished(
+        tmp_path / "a5d0.mecharule",
+        {
+            **{"model": "known/majority", "task": "program", "bases": (basis.value,), "regimes": (1,)},
+            **{"baseline": "zero", "controls": 0, "chains_for": 0, "accounts_for": 0, "anchor_for": 0},
+        },
+    )
+    units = known.units(basis)
+    true = [unit for unit in units if known.values[basis, unit.layer][:, -1, unit.channel].any()]
+    names = ",".join(map(str, true))
+    result = call("explain", {"run": "a5d0", "neuron": names, "suffices": True})
+    told = result.as_json["suffices.mlp_hidden.1.all"]
+    assert told["survive"] == told["n"] > told["none"]
+    with opened(tmp_path / "a5d0.mecharule", read_only=True) as run:
+        (made,) = (one for one in run.store.certificates() if one.kind == "suffices")
+        assert verify(made, partial(rerun, bench_of_run(run))).status is VerificationStatus.MATCH
+    for name, kept in {(row.slice, row.unit) for row in made.rows}:
+        others = [unit for unit in units if str(unit) not in str(kept).split("+")]
+        flips = known.flips({(one.basis, one.layer, one.channel): np.zeros(()) for one in others})
+        rows = [row for row in made.rows if (row.slice, row.unit) == (name, kept)]
+        assert flips.allow(sum(row.flipped for row in rows), [row.example for row in rows])
