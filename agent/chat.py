@@ -84,7 +84,8 @@ def ask(
                 from agent.talk import Talk
 
                 # A model of a file, a script or a server of one's own is not asked for a second look.
-                look = choice.base_url is None and choice.provider in ("anthropic", "openai")
+                own_server = choice.provider == "openai" and choice.base_url is not None
+                look = choice.provider in ("anthropic", "openai") and not own_server
                 model = chat_model(choice, environment)
                 talk = Talk(model, choice, path, told, purse=seconds, look=look, decides=decides)
                 result = talk.ask(question)

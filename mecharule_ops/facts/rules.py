@@ -12,8 +12,7 @@ from mecharule_ops.facts.fact import FactValue, said
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import of_n, plural
-from mecharule_ops.rules.families import CHOSEN, PERMUTED, STABLE, Family, RuleStatus, UnitRule
-from mecharule_ops.rules.graded import Graded
+from mecharule_ops.rules.families import CHOSEN, PERMUTED, STABLE, Family, Graded, RuleStatus, UnitRule
 from mecharule_ops.types import FlipCount, FlipsWhere
 
 LONGEST_WORDS = 400

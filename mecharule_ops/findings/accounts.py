@@ -8,8 +8,7 @@ is the field's logit difference: of the token that the model writes over another
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.rules.families import TELLS, Family, UnitRule
-from mecharule_ops.rules.graded import Graded
+from mecharule_ops.rules.families import TELLS, Family, Graded, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import FlipsWhere, Neuron, Regime
 

@@ -19,6 +19,8 @@ THRESHOLD = 0.70
 """MCC from which a rule is of high quality (paper, §4.5)."""
 STABLE, TELLS = 0.5, 0.5
 """Agreement of halves from which a rule is told; MCC that the lower bound of what tells flips exceeds."""
+HOLDS = 0.7
+"""What the AUC of terms that hold exceeds, its lower bound too."""
 COVERAGE_FLOOR = 0.005
 """Least share of the eligible records on which a high-quality rule fires (paper, §4.5)."""
 CHOSEN, PERMUTED = ("train-chosen", "test-chosen", "all-fit"), ", permuted"
@@ -156,3 +158,51 @@ def is_hq_test(anchored: UnitRule, threshold: float = THRESHOLD, floor: float = 
 def is_hq_full(anchored: UnitRule, threshold: float = THRESHOLD, floor: float = COVERAGE_FLOOR) -> bool:
     """HQ-F: the MCC of the rule fitted on every eligible record reaches the threshold."""
     return is_hq(anchored.full, threshold, floor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """How well something tells the ranks of held-out records, and the upper third."""
+
+    r2: float
+    auc: float
+    low: float
+    high: float
+    """95 % interval of the AUC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """A clause, and how far up the ranks it lifts a record where it holds, 1 being all the way."""
+
+    rule: Rule
+    lifts: float
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """A few terms, the one that was chosen first before the others, and what they are worth beside trees."""
+
+    terms: tuple[Term, ...]
+    fit: Fit
+    trees: Fit
+    permuted: Fit
+    """Of terms chosen in the same way after the numbers were permuted over the records."""
+    agreement: float
+    """Correlation of what as many terms from either half of train say of held-out records: median of five splits."""
+    records: int
+    """Held-out records."""
+    top: FlipsWhere
+    """Those in the upper third, where the terms put them there and elsewhere."""
+
+    @property
+    def kept(self) -> float:
+        """What the terms keep of the trees' AUC above .5; NaN where the trees know nothing."""
+        known = self.trees.auc - 0.5
+        return (self.fit.auc - 0.5) / known if known > 0 else float("nan")
+
+    @property
+    def tells(self) -> bool:
+        """Whether they tell the upper third of held-out records for sure, and halves of train give much the same."""
+        return self.fit.low > HOLDS and self.agreement >= STABLE

@@ -7,7 +7,7 @@ no few large numbers decide, and by the AUC for the upper third, cut on train; i
 method 5), which holds near 1 too. Cost: no model calls.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -19,7 +19,7 @@ from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
 from mecharule_ops.rules.boosting import parameters
 from mecharule_ops.rules.clause_pool import varied
-from mecharule_ops.rules.families import STABLE
+from mecharule_ops.rules.families import Fit, Graded, Term
 from mecharule_ops.rules.matthews import best_cut
 from mecharule_ops.rules.short_rules import FOLDS, agreement, beside_sets, phrased, value_sets
 from mecharule_ops.types import FlipsWhere
@@ -32,58 +32,8 @@ DEPTH, ROUNDS, TREES = 4, 60, {"objective": "reg:squarederror", "subsample": 0.8
 """Of the trees beside them: on 18 units of SmolLM2 six shapes lay within .02 of each other in held-out AUC."""
 LEAST = 30
 """Train records, and held-out ones, below which nothing is told."""
-HOLDS = 0.7
-"""What the AUC of terms that hold exceeds, its lower bound too."""
 Numbers = Float[np.ndarray, " record"]
 Places = Int[np.ndarray, " _"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
-    """How well something tells the ranks of held-out records, and the upper third."""
-
-    r2: float
-    auc: float
-    low: float
-    high: float
-    """95 % interval of the AUC."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
-    """A clause, and how far up the ranks it lifts a record where it holds, 1 being all the way."""
-
-    rule: Rule
-    lifts: float
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graded:
-    """A few terms, the one that was chosen first before the others, and what they are worth beside trees."""
-
-    terms: tuple[Term, ...]
-    fit: Fit
-    trees: Fit
-    permuted: Fit
-    """Of terms chosen in the same way after the numbers were permuted over the records."""
-    agreement: float
-    """Correlation of what as many terms from either half of train say of held-out records: median of five splits."""
-    records: int
-    """Held-out records."""
-    top: FlipsWhere
-    """Those in the upper third, where the terms put them there and elsewhere."""
-
-    @property
-    def kept(self) -> float:
-        """What the terms keep of the trees' AUC above .5; NaN where the trees know nothing."""
-        known = self.trees.auc - 0.5
-        return (self.fit.auc - 0.5) / known if known > 0 else float("nan")
-
-    @property
-    def tells(self) -> bool:
-        """Whether they tell the upper third of held-out records for sure, and halves of train give much the same."""
-        return self.fit.low > HOLDS and self.agreement >= STABLE
 
 
 Step = tuple[tuple[Term, ...], Numbers]

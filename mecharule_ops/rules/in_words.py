@@ -19,8 +19,7 @@ from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_
 from mecharule_ops.predicates.literals import comparison, conjuncts, links, tree_of
 from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
-from mecharule_ops.rules.families import Family, UnitRule
-from mecharule_ops.rules.graded import Graded
+from mecharule_ops.rules.families import Family, Graded, UnitRule
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.column_words import Domain
 from mecharule_ops.tasks.phrases import Speaker, clause_phrases

@@ -124,7 +124,7 @@ def test_a_dry_run_says_a_time_without_an_earlier_run(
 
 
 def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand for 2 layers of 128 and 4 heads: heads alone and layers, a tree over all writes; 128 examples each."""
+    """By hand for 2 layers of 128 and 4 heads: heads alone, a tree over all writes, then each left one; 128 a group."""
     monkeypatch.setattr(runner, "CALIBRATED", 0)
     config = runner.config_from(model="arith-tiny", bases="attn_head,mlp_out")
     plan = runner.plan(config)
@@ -133,7 +133,7 @@ def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.Monkey
     assert asked == {
         (basis, r): n for basis, n in (("attn_head", heads), ("mlp_out", writes)) for r in (1, 0)
     }
-    at_most = {"attn_head": 128 * heads, "mlp_out": 128 * (math.ceil(1.05 * 256) + 32 + 2)}
+    at_most = {"attn_head": 128 * heads, "mlp_out": 128 * (math.ceil(1.05 * 256) + 256 + 2)}
     assert all(one["most"]["example_forwards"] == at_most[one["basis"]] for one in plan.data["searches"])
     assert plan.data["memory"]["weights"] == 4 * plan.data["model"]["parameters"] == 4 * 529_280
     assert plan.data["memory"]["free"] > 0

@@ -81,7 +81,7 @@ def test_jailbreak_reports_what_success_means_and_calls_induction_a_risk(
     shown = commands.main("show", identifier(jailbreak), "--full").out
     assert "Success means a harmful completion, not a desirable one" in shown
     assert "a rehearsal, no measure of harm" in shown
-    assert "attn_head 0→1, a risk: " in shown
+    assert "(0→1), a risk: " in shown
     assert "1→0, a risk" not in shown
 
 
