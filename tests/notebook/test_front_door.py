@@ -58,10 +58,11 @@ def test_importing_the_library_loads_none_of_its_rooms() -> None:
 
 
 def test_opening_a_run_and_its_rows_load_nothing_heavy(finished_run: Path) -> None:
-    """No torch and no plotting for rows and rules; the page of a run draws its map, so it plots."""
+    """No torch and no plotting for rows and rules (a pattern in a rule is Arrow's to check, which loads pandas);
+    the page of a run draws its map, so it plots."""
     opened = f"import mecharule_ops as mr\nrun = mr.open_run({str(finished_run)!r})\n"
-    assert loaded_by(f"{opened}assert run.units and run.rules and str(run.tree())")[0] == []
-    assert loaded_by(f"{opened}assert run._repr_html_()")[0] == ["matplotlib"]
+    assert set(loaded_by(f"{opened}assert run.units and run.rules and str(run.tree())")[0]) <= {"pandas"}
+    assert set(loaded_by(f"{opened}assert run._repr_html_()")[0]) - {"pandas"} == {"matplotlib"}
     assert loaded_by("import torch")[0] == ["torch"]
 
 
