@@ -77,7 +77,7 @@ def terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Termina
 @pytest.mark.parametrize("terminal", [(120, 40), (80, 24)], indirect=True, ids=["120x40", "80x24"])
 def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> None:
     """Demo, stop, resume, the strongest unit, why, verify, save, quit; nothing paints over the screen."""
-    terminal.sees("no runs yet", "demo")
+    terminal.sees("No run is stored here yet", "demo")
     terminal.press("d")
     terminal.sees("Start?")
     terminal.press("y")
@@ -94,6 +94,7 @@ def test_the_story_on_a_real_terminal(terminal: Terminal, tmp_path: Path) -> Non
     terminal.press("w")
     terminal.until(lambda text: "✓ ok" in text or "grade" in text, "the answer to why")
     terminal.press("F2")
+    time.sleep(1)  # The question line has the keys once it is drawn.
     terminal.type("why does the strongest neuron flip?")
     terminal.sees("why does the strongest neuron flip?", "Switch channel m1.")
     terminal.reads_on_to("How sure.")
