@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
 from mecharule_ops.nodes import FlipCount, FlipEstimate, Neuron
-from mecharule_ops.thresholds import ALPHA, reaches
+from mecharule_ops.thresholds import reaches
 
 Value = int | float | str | bool
 """A parsed field of a record: one cell of a typed column."""
@@ -270,13 +270,6 @@ class Agonist:
     ucb: float
     tau: float
     epsilon: float
-    again: FlipEstimate | None = None
-    """Flips on a second draw of other examples, where τ lay between the bounds on the slices."""
-
-    @property
-    def joined(self) -> FlipEstimate:
-        """Flips on the slices and on the second draw; `ucb` is theirs."""
-        return self.estimate if self.again is None else self.estimate + self.again
 
     @property
     def localized(self) -> bool:
@@ -286,12 +279,7 @@ class Agonist:
     @property
     def is_tau_agonist(self) -> bool:
         """Point estimate ≥ τ: what an honest sentence needs."""
-        return self.joined.reaches(self.tau)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether τ lies between its bounds: these examples are too few to tell."""
-        return self.localized and not reaches(self.joined.lcb(ALPHA), self.tau)
+        return self.estimate.reaches(self.tau)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

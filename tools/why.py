@@ -19,7 +19,7 @@ from mecharule_ops.facts.claims import claim_fact
 from mecharule_ops.facts.control_facts import beside_random, split_words
 from mecharule_ops.facts.examples import changed_examples, fitting
 from mecharule_ops.facts.fact import Fact, FactValue, said
-from mecharule_ops.facts.flips import both_slices, stronger_slice
+from mecharule_ops.facts.flips import both_slices, unit_flips
 from mecharule_ops.facts.searches import search_name
 from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
 from mecharule_ops.findings.controls import Selective
@@ -134,11 +134,7 @@ class _Told:
         }
         counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
         yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", counts)
-        if agonist.again is not None:
-            word = "open" if agonist.is_open else "a τ-agonist"
-            joined = {"counted": both_slices(agonist.joined), "word": word}
-            yield self.of.told("second_draw", "why.second_draw", encode(agonist.joined), **joined)
-        rates = {"strength": agonist.joined.strength, "low": known.lower, "high": agonist.ucb}
+        rates = {"strength": known.estimate.strength, "low": known.lower, "high": agonist.ucb}
         parts: dict[str, Any] = {name: told_apart(rate, agonist.tau) for name, rate in rates.items()}
         parts |= {"reaches": "reaches" if agonist.is_tau_agonist else "is below", "tau": agonist.tau}
         value = {"lower": known.lower, "upper": agonist.ucb, "searched": known.search.cost.candidates}
@@ -277,10 +273,6 @@ def _reason(asked: Asked, node: Node | None, rank: int | None) -> tuple[str, dic
     """The first hurdle that the unit did not pass, in the order of the method, and what its sentence names."""
     findings, search, known, rule = asked.findings, asked.search, asked.unit, asked.told
     parts: dict[str, Any] = {"rank": rank, "s": search, "node": node, "f": findings, "rule": asked.told_words}
-    ruled_out = [one for one in search.ruled_out if one.neuron == asked.neuron]
-    if known is None and ruled_out:
-        flips, bound = stronger_slice(ruled_out[0].joined), told_apart(ruled_out[0].ucb, findings.tau)
-        return "ruled out", {**parts, "flips": flips, "bound": bound}
     if known is None:
         if node is None and search.audit and search.audit.counted:
             return "counted", parts
@@ -292,10 +284,7 @@ def _reason(asked: Asked, node: Node | None, rank: int | None) -> tuple[str, dic
         parts |= {"plus": plus, "minus": minus, "group": node.printed(asked.neuron.basis)}
         parts["bound"] = told_apart(node.ucb, findings.tau)
         return "tested below τ" if node.size == 1 else "pruned in a group", parts
-    parts |= {
-        "flips": stronger_slice(known.agonist.joined, findings.tau, known.search.bounded),
-        "bound": told_apart(known.agonist.ucb, findings.tau),
-    }
+    parts |= {"flips": unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau)}
     if not known.is_tau_agonist:
         return "below τ", parts
     if not known.is_shown:

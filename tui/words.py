@@ -110,11 +110,7 @@ _STAGES = {
         "guided search": "most promising first",
         "exhaustive": "each unit alone",
     },
-    "audit": {
-        "audit": "what was ruled out, alone",
-        "second draw": "what is close to τ, on other answers",
-        "held-out flips": "answers kept aside",
-    },
+    "audit": {"audit": "what was ruled out, alone", "held-out flips": "answers kept aside"},
     "rules": {
         "anchored rules": "when each unit breaks an answer",
         "controls": "other units of the layer, another baseline",

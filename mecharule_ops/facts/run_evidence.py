@@ -1,6 +1,5 @@
 """What stands behind a run, a section a function: search, cost, what was missed, layers, controls, rules, limits."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from mecharule_ops.codec import encode
@@ -70,7 +69,7 @@ def found_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         why = unshowable(findings, search) or NOT_SHOWN
         value, named = {"units": strong, "n": others}, _named(strong)
         yield stated(f"{at}.at_tau", value, "search.at_tau", reached=reached, why=why, named=named)
-    weak = {str(one.neuron): one.agonist.joined.strength for one in told if not one.is_tau_agonist}
+    weak = {str(one.neuron): one.estimate.strength for one in told if not one.is_tau_agonist}
     rest, left = len(weak), search.cost.candidates - len(search.agonists)
     named = _named([f"{name} (strength {strength:.2f})" for name, strength in weak.items()])
     status = sorted({*search.status} - {SearchStatus.COMPLETE.value})
@@ -128,11 +127,6 @@ def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     else:
         known |= {"untested": max(0, search.cost.candidates - search.singletons_tested)}
     yield stated(f"{at}.missed", known, "search.missed", units=_units(search), said=said)
-    if again := search.drawn_again:
-        became = ("open" if one.is_open else "at_tau" if one.is_tau_agonist else "ruled_out" for one in again)
-        joined: FactValue = {str(one.neuron): encode(one.joined) for one in again}
-        named = {"units": plural(len(again), "unit"), "are": "is" if len(again) == 1 else "are"}
-        yield stated(f"{at}.second_draw", joined, "search.second_draw", counted=Counter(became), **named)
     if (found := search.recall) is not None:
         yield stated(f"{at}.recall_by_upper_bound", encode(found), "search.recall", found=k_of_n(found))
     if opened := dominance(search.tree):

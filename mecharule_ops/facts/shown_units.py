@@ -130,8 +130,7 @@ def measures(findings: Findings) -> str:
 
 def reached_words(findings: Findings, search: SearchOutcome, units: int, more: str = "") -> str:
     """`68 heads reached 20 % on a half of 2 or 16 answers`: what the point estimate alone says."""
-    drawn = (part.n for one in search.tau_agonists for part in (one.joined.associated, one.joined.unrelated))
-    halves = " or ".join(map(str, sorted({search.associated_n, search.unrelated_n, *drawn} - {0})))
+    halves = " or ".join(str(n) for n in sorted({search.associated_n, search.unrelated_n}) if n)
     of = f"{more}{_noun(search)}"
     return f"{plural(units, of)} reached {percent(findings.tau)} on a half of {halves} answers"
 

@@ -47,7 +47,7 @@ class SearchOutcome:
     status: tuple[str, ...]
     """How the search ended, in sentences."""
     agonists: tuple[types.Agonist, ...]
-    """Every localized unit, but those that are ruled out."""
+    """Every localized unit."""
     cost: counts.SearchCost
     singletons_tested: int
     """Units that the search tested alone."""
@@ -81,8 +81,6 @@ class SearchOutcome:
     """Whether both slices were drawn uniformly, so that their bounds hold for D⁺ and D⁻ of the train split."""
     split_note: str = ""
     """Why the splitter is not the rule of highest MCC; empty where it is."""
-    ruled_out: tuple[types.Agonist, ...] = ()
-    """Localized units whose upper bound a second draw of examples, joined to the slices, put below τ."""
     held_out: HeldOut | None = None
     """Flips of its τ-agonists and of random units on records that chose none; None where that was not measured."""
 
@@ -91,11 +89,6 @@ class SearchOutcome:
         """Every rule that was learned for one of its units, shown or not."""
         families = (rule for account in self.accounts for rule in account.families)
         return [rule for rule in (*self.anchored, *families) if rule.rule is not None]
-
-    @property
-    def drawn_again(self) -> list[types.Agonist]:
-        """The units whose interval held τ on the slices, with what other examples added."""
-        return [one for one in (*self.agonists, *self.ruled_out) if one.again is not None]
 
     @property
     def nothing_searched(self) -> bool:

@@ -92,7 +92,7 @@ class UnitRow:
     rank: int | None = column(of="evidence.rank")
     """Among the shown units of its search; None where it is not shown."""
     is_tau_agonist: bool
-    """Whether the strength, second draw included, reaches τ; every row's upper bound does."""
+    """Whether the strength itself reaches τ; every row's upper bound does."""
     kept_aside_flips: int | None = column("kept aside", kept_aside, side="l", of="evidence.flips.flips")
     """Flips of `kept_aside_n` held-out answers, which chose no unit; None where it was not ablated on them."""
     kept_aside_n: int | None = column(of="evidence.flips.n")

@@ -138,7 +138,6 @@ def _searched(run: Run, journal: Journal, basis: Basis, regime: Regime) -> recor
         whole = localise.whole_layers(run, journal, candidates, slices)
         found.outcome = replace(found.outcome, whole_layers=whole)
         localise.audit_search(run, journal, found)
-        localise.draw_again(run, journal, found)
         _explain(run, journal, found)
     return found.outcome
 

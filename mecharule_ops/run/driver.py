@@ -143,7 +143,7 @@ def found_event(search: str, agonist: types.Agonist) -> events.AgonistFound:
         search=search,
         regime=agonist.regime.value,
         neuron=str(agonist.neuron),
-        strength=agonist.joined.strength,
+        strength=agonist.estimate.strength,
         ucb=agonist.ucb,
         signed_selectivity=float(np.nan_to_num(agonist.estimate.signed_selectivity)),
         is_tau_agonist=agonist.is_tau_agonist,

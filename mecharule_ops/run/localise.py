@@ -13,7 +13,6 @@ In 1→0 a changed answer counts as a flip. In 0→1 most changed answers stay w
 put in the place of the first changed token and the task is asked (see `mechanism.first_order`).
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +31,6 @@ from mecharule_ops.findings import counts
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.first_order import predicted_labels, prediction
-from mecharule_ops.nodes import NOTHING
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import last_line
 from mecharule_ops.run import planning
@@ -279,7 +277,6 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     if settings.slip:
         order = np.random.default_rng([*seed, 1])
         associated, unrelated = order.permutation(associated), order.permutation(unrelated)
-    seen: defaultdict[types.Neuron, types.FlipEstimate] = defaultdict(lambda: NOTHING)
     with journal.stage(f"audit {found.where}", settings.budget, "ablations") as stage:
         while questions := audit.ask():
             some, others = questions[0].associated, questions[0].unrelated
@@ -287,58 +284,19 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
             groups = [(types.Neuron(basis, question.layer, question.channels[0]),) for question in same]
             parts = associated[some].tolist(), unrelated[others].tolist()
             estimates = flips_on(run, regime, run.intervention(basis), groups, parts, stage.progress)
-            for question, (unit,), estimate in zip(same, groups, estimates, strict=True):
-                seen[unit] += estimate
+            for question, estimate in zip(same, estimates, strict=True):
                 audit.tell(types.GroupAnswer(node=question.node, estimate=estimate))
         trees = {tree.layer: tree for tree in found.trees}
-        whole = len(associated), len(unrelated)
-        tested = (
+        agonists = tuple(
             trees[unit.layer].agonist(unit, estimate, estimate.ucb(config.slice_alpha))
-            for unit, estimate in sorted(seen.items())
-            if (estimate.associated.n, estimate.unrelated.n) == whole
+            for unit, estimate in audit.result.found.items()
         )
-        agonists = tuple(agonist for agonist in tested if agonist.localized)
-        _tell(journal, found, agonists)
-        met = tuple(agonist for agonist in agonists if agonist.is_tau_agonist)
-        told = counts.SearchAudit.of(audit.result, met, exact=not settings.slip)
+        for agonist in agonists:
+            name = str(SearchId(found.plan.kind, regime.value, basis, agonist.neuron.layer))
+            journal.emit(found_event(name, agonist))
+        told = counts.SearchAudit.of(audit.result, agonists, exact=not settings.slip)
         stage.summary = told.summary
     found.outcome = replace(outcome, audit=told, agonists=_in_order((*outcome.agonists, *agonists)))
-
-
-def draw_again(run: Run, journal: Journal, found: Localised) -> None:
-    """Ask units whose interval holds τ on other train examples of each side, as many again, and join the counts.
-
-    What is then below τ for sure is ruled out; the others stay, open where τ still lies between the bounds. Nothing is
-    drawn where slices are covers. Cost: a further slice of each such unit, less what is stored. Raises
-    `AblationStopped`.
-    """
-    slices, outcome, config = found.slices, found.outcome, run.config
-    doubtful = {agonist.neuron: agonist for agonist in outcome.agonists if agonist.is_open}
-    twice = run.compacted(slices.regime, 2 * config.slice_size)
-    fresh = [
-        [place for place in twice.named[name] if place not in known] for name, known in slices.named.items()
-    ]
-    if not doubtful or not slices.at_random or not any(fresh):
-        return
-    with journal.stage(f"second draw {found.where}", len(doubtful), "ablations") as stage:
-        groups, how = [(unit,) for unit in doubtful], outcome.intervention
-        more = flips_on(run, slices.regime, how, groups, fresh, stage.progress)
-        for (unit, agonist), estimate in zip(list(doubtful.items()), more, strict=True):
-            ucb = (agonist.estimate + estimate).ucb(config.slice_alpha)
-            doubtful[unit] = replace(agonist, again=estimate, ucb=ucb)
-        _tell(journal, found, doubtful.values())
-        joined_all = [doubtful.get(agonist.neuron, agonist) for agonist in outcome.agonists]
-        ruled_out = tuple(agonist for agonist in joined_all if not agonist.localized)
-        stage.summary = f"{plural(len(doubtful), 'unit')} asked again, {len(ruled_out)} ruled out"
-    agonists = _in_order(agonist for agonist in joined_all if agonist.localized)
-    found.outcome = replace(outcome, agonists=agonists, ruled_out=ruled_out)
-
-
-def _tell(journal: Journal, found: Localised, agonists: Iterable[types.Agonist]) -> None:
-    """Say that units are localized, as their search would."""
-    for agonist in agonists:
-        where = found.slices.regime.value, found.candidates.basis, agonist.neuron.layer
-        journal.emit(found_event(str(SearchId(found.plan.kind, *where)), agonist))
 
 
 def search_plan(

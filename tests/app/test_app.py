@@ -275,13 +275,13 @@ def test_where_no_unit_is_named_the_strongest_is_taken_and_named(
         return commands.main(*words, MECHARULE_RUNS=str(copied_run.parent))
 
     run = copied_run.stem
-    named = told("why", run, "m1.37")
+    named = told("why", run, "m1.14")
     assert (named.code, named.err) == (0, "")
     for words in (("why", run), ("why",)):
         done = told(*words)
         assert (done.code, done.out) == (0, named.out)
-        assert done.err == f"no unit is named: m1.37, the strongest of run {run}\n"
-    done = told("why", "m1.37")
+        assert done.err == f"no unit is named: m1.14, the strongest of run {run}\n"
+    done = told("why", "m1.14")
     assert (done.code, done.out, done.err) == (0, named.out, "")
     _refused(told("tabulate", run), 2, "expected units")
     _refused(told("why", run, "--regime", "0"), 2, "none is shown in run")

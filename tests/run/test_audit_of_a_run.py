@@ -246,22 +246,3 @@ def test_the_predicted_rates_are_those_of_the_predicted_flips(finished_run: Path
             assert associated.mean(0) == pytest.approx(layer.associated)
             assert unrelated.mean(0) == pytest.approx(layer.unrelated)
         assert max(layer.strength.max() for layer in predictions) > 0
-
-
-def test_units_close_to_tau_are_asked_on_other_train_answers_and_none_vanishes(
-    finished_run: Path, tmp_path: Path
-) -> None:
-    """The joined counts are those of twice the slices, held-out records aside; what is ruled out is named as such."""
-    searched = repeated(finished_run, tmp_path, exhaustive_up_to=0)
-    assert searched.drawn_again
-    with opened(Path(shutil.copy(finished_run, tmp_path / "again.mecharule"))) as run:
-        twice = run.compacted(REGIME, 64)
-        assert run.train[twice.positions].all()
-        for one in searched.drawn_again:
-            parts = np.split(run.flips([(one.neuron,)], twice.positions, REGIME)[0], [len(twice.associated)])
-            counted = [(side.flips, side.n) for side in (one.joined.associated, one.joined.unrelated)]
-            assert counted == [(part.sum(), len(part)) for part in parts]
-            assert (one in searched.ruled_out) is (one.joined.ucb(0.05) < 0.2)
-    assert not {one.neuron for one in searched.ruled_out} & {one.neuron for one in searched.agonists}
-    said = " ".join(report_text(replace(FINDINGS, searches=(searched,))).split())
-    assert "counted on as many other train answers too" in said

@@ -14,7 +14,7 @@ from mecharule_ops.events import Event
 from mecharule_ops.run import preparation
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.localise import draw_again, localise, rank_candidates, search_plan
+from mecharule_ops.run.localise import localise, rank_candidates, search_plan
 from mecharule_ops.run.preparation import prepare
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import Artefact
@@ -45,9 +45,7 @@ def select(run: Run, *, search: bool) -> dict[str, object]:
         return made
     candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
     plan = search_plan(run, journal, candidates, slices)
-    found = localise(run, journal, candidates, slices, plan)
-    draw_again(run, journal, found)
-    return {**made, "agonists": {*found.outcome.agonists, *found.outcome.ruled_out}}
+    return {**made, "agonists": localise(run, journal, candidates, slices, plan).outcome.agonists}
 
 
 def permute_labels(run: Run, where: np.ndarray) -> int:
@@ -76,8 +74,7 @@ def test_held_out_labels_select_nothing(copied_run: Path, same_split: Callable[[
     """With the held-out labels shuffled, every predicate, the splitter, slices and agonists stay."""
     with opened(copied_run) as run:
         same_split(run.train)
-        (search,) = run.findings.searches
-        before = {**selected(run), "agonists": {*search.agonists, *search.ruled_out}}
+        before = {**selected(run), "agonists": run.findings.searches[0].agonists}
         assert permute_labels(run, ~run.train) > 5
     with opened(copied_run) as run:
         assert select(run, search=True) == before

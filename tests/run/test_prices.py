@@ -40,7 +40,7 @@ def priced(path: Path, settings: dict[str, Any]) -> tuple[SearchOutlook, Price, 
             if isinstance(event, Price):
                 prices.append(event)
             if isinstance(event, StageFinished) and not event.stage.startswith(
-                ("anchored", "controls", "cert", "held-out", "second draw")
+                ("anchored", "controls", "cert", "held-out")
             ):
                 paid = run.cost.group_evaluations, run.cost.example_forwards
 
