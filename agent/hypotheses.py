@@ -51,7 +51,7 @@ ALIKE = 0.8
 """MCC of two conditions' firing from which they are one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Screened:
     """A condition with its counts on train records."""
 

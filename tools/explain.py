@@ -119,11 +119,11 @@ def _suffices(run: Run, given: ExplainArguments) -> Priced:
     facts: list[Fact] = []
     for (basis, sets), names in zip(plans, asked, strict=True):
         made = known.get(names) or keep(run, certify_kept(run, sets, regime, records))
-        facts += _kept_facts(made, basis)
+        facts += _kept_facts(made, basis, "" if given.neuron else ", chosen by their flips on these answers,")
     return of_facts(facts)
 
 
-def _kept_facts(made: Certificate, basis: Basis) -> Iterator[Fact]:
+def _kept_facts(made: Certificate, basis: Basis, chosen: str) -> Iterator[Fact]:
     """What survives of every set, from the certificate's rows."""
     of = About(f"suffices.{basis.value}.{made.regime}", f"c:{made.id}")
     saved: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
@@ -138,10 +138,12 @@ def _kept_facts(made: Certificate, basis: Basis) -> Iterator[Fact]:
     (none,), (all_found,) = saved["none", 0], saved["found", most]
     random = ", ".join(map(str, saved.get(("random", most), ()))) or "not drawn, there is no other"
     value: FactValue = {"kept": most, "survive": all_found, "n": n, "none": none, "curve": curve}
-    parts = {"units": plural(most, basis.row.noun), "random": random}
+    same = "right" if made.regime == Regime.BASELINE_POSITIVE.value else "not right"
+    parts = {"units": plural(most, basis.row.noun), "random": random, "chosen": chosen, "same": same}
     yield of.told("all", "suffices.all", value, **parts)
     said = "; ".join(
-        f"{one['kept']}: {one['survive']} (random {', '.join(map(str, one['random']))})" for one in curve
+        f"{one['kept']}: {one['survive']} (random {', '.join(map(str, one['random'])) or 'not drawn'})"
+        for one in curve
     )
     yield of.told("curve", "suffices.curve", curve, said=said, n=n)
 

@@ -61,8 +61,7 @@ APART = (
     "Of layer 11 the 16 channels of largest attribution were searched and six of the localized scored; of arith-tiny "
     "every channel was tested alone.\n\n"
     "That the paper's own counts have these causes is an inference: they come from other models, tasks and predicates. "
-    "`mecharule run arithmetic -m qwen2-1.5b --published` tests it, since it prints every count beside the permuted "
-    "one; `--baseline mean-positional` beside it tests whether `slot0` puts that model's agonists into layers 3 and 4.",
+    "`mecharule run arithmetic -m qwen2-1.5b --published` would print every count beside the permuted one.",
 )
 """The same of the page of `published`."""
 

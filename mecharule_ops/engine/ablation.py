@@ -27,7 +27,7 @@ from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 MEMORY = 2**31
-"""Bytes of clean tensors that are kept at most, of free memory a quarter where that is less."""
+"""Bytes of clean tensors that a processor keeps at most, of free memory a quarter where that is less, as on a card."""
 Group = Collection[Neuron]
 """Distinct units ablated together, usually of one layer."""
 
@@ -66,7 +66,8 @@ class AblationEngine:
         pool, phase, basis = {} if clean is None else clean, intervention.phase, intervention.basis
         of = phase, basis.row.last_write
         if of not in pool:
-            memory = min(MEMORY, free_bytes(*subject.devices) // 4)
+            free = free_bytes(*subject.devices) // 4
+            memory = free if subject.device.type == "cuda" else min(MEMORY, free)
             pool[of] = Chunks(subject, reader, prompts, phase, basis, memory)
         self._chunks = pool[of]
         labels = np.array([record.label for record in records], dtype=bool)

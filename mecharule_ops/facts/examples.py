@@ -1,11 +1,11 @@
 """Answers before and after an ablation, as a certificate holds them."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
 from mecharule_ops.facts.fact import Fact, fact
-from mecharule_ops.facts.rules import told_rule
+from mecharule_ops.facts.rules import told_where
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.plain_text import beginning, plain, what_differs
 from mecharule_ops.run.live_run import Run
@@ -21,7 +21,8 @@ _EXAMPLES = 2
 
 def example_of(run: Run) -> str:
     """Answers before and after under the ablation of the strongest unit; empty without one or of a concealed task."""
-    return of_strongest(run.findings, examples_of(run))
+    strongest = run.findings.strongest()
+    return of_strongest(run.findings, examples_of(run, [strongest] if strongest else []))
 
 
 def of_strongest(findings: Findings, examples: Examples) -> str:
@@ -31,18 +32,19 @@ def of_strongest(findings: Findings, examples: Examples) -> str:
     return f"Without {told.unit}: {told.sentence}." if told else ""
 
 
-def examples_of(run: Run) -> Examples:
-    """Answers before and after of every τ-agonist with a certificate; none of a concealed task."""
+def examples_of(run: Run, units: Iterable[Unit] | None = None) -> Examples:
+    """Answers before and after of every τ-agonist with a certificate, or of some; none of a concealed task."""
+    stored = () if run.task.concealed else run.store.certificates()
     made = {
-        (unit.neuron, unit.search.regime): _told(run, unit)
-        for unit in run.findings.units()
-        if unit.is_tau_agonist and not run.task.concealed
+        (unit.neuron, unit.search.regime): _told(run, unit, stored)
+        for unit in (run.findings.units() if units is None else units)
+        if unit.is_tau_agonist and stored
     }
     return {unit: told for unit, told in made.items() if told}
 
 
-def _told(run: Run, unit: Unit) -> Fact | None:
-    made = find_certificate(run, (unit.neuron,), unit.search.regime)
+def _told(run: Run, unit: Unit, stored: Sequence[Certificate]) -> Fact | None:
+    made = find_certificate(run, (unit.neuron,), unit.search.regime, among=stored)
     if made is None:
         return None
     said, _ = changed_examples(made, False, fitting(run, unit, made))
@@ -51,14 +53,13 @@ def _told(run: Run, unit: Unit) -> Fact | None:
 
 
 def fitting(run: Run, unit: Unit, certificate: Certificate) -> Set[int]:
-    """The examples on which the rule that is shown of it fires: they are named before others. None without a rule."""
-    told = told_rule(unit.account, unit.rule)
-    if told is None or told.rule is None or not told.shown:
-        return frozenset()
-    named = {*certificate.example_ids}
+    """The examples that its "when" picks: they are named before others. None where no rule or term is told."""
+    named, picked = {*certificate.example_ids}, set[int]()
     records = [record for record in run.observed.records if record.example.id in named]
-    fires = rule_fires(told.rule, run.task, records)
-    return {record.example.id for record, here in zip(records, fires, strict=True) if here}
+    for rule in told_where(unit.account, unit.rule):
+        fires = rule_fires(rule, run.task, records)
+        picked |= {record.example.id for record, here in zip(records, fires, strict=True) if here}
+    return picked
 
 
 def asked_of(certificate: Certificate, show_text: bool) -> list[tuple[str, ExampleRow]]:

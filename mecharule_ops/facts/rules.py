@@ -12,8 +12,9 @@ from mecharule_ops.facts.fact import FactValue, said
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import of_n, plural
+from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import CHOSEN, PERMUTED, STABLE, Family, Graded, RuleStatus, UnitRule
-from mecharule_ops.types import FlipCount, FlipsWhere
+from mecharule_ops.types import FlipCount, FlipsWhere, Regime
 
 LONGEST_WORDS = 400
 """Characters of a rule in words in a sentence; a rule of more clauses than that holds is no clearer in words."""
@@ -33,6 +34,16 @@ def told_rule(account: Account | None, anchored: UnitRule | None) -> UnitRule | 
     None where neither was sought. The others stand in the tables that `show --table rules` and `explain` print.
     """
     return anchored if account is None else account.family(Family.INPUT)
+
+
+def told_where(account: Account | None, anchored: UnitRule | None) -> tuple[Rule, ...]:
+    """The rules of the form that is told first; of a drive those of its said terms that lift it."""
+    rule, drive = told_rule(account, anchored), None if account is None else account.drive
+    if account is not None and account.exception is not None:
+        rule = account.family(Family.EXCEPTION)
+    elif drive is not None and drive.tells and not (rule is not None and rule.told and rule.tells):
+        return tuple(term.rule for term in drive.terms[:TOLD] if term.lifts > 0)
+    return (rule.rule,) if rule is not None and rule.rule is not None and rule.shown else ()
 
 
 def when_told(account: Account | None, anchored: UnitRule | None, unit: object, run: str) -> str:
@@ -68,7 +79,9 @@ def when_forms(account: Account) -> dict[str, str]:
         told = said("when.drive", where=drive_words(drive), top=drive.top)
         forms[f"drive AUC {short(drive.fit.auc)}"] = f"{told}{compared}"
     elif account.comparison_holds and (score := account.compared) is not None and score.held_out is not None:
-        forms[f"lead MCC {short(score.held_out.mcc)}"] = f"{said('when.by_lead', every=every)}{compared}"
+        no_words = "" if drive is None else said("when.no_words")
+        by_lead = said("when.by_lead", every=every, drive=no_words)
+        forms[f"lead MCC {short(score.held_out.mcc)}"] = f"{by_lead}{compared}"
     fits = "" if drive is None else said("when.trees", fit=short(drive.fit.auc), trees=short(drive.trees.auc))
     return forms | by_rule | {OPEN: said("when.open", every=every, beside=fits, compared=compared)}
 
@@ -87,7 +100,7 @@ def drive_words(drive: Graded) -> str:
     sides: dict[str, list[str]] = {}
     for term in drive.terms[:TOLD]:
         sides.setdefault("most" if term.lifts > 0 else "least", []).append(term.words)
-    told = (f"{side} where {' and where '.join(words)}" for side, words in sides.items())
+    told = (f"{side} where {' or where '.join(words)}" for side, words in sides.items())
     finer = len(drive.terms) - TOLD
     more = f" ({plural(finer, 'finer term')} beside)" if finer > 0 else ""
     return f"{', '.join(told)}{more}"
@@ -109,14 +122,15 @@ def drive_facts_words(drive: Graded) -> str:
 def _compared(account: Account) -> str:
     """That drop against lead decides, by counts; that it is arithmetic; that first order is blind; that it is open."""
     score, error = account.compared, account.drop_error
+    becomes = "" if account.regime is Regime.BASELINE_POSITIVE else " and what then wins is right"
     if account.nothing_above:
-        return said("when.arithmetic")
+        return said("when.arithmetic", and_right=becomes)
     if error is not None and error.blind:
         return said("when.blind")
     if score is None or score.right is None or not account.comparison_holds:
         return said("when.undecided")
     always = max(score.happened, score.records - score.happened)
-    return said("when.decides", right=score.right, n=score.records, always=always)
+    return said("when.decides", and_right=becomes, right=score.right, n=score.records, always=always)
 
 
 def where_words(where: FlipsWhere) -> str:

@@ -8,7 +8,7 @@ is the field's logit difference: of the token that the model writes over another
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.rules.families import TELLS, Family, Graded, UnitRule
+from mecharule_ops.rules.families import LEAST_QUIET, STABLE, STRONG, TELLS, Family, Graded, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import FlipsWhere, Neuron, Regime
 
@@ -131,12 +131,17 @@ class Account:
 
     @property
     def exception(self) -> FlipsWhere | None:
-        """Held-out flips where it nearly always flips, and where it never does; None without an exact exception."""
+        """Held-out flips where it nearly always flips, and where it never does; None without an exact exception.
+
+        Told where `LEAST_QUIET` held-out records or more meet it, and halves of train give it again.
+        """
         rule = next((rule for rule in self.families if rule.family is Family.EXCEPTION), None)
         if rule is None or rule.where is None or rule.chance is None:
             return None
-        p, there = rule.chance.adjusted or rule.chance.p, rule.where.elsewhere
-        return rule.where if there.n and not there.flips and p <= rule.chance.level else None
+        p, here, there = rule.chance.adjusted or rule.chance.p, rule.where.holds, rule.where.elsewhere
+        exact = there.n >= LEAST_QUIET and not there.flips and here.flips >= STRONG * here.n
+        stable = rule.agreement is not None and rule.agreement >= STABLE
+        return rule.where if exact and stable and p <= rule.chance.level else None
 
     @property
     def compared(self) -> PredictionScore | None:

@@ -28,8 +28,8 @@ from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import of_n, plural, sentence
 from mecharule_ops.pages.as_text import latex_of, text_of
-from mecharule_ops.pages.document import Block, Card, Section, Table, Verbatim
-from mecharule_ops.pages.drawing import draw, figure_stem, saved, standalone
+from mecharule_ops.pages.document import Block, Card, Figures, Section, Table, Verbatim
+from mecharule_ops.pages.drawing import figure_stem, saved, standalone
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import MAP, NARROW, figures, finding_plots
 from mecharule_ops.pages.rows import UnitRow, kept_aside, unit_row, unit_rows
@@ -48,16 +48,21 @@ def report_text(findings: Findings, width: int = WIDEST) -> str:
 
 def report_page(findings: Findings, examples: Examples = NONE_TOLD) -> str:
     """The report as one self-contained HTML page, its plots inlined as SVG; no script and no external address."""
-    sections = [*report_sections(findings, examples), *to_copy(findings)]
-    return html_of(_title(findings), sections, figures(findings, of_strongest(findings, examples)))
+    return _page(findings, examples, figures(findings, of_strongest(findings, examples)))
+
+
+def _page(findings: Findings, examples: Examples, drawn: Figures) -> str:
+    return html_of(_title(findings), [*report_sections(findings, examples), *to_copy(findings)], drawn)
 
 
 def write_page(findings: Findings, examples: Examples, file: str | Path) -> None:
     """The page, and its first figure beside it as SVG and PDF where it has one. Raises `StoreError`."""
-    file = write_file(file, report_page(findings, examples))
-    if drawn := finding_plots(findings, of_strongest(findings, examples)).get(MAP):
-        write_file(file.with_suffix(".svg"), standalone(draw(MAP, *drawn)))
-        write_file(file.with_suffix(".pdf"), saved(MAP, *drawn, "pdf"))
+    example = of_strongest(findings, examples)
+    drawn = figures(findings, example)
+    file = write_file(file, _page(findings, examples, drawn))
+    if MAP in drawn:
+        write_file(file.with_suffix(".svg"), standalone(drawn[MAP][0]))
+        write_file(file.with_suffix(".pdf"), saved(MAP, *finding_plots(findings, example)[MAP], "pdf"))
 
 
 def _title(findings: Findings) -> str:

@@ -41,7 +41,12 @@ class Table:
                 for row in rows
             ),
             align="".join(
-                side or ("r" if str(each.type).startswith(("int", "float")) else "l")
+                side
+                or (
+                    "r"
+                    if str(getattr(each.type, "__name__", each.type)).startswith(("int", "float"))
+                    else "l"
+                )
                 for _, _, side, each in told
             ),
             data=tuple(

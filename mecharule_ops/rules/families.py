@@ -19,6 +19,8 @@ THRESHOLD = 0.70
 """MCC from which a rule is of high quality (paper, §4.5)."""
 STABLE, TELLS = 0.5, 0.5
 """Agreement of halves from which a rule is told; MCC that the lower bound of what tells flips exceeds."""
+STRONG, LEAST_QUIET = 0.8, 5
+"""Share that a unit flips from which its exceptions are sought and told; held-out records that meet one at least."""
 HOLDS = 0.7
 """What the AUC of terms that hold exceeds, its lower bound too."""
 COVERAGE_FLOOR = 0.005

@@ -24,7 +24,7 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, score
 from mecharule_ops.rules.boosting import parameters
-from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
+from mecharule_ops.rules.families import STRONG, Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
 from mecharule_ops.rules.matthews import MARGIN, best_threshold
 from mecharule_ops.rules.ruleshap import MIN_CLASS, check_target, learn_rule, readiness
@@ -34,8 +34,6 @@ from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
 DEPTHS, ROUNDS = (2, 5), (30, 60, 100)
 """What cross-validation may choose from, rounds ascending."""
 FOLDS = 4
-STRONG = 0.8
-"""Share of train records that a unit flips from which its exceptions are sought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,8 +135,13 @@ def exception(unit: Neuron, target: Target, table: PredicateColumns, seed: int) 
     bare = UnitRule(
         neuron=unit, family=Family.EXCEPTION, prompt_only=True, train=score(fires[train], flips[train])
     )
-    again = agreement(lambda half: met[target.test, quiet(half).argmax()], flips, train, seed)
-    return target.scored(replace(bare, agreement=again), rule, fires)
+
+    def again(half: Int[np.ndarray, " half"]) -> Bool[np.ndarray, " test"]:
+        found = quiet(half)
+        return met[target.test, found.argmax()] if found.max() else np.zeros(len(target.test), bool)
+
+    agrees = agreement(again, flips, train, seed)
+    return target.scored(replace(bare, agreement=agrees), rule, fires)
 
 
 def free_form_trees(

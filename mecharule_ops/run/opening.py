@@ -7,7 +7,7 @@ taken over, splitter, slices and search follow anew. So another τ asks the mode
 
 import math
 import secrets
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -253,14 +253,15 @@ def find_certificate(
     regime: Regime,
     baseline: Baseline | None = None,
     slices: Container[str] | None = None,
+    among: Sequence[Certificate] | None = None,
 ) -> Certificate | None:
     """The newest stored certificate of ablating exactly these units on both compact slices, or on others by name.
 
-    By the run's own baseline unless one is named.
+    By the run's own baseline unless one is named; `among` those of the run that were read already.
     """
     fitting = (
         certificate
-        for certificate in reversed(run.store.certificates())
+        for certificate in reversed(run.store.certificates() if among is None else among)
         if certificate.kind in ("ablate", "why", "flip")
         and (certificate.regime, {*certificate.units}) == (regime.value, {*map(str, units)})
         and certificate.intervention.baseline == (baseline or run.config.baseline).value

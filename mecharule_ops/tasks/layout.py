@@ -38,6 +38,16 @@ class Laid(NamedTuple):
     """The prompt, its columns in braces as the rows name them."""
 
 
+class _Roles(NamedTuple):
+    parts: dict[str, str]
+    """The columns of the template, as it and as the table names them."""
+    prompt: str
+    right: str
+    foil: str
+    sentences: bool
+    """Whether what is right and wrong are whole sentences, whose common beginning is the prompt."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LaidTable(TextTask):
     """A task over the rows of a file whose columns are named by settings, or by themselves."""
@@ -73,6 +83,33 @@ class LaidTable(TextTask):
         """Raises `UsageError` where no column, or more than one, could be the prompt or what is right."""
         found = read_rows(self.path, self.at)
         columns = list(dict.fromkeys(name for row in found if isinstance(row, dict) for name in row if name))
+        roles = self._roles(columns)
+        used = {*roles.parts.values(), roles.prompt, roles.right, roles.foil} - {""}
+        taken = {PROMPT, ANSWER, ANSWERS, TARGET, FOIL}
+        faults = {number: self._fault(row, number, used, roles) for number, row in enumerate(found, 1)}
+        faults = {number: fault for number, fault in faults.items() if fault}
+        kept = {number: row for number, row in enumerate(found, 1) if number not in faults}
+        dropped = {self._named(columns, "--drop", [each])[0] for each in self.drop}
+        free = [name for name in columns if name not in used | dropped]
+        left = {name: _unreadable([row.get(name) for row in kept.values()]) for name in free}
+        left |= {name: f"another column is the {name}" for name in free if name in taken}
+        told = []
+        if not {roles.prompt, roles.right, roles.foil} <= taken | {""}:
+            names = zip(("prompt", "right", "wrong"), (roles.prompt, roles.right, roles.foil), strict=True)
+            told = [f"Columns: {', '.join(f'{role}: {name}' for role, name in names if name)}."]
+        if gone := [f"{name} ({why})" for name, why in left.items() if why]:
+            told.append(f"Left out, since no rule can read it: {', '.join(gone)}.")
+        template = COLUMN.sub(lambda part: f"{{{roles.parts[part[1]]}}}", self.template) or f"{{{PROMPT}}}"
+        rows = self._records(kept, roles, [name for name, why in left.items() if not why], template, faults)
+        if 0 < len(rows) < (good := len(found) - len(faults)):
+            told.append(
+                f"{good:,} rows are {plural(len(rows), 'prompt')}: rows of one prompt are one record."
+            )
+        told += self._sifted(faults, len(found))
+        return Laid(rows, told, template)
+
+    def _roles(self, columns: Sequence[str]) -> _Roles:
+        """Which columns are the prompt, or parts of it, what is right and what is wrong. Raises `UsageError`."""
         named = partial(self._named, columns)
         parts = {name: named("--prompt-template", [name])[0] for name in COLUMN.findall(self.template)}
         if self.template and not parts:
@@ -81,74 +118,68 @@ class LaidTable(TextTask):
         said = [[name for name in (chosen, self.foil) if name]] if chosen else WORDS["layouts"]["right"]
         right, foil = (*named("--answer, or --target and --foil", *said), "")[:2]
         sentences = not (self.prompt or parts or not foil) and right.lower() == "sentence_good"
+        if parts or sentences:
+            return _Roles(parts, "", right, foil, sentences)
         prompts = [[self.prompt]] if self.prompt else WORDS["layouts"]["prompts"]
-        prompt = (
-            "" if parts or sentences else named("--prompt, or several with --prompt-template", *prompts)[0]
+        return _Roles(
+            parts, named("--prompt, or several with --prompt-template", *prompts)[0], right, foil, False
         )
-        roles, taken = {*parts.values(), prompt, right, foil}, {PROMPT, ANSWER, ANSWERS, TARGET, FOIL}
-        faults = {number: self._fault(row, number, roles - {""}) for number, row in enumerate(found, 1)}
-        faults = {number: fault for number, fault in faults.items() if fault}
-        kept = {number: row for number, row in enumerate(found, 1) if number not in faults}
-        free = [
-            name for name in columns if name not in roles | {named("--drop", [each])[0] for each in self.drop}
-        ]
-        left = {name: _unreadable([row.get(name) for row in kept.values()]) for name in free}
-        left |= {name: f"another column is the {name}" for name in free if name in taken}
-        told = []
-        if not {prompt, right, foil} <= taken | {""}:
-            names = zip(("prompt", "right", "wrong"), (prompt, right, foil), strict=True)
-            told = [f"Columns: {', '.join(f'{role}: {name}' for role, name in names if name)}."]
-        if gone := [f"{name} ({why})" for name, why in left.items() if why]:
-            told.append(f"Left out, since no rule can read it: {', '.join(gone)}.")
-        template = COLUMN.sub(lambda part: f"{{{parts[part[1]]}}}", self.template) or f"{{{PROMPT}}}"
+
+    def _records(
+        self,
+        kept: Mapping[int, dict[str, Any]],
+        roles: _Roles,
+        more: Sequence[str],
+        template: str,
+        faults: dict[int, str],
+    ) -> list[dict[str, Any]]:
+        """A row a prompt, with all that is right or wrong behind it; what is wrong with a row is added to `faults`."""
         records: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, None], dict[str, None]]] = {}
+        first: dict[str, int] = {}
         for number, row in kept.items():
-            rights, wrongs = self._sides(row, right, foil)
-            start = _shared(rights + wrongs) if sentences else 0
-            made = {name: row[name] for name in parts.values()} or {
-                PROMPT: row[prompt] if prompt else rights[0][:start]
-            }
-            more = {name: row[name] for name, why in left.items() if not why}
-            old = records.get(asked := filled(template, made), (made, more, {}, {}))
+            rights, wrongs = self._sides(row, roles.right, roles.foil)
+            start = _shared(rights + wrongs) if roles.sentences else 0
+            made = {name: row[name] for name in roles.parts.values()}
+            made = made or {PROMPT: row[roles.prompt] if roles.prompt else rights[0][:start]}
+            asked = filled(template, made)
+            old = records.get(asked, (made, {name: row[name] for name in more}, {}, {}))
             rights, wrongs = (
                 [*known, *(text[start:] for text in side)]
                 for known, side in zip(old[2:], (rights, wrongs), strict=True)
             )
-            listed = foil or len(rights) != 1 or right.lower() == ANSWERS
             if {*rights} & {*wrongs}:
-                faults[number] = self._said("foils that are no targets", number, row[right])
-            elif not rights or any(not text.strip() or (OR in text and listed) for text in rights + wrongs):
-                faults[number] = self._said(f"one answer or more, without {OR} in any,", number, row[right])
+                faults[number] = self._said("foils that are no targets", number, row[roles.right])
+            elif not rights or not all(text.strip() for text in rights + wrongs):
+                faults[number] = self._said("one answer or more", number, row[roles.right])
             else:
                 records[asked] = (*old[:2], dict.fromkeys(rights), dict.fromkeys(wrongs))
-        if 0 < len(records) < (used := len(found) - len(faults)):
-            told.append(
-                f"{used:,} rows are {plural(len(records), 'prompt')}: rows of one prompt are one record."
-            )
-        answer = ANSWERS if any(len(one[2]) > 1 for one in records.values()) else ANSWER
+                first.setdefault(asked, number)
+        several = roles.right.lower() == ANSWERS or any(len(one[2]) > 1 for one in records.values())
         rows = []
-        for made, more, *both in records.values():
-            one, other = map(OR.join, both)
-            rows.append({**made, **({TARGET: one, FOIL: other} if other else {answer: one}), **more})
-        told += self._sifted(faults, len(found))
-        return Laid(rows, told, template)
+        for asked, (made, extra, *both) in records.items():
+            if (roles.foil or several) and any(OR in text for side in both for text in side):
+                number = first[asked]
+                faults[number] = self._said(f"no {OR} in an answer", number, kept[number][roles.right])
+                continue
+            right, wrong = map(OR.join, both)
+            sides = {TARGET: right, FOIL: wrong} if wrong else {ANSWERS if several else ANSWER: right}
+            rows.append({**made, **sides, **extra})
+        return rows
 
     def _said(self, expected: str, number: int, got: object, column: str = "") -> str:
         at = f", column {column!r}" if column else ""
         return f"expected {expected} in row {number}{at} of {self.path}, got {got!r}"
 
-    def _fault(self, row: Any, number: int, used: set[str]) -> str:
+    def _fault(self, row: Any, number: int, used: set[str], roles: _Roles) -> str:
         """What is wrong with a row; empty where it can be used."""
         if not isinstance(row, dict) or None in row:
             return self._said("a cell for each column", number, row)
         for name in sorted(used):
             cell = row.get(name)
-            for each in (
-                cell if isinstance(cell, list) and name not in COLUMN.findall(self.template) else [cell]
-            ):
+            for each in cell if isinstance(cell, list) and name not in roles.parts.values() else [cell]:
                 if fault := wanting(each):
                     return self._said(fault, number, each, name)
-            if not str(cell).strip():
+            if not str(cell).strip() or (cell == [] and name in (roles.right, roles.foil)):
                 return self._said("a prompt and an answer", number, cell, name)
         return ""
 

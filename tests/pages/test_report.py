@@ -27,6 +27,7 @@ from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.rows import RuleRow, rule_rows
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
+from tools.scoring import ClauseRow
 
 GOLDEN = Path(__file__).parent / "golden" / "report.txt"
 
@@ -300,3 +301,7 @@ def test_records_of_one_cluster_are_a_limit_of_p_and_interval() -> None:
     said = "speak of further records with the same values of construction, not of other ones."
     assert said in flat(report_text(replace(FINDINGS, clusters="construction")))
     assert "not of other ones" not in flat(report_text(FINDINGS))
+
+
+def test_numbers_stand_right_whether_a_modules_annotations_are_texts_or_types() -> None:
+    assert all("r" in Table.of_rows(kind, ()).align for kind in (RuleRow, ClauseRow))

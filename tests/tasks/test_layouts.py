@@ -158,3 +158,15 @@ def test_logs_of_evaluations_are_tables(tmp_path: Path) -> None:
         ),
     ):
         assert row.items() <= table(tmp_path / name, content, options).rows()[0].items()
+
+
+def test_an_answer_is_cut_only_where_its_own_row_says_so(tmp_path: Path) -> None:
+    """That another prompt has two answers does not split the one of this."""
+    with pytest.raises(UsageError, match=r"expected no \| in an answer in row 3"):
+        table(tmp_path / "t.csv", "prompt,answer\na,x\na,y\nb,p|q\n").rows()
+
+
+def test_a_row_without_foils_is_named(tmp_path: Path) -> None:
+    rows = [{"prompt": "a", "target": "x", "foil": "y"}, {"prompt": "b", "target": "x", "foil": []}]
+    with pytest.raises(UsageError, match="row 2, column 'foil'"):
+        table(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows))).rows()

@@ -248,13 +248,17 @@ class RunScreen(RunView):
         self.query_one(ChatPane).begin_line(begins)
 
     def do_verify_unit(self) -> None:
-        own = [c.id for c in self.session.certificates if c.units == (self.unit,)]
+        own = [c.id for c in self.session.certificates if c.units == (self._asked_about,)]
         self._about_unit(f"/verify {own[-1]}" if own else "/ablate UNIT")
 
+    @property
+    def _asked_about(self) -> str | None:
+        """The unit under the cursor, else the strongest."""
+        return self.unit or next((judged.neuron for judged in shown_units(self.state)), None)
+
     def _about_unit(self, line: str) -> None:
-        """Ask of the unit under the cursor, else of the strongest; keys are commands again afterwards."""
-        unit = self.unit or next((judged.neuron for judged in shown_units(self.state)), None)
-        if unit is None:
+        """Ask of that unit; keys are commands again afterwards."""
+        if (unit := self._asked_about) is None:
             self.app.tell("move the cursor to a single unit first")
         else:
             self.choose("chat")
