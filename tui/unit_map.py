@@ -229,7 +229,8 @@ class MapPane(Widget, can_focus=True):
 
     def _legend(self) -> Text:
         tau = percent(self.state.thresholds.tau)
-        signs = f" shown █▓▒ reaches {tau} ◦ not ruled out ∙ ruled out ░ now"
+        now = "" if self.state.finished else " ░ now"
+        signs = f" shown █▓▒ reaches {tau} ◦ not ruled out ∙ ruled out{now}"
         return Text().append(JUDGED["shown"].glyph, JUDGED["shown"].style).append(signs, "dim")
 
     def _step(self, rows: int, columns: int) -> None:

@@ -19,7 +19,7 @@ from tools.result import ToolResult
 from tui.chat_pane import plain_columns
 from tui.screens.common import CommandScreen, Line, fitted, hint_parts
 from tui.text_panes import ReadingPane, TextTable
-from tui.words import JUDGED, bar
+from tui.words import bar
 
 _BAR = 30
 
@@ -33,8 +33,7 @@ def rules_text(rows: Sequence[Mapping[str, Any]]) -> Text:
 
     text, first = Text(), [next(of_unit) for _, of_unit in groupby(rows, itemgetter("search", "unit"))]
     for row in sorted(first, key=lambda row: row["rule"] is None):
-        look = JUDGED["shown" if row["rule"] else "open"]
-        text.append(f"{look.glyph} {plain(row['unit'])}", look.style).append(f"  {row['regime']}", "bold")
+        text.append(f"{plain(row['unit'])}  {row['regime']}", "bold")
         if row["n_where"] is None:
             text.append(f"  {plain(row['learned'] or row['absent'])}\n\n")
             continue
@@ -43,7 +42,9 @@ def rules_text(rows: Sequence[Mapping[str, Any]]) -> Text:
         text.append(f"{plain(row['in_words'] or row['learned'])}\n")
         for where, name in (("where", "where it holds"), ("elsewhere", "elsewhere")):
             flips, n = row[f"flips_{where}"], row[f"n_{where}"]
-            text.append(f"    {name:<15}").append(bar(flips / n if n else 0.0, _BAR, "·"), look.style)
+            text.append(f"    {name:<15}").append(
+                bar(flips / n if n else 0.0, _BAR, "·"), "" if row["rule"] else "dim"
+            )
             text.append(f" {flips:,} of {n:,}\n")
         text.append("\n")
     return text
