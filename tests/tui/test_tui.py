@@ -297,7 +297,8 @@ def test_a_stored_run_is_read_by_the_tools(copied_run: Path, tmp_path: Path, mon
         await user.sees("rules of run", "where it holds █")
         screen = user.app.screen
         assert isinstance(screen, ReadingScreen)
-        names = [line.split()[1] for line in _read(user).splitlines() if line[:1] in ("●", "○")]
+        words = [line.split() for line in _read(user).splitlines()]
+        names = [first for first, *rest in filter(None, words) if rest[:1] in (["1→0"], ["0→1"])]
         assert set(names) == {row["unit"] for row in screen.rows}
         assert _read(user).count("    where it holds ") == _read(user).count("    elsewhere ") > 1
         told = {row["in words"] for row in screen.rows}
