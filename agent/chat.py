@@ -15,8 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from agent.canonical import UNIT, Names, Understood, understand
-from agent.chat_models import NONE, TOKENS, choose
+from agent import canonical, chat_models
 from agent.consent import NO_QUESTION, NOT_RUN, PURSE, Exchanges, Listener, not_run, pays, put
 from mecharule_ops.errors import BudgetSpent, MechaRuleError, StoreError, UsageError
 from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered, ToolCalled
@@ -24,17 +23,15 @@ from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, certificate_ids, fact
 from mecharule_ops.facts.glossary import SPELLINGS
 from mecharule_ops.plain_text import last_line
+from mecharule_ops.run import opening, tabulating
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of, kept_open, opened
-from mecharule_ops.run.tabulating import columns_of, few_valued
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.tasks.arithmetic_vocabulary import CONDITIONS
 from mecharule_ops.types import Neuron
+from tools import registry, runs
 from tools._asked import condition_of
-from tools.registry import begin, finish
 from tools.result import ToolResult
-from tools.runs import how_far
 
 NO_LISTENER = Listener()
 FOLLOWED = 6
@@ -58,22 +55,22 @@ def ask(
     Raises what choosing a model or opening the run raises; a model that fails is told about, and raised only where it
     `must` answer. Of a run that has not finished its snapshot is the answer.
     """
-    choice = choose(llm, environment)
+    choice = chat_models.choose(llm, environment)
     kept: list[Event] = []
 
     def show(event: Event) -> None:
         kept.append(event)
         listener.show(event)
 
-    with kept_open():
-        with opened(run) as held:
+    with opening.kept_open():
+        with opening.opened(run) as held:
             if not held.finished:
                 return _under_way(held, question)
             earlier = _exchanges(held) if listener.earlier is None else listener.earlier
             told, path = replace(listener, show=show, earlier=earlier), held.store.path
         question = _meant(question, earlier)
         stored = ToolResult()
-        if choice.spec == NONE:
+        if choice.spec == chat_models.NONE:
             result = offline(str(path), question, told, seconds=seconds)
         else:
             with suppress(MechaRuleError):
@@ -95,7 +92,7 @@ def ask(
                 told.tell(f"{fault}; answered without it")
                 result = stored if stored.text else offline(str(path), question, told, seconds=seconds)
                 asked = [one for one in kept if isinstance(one, LlmMessage)]
-                took = {name: sum(getattr(one, name) for one in asked) for name in TOKENS}
+                took = {name: sum(getattr(one, name) for one in asked) for name in chat_models.TOKENS}
                 declined = any(isinstance(one, ToolCalled) and one.result.startswith(NOT_RUN) for one in kept)
                 failed = {"requests": len(asked), "llm": f"none ({choice.short}: {fault})"}
                 code = result.exit_code or (BudgetSpent.exit_code if declined else 0)
@@ -107,7 +104,7 @@ def ask(
 def _under_way(run: Run, question: str) -> ToolResult:
     """How far a run is that has not finished."""
     stopped = f"has not finished; `mecharule resume {run.id}` goes on"
-    goes_on = f"is {how_far(run.store.path)}" if is_held(run.store.path) else stopped
+    goes_on = f"is {runs.how_far(run.store.path)}" if is_held(run.store.path) else stopped
     facts = (fact(f"Run {run.id} {goes_on}", f"run:{run.id}"),)
     said = answer_text(facts)
     return ToolResult(text=said, facts=facts, data={"question": question, "answer": said})
@@ -121,20 +118,20 @@ def offline(
     A tool that ablates runs within the purse of `seconds`, else with consent; nothing where only what is `stored` is
     wanted, and where the person has given the answer up.
     """
-    with opened(run) as held:
-        read = understand(question, names_of(held), _last_unit(listener.earlier or ()))
+    with opening.opened(run) as held:
+        read = canonical.understand(question, names_of(held), _last_unit(listener.earlier or ()))
 
     def answer(said: str, facts: tuple[Fact, ...] = (), exit_code: int = 0, **more: object) -> ToolResult:
-        name = read.row.name if isinstance(read, Understood) else None
+        name = read.row.name if isinstance(read, canonical.Understood) else None
         data = {"question": question, "answer": said, "understood": name, "llm": OFFLINE, **more}
         return ToolResult(text=said, data=data, facts=facts, exit_code=exit_code)
 
-    if not isinstance(read, Understood):
+    if not isinstance(read, canonical.Understood):
         lines = [f"  {place}. {asked}" for place, asked in enumerate(read, 1)]
         begins = f"{NO_QUESTION}. You may ask (type 1, 2 or 3):"
         return answer("\n".join([begins, *lines]), suggested=list(read))
     tool, given = read.row.tool, read.arguments
-    begun = begin(tool, {"run": run, **given}, listener.tell)
+    begun = registry.begin(tool, {"run": run, **given}, listener.tell)
     price = begun.price
     if price is not None and price.example_forwards:
         if stored:
@@ -142,7 +139,7 @@ def offline(
         agreed = "the question was stopped" if listener.should_stop() else pays(seconds, [price.seconds])
         if why := not_run(agreed or listener.consent(put([(tool, given)], price.words)), price.words):
             return answer(why, exit_code=BudgetSpent.exit_code)
-    result = finish(begun, listener.tell, agreed=True)
+    result = registry.finish(begun, listener.tell, agreed=True)
     facts = _answering(read, result.facts, Path(run).stem)
     said = answer_text(facts) if read.row.parts and facts else result.text
     tools = [{"tool": tool, "arguments": given, "ok": True}]
@@ -150,7 +147,7 @@ def offline(
     return answer(said, facts, result.exit_code, tools=tools, certificates=cited)
 
 
-def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact, ...]:
+def _answering(read: canonical.Understood, facts: Sequence[Fact], run: str) -> tuple[Fact, ...]:
     """Those of the parts that are asked about; where the first is not stored of the unit, what measures it."""
     row = read.row
     told = {
@@ -165,9 +162,9 @@ def _answering(read: Understood, facts: Sequence[Fact], run: str) -> tuple[Fact,
     return tuple(found if row.parts else facts)
 
 
-def names_of(run: Run) -> Names:
+def names_of(run: Run) -> canonical.Names:
     """What a finished run has names for."""
-    found, columns = findings_of(run).by_evidence(), columns_of(run)
+    found, columns = opening.findings_of(run).by_evidence(), tabulating.columns_of(run)
 
     def condition(said: str) -> str | None:
         with suppress(UsageError):
@@ -178,10 +175,10 @@ def names_of(run: Run) -> Names:
     firsts = (str(Neuron(run.config.bases[0], 0, channel)) for channel in range(len(units) + 1))
     numbers = [name for name in run.task.prompt_columns if columns[name].dtype.kind in "if"]
     words = {word: word for word, known in CONDITIONS.items() if condition(known)}
-    for name, values in few_valued(run).items():
+    for name, values in tabulating.few_valued(run).items():
         words |= {str(value).casefold(): f"{name} is {value}" for value in values}
     words |= {said: said for said in (f"{other} > {one}" for one, other in pairwise(sorted(numbers)))}
-    return Names(
+    return canonical.Names(
         units=units,
         shown=sum(each.is_shown for each in found),
         columns=tuple(columns),
@@ -196,7 +193,7 @@ def names_of(run: Run) -> Names:
 def _last_unit(earlier: Exchanges) -> str:
     """The first unit that the last exchange names."""
     for question, answer in reversed(earlier):
-        if found := UNIT.search(question) or UNIT.search(answer):
+        if found := canonical.UNIT.search(question) or canonical.UNIT.search(answer):
             return found[0]
     return ""
 
@@ -226,7 +223,7 @@ def _keep(path: Path, result: ToolResult, kept: list[Event], listener: Listener)
     )
     listener.show(answered)
     try:
-        with opened(str(path), write=True) as run:
+        with opening.opened(str(path), write=True) as run:
             run.store.append(kept)
             if certificates:
                 run.store.put(LAST_ANSWER, list(certificates))

@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from platformdirs import user_config_dir
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, SecretStr, ValidationError
 
-from mecharule_ops.errors import ModelUnavailable, UsageError, misfit
-from mecharule_ops.events import OFFLINE, LlmMessage
+from mecharule_ops import errors, events
 from mecharule_ops.plain_text import typed_path, user_folder
 
 if TYPE_CHECKING:
@@ -64,9 +63,9 @@ def scrub(text: str, environment: Mapping[str, str] = os.environ) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
-def fault_of(error: Exception, provider: str) -> ModelUnavailable:
+def fault_of(error: Exception, provider: str) -> errors.ModelUnavailable:
     """The fault that an SDK, or the library that wraps it, raised."""
-    if isinstance(error, ModelUnavailable):
+    if isinstance(error, errors.ModelUnavailable):
         return error
     kind, status = type(error).__name__, getattr(error, "status_code", None)
     if status == 200:
@@ -84,7 +83,7 @@ def fault_of(error: Exception, provider: str) -> ModelUnavailable:
             what = f"failed (HTTP {status}); ask again later"
         case _:
             what = f"rejected the request (HTTP {status}); check the model's name"
-    return ModelUnavailable(f"{provider} {what}: {scrub(str(error) or kind)}")
+    return errors.ModelUnavailable(f"{provider} {what}: {scrub(str(error) or kind)}")
 
 
 def used_by(error: Exception) -> dict[str, int]:
@@ -125,13 +124,13 @@ class Choice:
         """What so many tokens cost; None where no price is known."""
         return None if self.price is None else (self.price[0] * read + self.price[1] * written) / 1e6
 
-    def told(self, purpose: str, text: str, used: Mapping[str, int], *, ok: bool) -> LlmMessage:
+    def told(self, purpose: str, text: str, used: Mapping[str, int], *, ok: bool) -> events.LlmMessage:
         """One request and what came of it, as an event."""
         tokens = {name: used.get(name, 0) for name in TOKENS}
-        return LlmMessage(model=self.short, purpose=purpose, text=text, ok=ok, **tokens)
+        return events.LlmMessage(model=self.short, purpose=purpose, text=text, ok=ok, **tokens)
 
     def __str__(self) -> str:
-        return f"LLM: {OFFLINE if self.spec == NONE else self.short}: {self.why}"
+        return f"LLM: {events.OFFLINE if self.spec == NONE else self.short}: {self.why}"
 
 
 class _Config(BaseModel):
@@ -167,7 +166,7 @@ def choose(
     if provider in ("ANTHROPIC", "OPENAI") and not has_key:
         missing = f"{provider}_API_KEY is not set"
         if spec == flag:
-            raise ModelUnavailable(f"{missing}; set it, or use --llm none")
+            raise errors.ModelUnavailable(f"{missing}; set it, or use --llm none")
         return Choice(spec=NONE, why=f"{spec} {why}, but {missing}")
     most = budget or config.budget or MOST_TOKENS
     return Choice(spec=spec, why=why, base_url=url, price=config.price, most_tokens=most)
@@ -176,7 +175,7 @@ def choose(
 def provider_of(spec: str) -> str:
     """`none`, `mock`, `local`, `anthropic` or `openai`. Raises `UsageError` on another name."""
     if (found := _SPEC.fullmatch(spec)) is None:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected none, mock:FILE, local/FILE.gguf, anthropic/MODEL or openai/MODEL, got {spec!r}"
         )
     return found[found.lastindex or 0]
@@ -188,8 +187,8 @@ def _config(path: Path) -> _Config:
     try:
         return _Config.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else _Config()
     except (OSError, ValueError) as error:
-        wrong = misfit(error, "the file") if isinstance(error, ValidationError) else error
-        raise UsageError(f"{wanted} in {path}, got {wrong}") from None
+        wrong = errors.misfit(error, "the file") if isinstance(error, ValidationError) else error
+        raise errors.UsageError(f"{wanted} in {path}, got {wrong}") from None
 
 
 def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> BaseChatModel:
@@ -232,11 +231,11 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
 def _served(path: Path) -> tuple[str, str]:
     """The address and the key of llama.cpp's server over a file. Raises `UsageError`, `ModelUnavailable`."""
     if not path.is_file():
-        raise UsageError(f"expected a GGUF file after {LOCAL}/, got {path}; name one on this machine")
+        raise errors.UsageError(f"expected a GGUF file after {LOCAL}/, got {path}; name one on this machine")
     try:
         import xllamacpp
     except ImportError as error:
-        raise ModelUnavailable(
+        raise errors.ModelUnavailable(
             f"expected the package xllamacpp for a model in a file, got {error}; pip install 'mecharule[local]'"
         ) from None
     key, settings = secrets.token_hex(), xllamacpp.CommonParams()
@@ -253,7 +252,7 @@ def _served(path: Path) -> tuple[str, str]:
     try:
         server = xllamacpp.Server(settings)
     except (RuntimeError, ValueError, OSError) as error:
-        raise ModelUnavailable(f"{LOCAL} could not load {path.name}: {scrub(str(error))}") from None
+        raise errors.ModelUnavailable(f"{LOCAL} could not load {path.name}: {scrub(str(error))}") from None
     _SERVERS.append(server)
     return f"{server.listening_address}/v1", key
 

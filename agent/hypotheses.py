@@ -17,11 +17,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from agent.canonical import UNIT, Understood, understand
-from agent.chat import ask, names_of
-from agent.chat_models import NONE, choose
-from agent.consent import PURSE, Listener, pays
-from mecharule_ops.confidence import difference_interval
+from agent import canonical, chat, chat_models, consent
+from mecharule_ops import confidence, thresholds
 from mecharule_ops.errors import BudgetSpent, ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.findings.records import Findings
@@ -29,11 +26,9 @@ from mecharule_ops.numbers import percent, plural
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of, opened, strongest_regime
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.run.tabulating import Part, drawn, fires, forwards_missing
 from mecharule_ops.store.ledger import HypothesisState
-from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipsWhere, Neuron
 from tools._asked import condition_of
 from tools.registry import call
@@ -69,17 +64,17 @@ def investigated(
     tell: Tell = lambda line: None,
     *,
     llm: str | None = None,
-    seconds: float = PURSE,
+    seconds: float = consent.PURSE,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ToolResult:
     """The same with a language model where one is chosen: the conversation's loop, with a purse and no person.
 
     The model may register and decide; its words are checked as in every answer. Raises its fault where it fails.
     """
-    if choose(llm).spec == NONE:
+    if chat_models.choose(llm).spec == chat_models.NONE:
         return investigate(run, question, tell, seconds=seconds, should_stop=should_stop)
-    asked, listener = f"{question}\n{_TASK}", Listener(tell=tell, should_stop=should_stop, earlier=())
-    return ask(run, asked, listener, llm=llm, seconds=seconds, decides=True, must=True)
+    asked, listener = f"{question}\n{_TASK}", consent.Listener(tell=tell, should_stop=should_stop, earlier=())
+    return chat.ask(run, asked, listener, llm=llm, seconds=seconds, decides=True, must=True)
 
 
 def investigate(
@@ -95,17 +90,17 @@ def investigate(
     `seconds` bounds the ablations, which are those of the unit on train and held-out records that have no stored
     outcome. Raises `UsageError` where no unit is meant or known, `BudgetSpent` where the purse does not pay for it.
     """
-    with opened(run) as held:
-        findings = findings_of(held)
+    with opening.opened(run) as held:
+        findings = opening.findings_of(held)
         unit, named = _about(held, findings, question)
-        regime = strongest_regime(held, unit)
+        regime = opening.strongest_regime(held, unit)
         missing = sum(forwards_missing(held, (unit,), drawn(held, regime, part)) for part in Part)
         price = price_words(held, missing)
         path = str(held.store.path)
-    if missing and seconds is not None and not pays(seconds, [price.seconds]):
+    if missing and seconds is not None and not consent.pays(seconds, [price.seconds]):
         raise BudgetSpent(f"expected {price.words} within {seconds:g} s; `--seconds` allows more")
     tell(f"price: {price.words}")
-    with opened(path, write=bool(missing), tell=tell, should_stop=should_stop) as held:
+    with opening.opened(path, write=bool(missing), tell=tell, should_stop=should_stop) as held:
         screened = _screened(held, unit, named)
     if not screened:
         said = f"On train records no condition of the run tells the flips of {unit} apart, so none was registered"
@@ -128,12 +123,12 @@ def investigate(
     )
 
 
-def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
+def _about(run: live_run.Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     """The unit that is meant, else the first by evidence, and the condition that is named. Raises `UsageError`."""
-    names = names_of(run)
-    read = understand(question, names)
-    told = read.named if isinstance(read, Understood) else {}
-    named = filter(None, [told.get("unit"), *UNIT.findall(question)])
+    names = chat.names_of(run)
+    read = canonical.understand(question, names)
+    told = read.named if isinstance(read, canonical.Understood) else {}
+    named = filter(None, [told.get("unit"), *canonical.UNIT.findall(question)])
     chosen = next(chain(named, (str(each.neuron) for each in findings.by_evidence())), None)
     if chosen is None:
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
@@ -149,9 +144,9 @@ def _about(run: Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     return Neuron.parse(chosen), condition
 
 
-def _screened(run: Run, unit: Neuron, named: str) -> list[Screened]:
+def _screened(run: live_run.Run, unit: Neuron, named: str) -> list[Screened]:
     """The condition that is named, else the clearest of the run's vocabulary and their contraries, on train records."""
-    regime = strongest_regime(run, unit)
+    regime = opening.strongest_regime(run, unit)
     places = drawn(run, regime, Part.TRAIN)
     flips = run.flips([(unit,)], places, regime)[0]
     counted, kept = list[Screened](), list[Screened]()
@@ -159,7 +154,9 @@ def _screened(run: Run, unit: Neuron, named: str) -> list[Screened]:
         holds = fires(run, rule)[places]
         where = FlipsWhere.of(holds, flips)
         inside, other = where.holds, where.elsewhere
-        low, _ = difference_interval(inside.flips, inside.n, other.flips, other.n, ALPHA)
+        low, _ = confidence.difference_interval(
+            inside.flips, inside.n, other.flips, other.n, thresholds.ALPHA
+        )
         words = rule_in_words(rule, run.task)
         counted.append(Screened(condition=str(rule), words=words, where=where, low=low, holds=holds))
     if named:
@@ -170,7 +167,7 @@ def _screened(run: Run, unit: Neuron, named: str) -> list[Screened]:
     return kept
 
 
-def _proposed(run: Run) -> Iterator[Rule]:
+def _proposed(run: live_run.Run) -> Iterator[Rule]:
     """Predicates over the prompt alone, each with its contrary."""
     for predicate in run.table.predicates:
         text = str(predicate)

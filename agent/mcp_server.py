@@ -15,8 +15,7 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from mcp.types import Tool as Listed
 
-from agent.consent import NOT_RUN, pays
-from agent.prose import check, with_marks
+from agent import consent, prose
 from agent.toolbox import Toolbox, as_read, cited_of, schema_of
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.numbers import plural
@@ -79,9 +78,9 @@ class Server(MCPServer):
 
     def _check_prose(self, name: str, given: dict[str, Any]) -> str:
         asked = typed(name, ProseArguments, given)
-        checked = check(asked.text, cited_of(self._told), asked.question)
+        checked = prose.check(asked.text, cited_of(self._told), asked.question)
         faults = sum(bool(one.fault) for one in checked)
-        return f"{with_marks(asked.text, checked)}\n\n{plural(faults, 'sentence')} of {len(checked)} marked"
+        return f"{prose.with_marks(asked.text, checked)}\n\n{plural(faults, 'sentence')} of {len(checked)} marked"
 
 
 def listed() -> list[dict[str, Any]]:
@@ -102,8 +101,8 @@ def listed() -> list[dict[str, Any]]:
 
 def allowed(price: Quoted | None, seconds: float | None) -> None:
     """Raises `UsageError` where a call costs more than the client allows, or nobody knows how much."""
-    if price is None or pays(seconds or 0.0, [price.seconds]):
+    if price is None or consent.pays(seconds or 0.0, [price.seconds]):
         return
     known = price.seconds is not None and f"seconds={math.floor(price.seconds) + 1} or more allows it"
     allows = known or "a person starts what no time is known of"
-    raise UsageError(f"{NOT_RUN} it costs {price.words}; {allows}")
+    raise UsageError(f"{consent.NOT_RUN} it costs {price.words}; {allows}")

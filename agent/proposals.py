@@ -30,14 +30,12 @@ from agent.chat_models import TOKENS, Choice, fault_of, used_by
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.numbers import plural
-from mecharule_ops.predicates.language import parse_predicate, schema_of, vocabulary
+from mecharule_ops.predicates import language, type_check
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.predicates.table import PredicateTable, Refusal, build_table
-from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.run.opening import Flips
+from mecharule_ops.store import run_directory, run_store
 from mecharule_ops.store.keys import PROPOSALS
-from mecharule_ops.store.run_directory import checkpoints_of
-from mecharule_ops.store.run_store import RunStore
 
 PROMPT = "propose_predicates"
 EXAMPLES = 8
@@ -74,7 +72,7 @@ class ModelProposer:
     task: str
     rounds: int
     seed: int
-    store: RunStore
+    store: run_store.RunStore
     meanings: Mapping[str, str] = field(default_factory=dict)
     """What the columns hold."""
     flips: Flips | None = None
@@ -100,7 +98,7 @@ class ModelProposer:
         graph.add_edge(START, "round")
         graph.add_conditional_edges("round", lambda state: END if state["ended"] else "round", ["round", END])
         config: Any = {"configurable": {"thread_id": "proposals"}, "recursion_limit": 1000}
-        file = str(checkpoints_of(self.store.path))
+        file = str(run_directory.checkpoints_of(self.store.path))
         try:
             with SqliteSaver.from_conn_string(file) as saver, tracing_context(enabled=False):
                 app = graph.compile(checkpointer=saver)
@@ -173,7 +171,7 @@ class ModelProposer:
         system, user = prompts.load(PROMPT).fill(
             task=self.task,
             columns=showing.columns(data.columns, data.prompt_columns, self.meanings),
-            language=vocabulary(),
+            language=language.vocabulary(),
             vocabulary=showing.vocabulary(table),
             refusals=showing.refusals([*earlier, *state["refused"]]),
             parted=parted,
@@ -190,6 +188,6 @@ def _judged(texts: Sequence[str], data: ProposalContext) -> tuple[PredicateTable
 def _spelt(text: str, data: ProposalContext) -> str:
     """The canonical text, so that another spelling is no new one; the text itself when it is no predicate."""
     try:
-        return parse_predicate(text[:_LONGEST_TEXT], schema_of(data.columns)).text
-    except PredicateRefused:
+        return language.parse_predicate(text[:_LONGEST_TEXT], language.schema_of(data.columns)).text
+    except type_check.PredicateRefused:
         return text[:_LONGEST_TEXT]

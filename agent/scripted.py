@@ -18,8 +18,6 @@ without a match the reply does not fit. A reply is `text`, `json` (for a step th
 `fault` in its place. Tokens are counted as words.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -87,7 +85,7 @@ class ScriptedModel(BaseChatModel):
     replies: tuple[Reply, ...]
 
     @classmethod
-    def of(cls, path: Path) -> ScriptedModel:
+    def of(cls, path: Path) -> "ScriptedModel":
         """The model of a file. Raises `UsageError` when it cannot be read."""
         try:
             return cls(path=path, replies=_SCRIPT.validate_json(path.read_text(encoding="utf-8"))["replies"])

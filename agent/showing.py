@@ -9,8 +9,7 @@ from jaxtyping import Int
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.screen import screen
 from mecharule_ops.predicates.table import PredicateTable
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import short_name
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.types import Columns
 
 _MOST = 5500
@@ -24,13 +23,13 @@ _MOST_VALUES = 8
 """Values of a category that are named."""
 
 
-def sheet(run: Run, findings: Findings) -> str:
+def sheet(run: live_run.Run, findings: Findings) -> str:
     """The sheet of a finished run, the same at every question, so that providers cache it.
 
     A data value stands quoted and is cut short.
     """
     searched = ", ".join(
-        f"{short_name(one)} ({one.cost.candidates:,} units, {len(one.tau_agonists)} at τ)"
+        f"{opening.short_name(one)} ({one.cost.candidates:,} units, {len(one.tau_agonists)} at τ)"
         for one in findings.searches
     )
     text = (

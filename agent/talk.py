@@ -34,14 +34,10 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 import prompts
-from agent.chat_models import TOKENS, Choice, fault_of, used_by
-from agent.consent import NOT_RUN, PURSE, Listener, nobody, not_run, pays, put
-from agent.prose import MARK, Checked, Cited, check, cited_in, with_marks
-from agent.showing import sheet
+from agent import chat_models, consent, prose, showing
 from agent.toolbox import DECIDES, Toolbox, as_read, calls_of, cited_of
-from mecharule_ops.codec import canonical_json
+from mecharule_ops import codec, events
 from mecharule_ops.errors import AblationStopped, BudgetSpent, MechaRuleError, ModelUnavailable, StoreError
-from mecharule_ops.events import ToolCalled
 from mecharule_ops.facts.fact import Fact, certificate_ids
 from mecharule_ops.numbers import plural
 from mecharule_ops.run.opening import findings_of, opened
@@ -84,18 +80,18 @@ class Talk:
     """A model with the tools of the run at `path`; `look` compares each sentence with its facts by a second request."""
 
     model: Any
-    choice: Choice
+    choice: chat_models.Choice
     path: Path
-    listener: Listener = field(default_factory=Listener)
-    purse: float = PURSE
+    listener: consent.Listener = field(default_factory=consent.Listener)
+    purse: float = consent.PURSE
     look: bool = False
     decides: bool = False
     """Whether the model may decide registered claims unasked; in a conversation the person is asked."""
 
     def __post_init__(self) -> None:
         with opened(str(self.path)) as run:
-            self.sheet = sheet(run, findings_of(run))
-        decides = self.decides or self.listener.consent is not nobody
+            self.sheet = showing.sheet(run, findings_of(run))
+        decides = self.decides or self.listener.consent is not consent.nobody
         self.toolbox = Toolbox(str(self.path), self._tell, by=self.choice.short, decides=decides)
         self.earlier = self.listener.earlier or ()
         self._tools, self._one_at_a_time = self.toolbox.tools(), asyncio.Lock()
@@ -121,7 +117,7 @@ class Talk:
 
     def _to_its_end(self, runner: asyncio.Runner, saver: AsyncSqliteSaver, question: str) -> State:
         """The state at the end. A price is put to the person here, where no graph runs and ^C is heard."""
-        told = canonical_json([self.choice.spec, question, [list(each) for each in self.earlier]])
+        told = codec.canonical_json([self.choice.spec, question, [list(each) for each in self.earlier]])
         graph, thread = self.graph(saver), hashlib.sha256(told.encode()).hexdigest()
         config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 100}
         is_going_on = runner.run(graph.aget_state(config)).next
@@ -203,7 +199,7 @@ class Talk:
             if reply is None:
                 raise ModelUnavailable(f"{self.choice.provider} gave no reply that reads; ask again")
         except Exception as error:
-            fault = fault_of(error, self.choice.provider)
+            fault = chat_models.fault_of(error, self.choice.provider)
             self._told(str(fault), reply, ok=False)
             raise fault from None
         called = ", ".join(call["name"] for call in reply.tool_calls)
@@ -226,11 +222,11 @@ class Talk:
                 refused[one["id"]] = f"error: {error}"
         spent, seconds = state.get("spent", 0.0), [quote.seconds for quote in quotes.values()]
         asked = [one for one in calls if one["id"] in quotes]
-        if any(map(self._is_put, asked)) or (asked and not pays(self.purse - spent, seconds)):
+        if any(map(self._is_put, asked)) or (asked and not consent.pays(self.purse - spent, seconds)):
             priced = [(one["name"], one["args"]) for one in asked]
-            answer = interrupt(put(priced, "; ".join(quote.words for quote in quotes.values())))
+            answer = interrupt(consent.put(priced, "; ".join(quote.words for quote in quotes.values())))
             if answer is not True:
-                refused |= {id: not_run(answer, quote.words) for id, quote in quotes.items()}
+                refused |= {id: consent.not_run(answer, quote.words) for id, quote in quotes.items()}
                 seconds = []
         told = [self._seen(one, _refusal(one, refused[one["id"]])) for one in calls if one["id"] in refused]
         return {"messages": [*told], "spent": spent + sum(each or 0.0 for each in seconds)}
@@ -248,8 +244,8 @@ class Talk:
         """The result of a call, told as an event."""
         said = str(message.content) or next((one["sentence"] for one in message.artifact or ()), "")
         first, ok = said.partition("\n")[0][:_FIRST_LINE], message.status != "error"
-        arguments = canonical_json(call["args"])
-        self.listener.show(ToolCalled(tool=call["name"], arguments=arguments, ok=ok, result=first))
+        arguments = codec.canonical_json(call["args"])
+        self.listener.show(events.ToolCalled(tool=call["name"], arguments=arguments, ok=ok, result=first))
         return message
 
     async def _check(self, state: State) -> State:
@@ -257,7 +253,7 @@ class Talk:
         text = str(messages[-1].text).strip()
         people = [one for one in messages if isinstance(one, HumanMessage) and one.name != _CHECK]
         asked = "\n".join(str(one.text) for one in people)
-        checked = check(text, facts, asked, _refusals(messages), self.sheet)
+        checked = prose.check(text, facts, asked, _refusals(messages), self.sheet)
         looked = state.get("looked", [])
         if self.look:
             checked, used = await second_look(self.model, checked, facts)
@@ -269,9 +265,9 @@ class Talk:
             return {"repaired": True, "messages": [sent_back], "looked": looked}
         return {
             "looked": looked,
-            "answer": with_marks(text, checked),
+            "answer": prose.with_marks(text, checked),
             "marks": [f"{one.text} {one.fault}" for one in faults],
-            "cited": list(cited_in(checked)),
+            "cited": list(prose.cited_in(checked)),
         }
 
     def _answer(self, question: str, state: State, seconds: float) -> ToolResult:
@@ -284,7 +280,7 @@ class Talk:
         calls = [one for each in replies for one in calls_of(each)]
         cited = [facts[id] for id in state["cited"] if id in facts]
         used: list[Any] = [*(one.usage_metadata for one in replies if one.usage_metadata), *looked]
-        read, written = (sum(one[what] for one in used) for what in TOKENS)
+        read, written = (sum(one[what] for one in used) for what in chat_models.TOKENS)
         cached = sum(one.get("input_token_details", {}).get("cache_read", 0) for one in used)
         requests, dollars = len(replies) + len(looked), self.choice.dollars(read, written)
         bill = (
@@ -293,7 +289,7 @@ class Talk:
         )
         checked = f"every figure stands in the {plural(len(cited), 'fact')} cited"
         if marks := state["marks"]:
-            checked = f"{plural(len(marks), 'sentence')} marked {MARK}: not held by the facts cited"
+            checked = f"{plural(len(marks), 'sentence')} marked {prose.MARK}: not held by the facts cited"
         elif not cited:
             checked = "it cites no fact, and states no figure"
         data: dict[str, Any] = {
@@ -317,7 +313,7 @@ class Talk:
             "dollars": dollars,
         }
         folded = ["Facts:", *(f"  [{one.id}] {one.sentence}" for one in cited)] if cited else []
-        is_declined = any(str(one.content).startswith(NOT_RUN) for one in results.values())
+        is_declined = any(str(one.content).startswith(consent.NOT_RUN) for one in results.values())
         return ToolResult(
             text="\n".join([state["answer"], "", *folded, f"{checked}. {self.choice.short}: {bill}."]),
             facts=tuple(Fact(sentence=one.sentence.removesuffix("."), sources=one.sources) for one in cited),
@@ -348,11 +344,11 @@ def _refusal(call: Any, why: str) -> ToolMessage:
     return ToolMessage(content=why, name=call["name"], tool_call_id=call["id"], artifact=[], status="error")
 
 
-def _refusals(messages: Sequence[AnyMessage]) -> list[Cited]:
+def _refusals(messages: Sequence[AnyMessage]) -> list[prose.Cited]:
     """Why calls did not run, which has no id, with what was asked; what a line quotes is not the program's."""
-    asked = canonical_json([call["args"] for one in messages for call in calls_of(one)])
+    asked = codec.canonical_json([call["args"] for one in messages for call in calls_of(one)])
     lines = (str(one.content) for one in messages if isinstance(one, ToolMessage) and not one.artifact)
-    return [Cited(id="", sentence=re.sub(r"'[^']*'", "…", line), arguments=asked) for line in lines]
+    return [prose.Cited(id="", sentence=re.sub(r"'[^']*'", "…", line), arguments=asked) for line in lines]
 
 
 _FAULTS = {"contradicts": "the opposite of", "adds": "more than"}
@@ -373,8 +369,8 @@ class Verdicts(BaseModel):
 
 
 async def second_look(
-    model: Any, checked: Sequence[Checked], facts: Mapping[str, Cited]
-) -> tuple[tuple[Checked, ...], dict[str, Any]]:
+    model: Any, checked: Sequence[prose.Checked], facts: Mapping[str, prose.Cited]
+) -> tuple[tuple[prose.Checked, ...], dict[str, Any]]:
     """Each sentence that cites facts, compared with them by a model in one request, in any language; and what it took.
 
     One that says the opposite, or more than its facts, is marked so. A request that fails marks nothing and loses
@@ -391,7 +387,7 @@ async def second_look(
     try:
         reply: Any = await looker.ainvoke([SystemMessage(system), HumanMessage("\n".join(asked))])
     except Exception as error:
-        return tuple(checked), used_by(error)
+        return tuple(checked), chat_models.used_by(error)
     faults = {}
     for verdict in reply["parsed"].verdicts if reply["parsed"] else ():
         if verdict.verdict in _FAULTS and verdict.number in sentences:

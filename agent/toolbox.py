@@ -14,8 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.tools import StructuredTool, ToolException
 
 from agent.prose import Cited
-from mecharule_ops.bases import UNIT_NAME
-from mecharule_ops.codec import canonical_json
+from mecharule_ops import bases, codec
 from mecharule_ops.errors import MechaRuleError, UsageError
 from tools.arguments import Arguments
 from tools.registry import TOOLS, Begun, Tell, ToolResult, begin, finish
@@ -31,7 +30,7 @@ _OF_PEOPLE = {
 }
 _NAMES = ("first", "second", "what", "more", "stop", "task", "labels")
 """Arguments that may be the path of any file for a person, and are ids, or JSON, for a model."""
-_ID = re.compile(rf"last|[0-9a-f]{{4,}}|layer \d+|{UNIT_NAME}|[a-z][a-z-]*|\s*\{{.*", re.DOTALL)
+_ID = re.compile(rf"last|[0-9a-f]{{4,}}|layer \d+|{bases.UNIT_NAME}|[a-z][a-z-]*|\s*\{{.*", re.DOTALL)
 LONGEST = 6000
 """Characters of a result that a model reads; what is cut is said."""
 
@@ -74,7 +73,7 @@ class Toolbox:
 
         Raises as the tool.
         """
-        key = canonical_json([name, dict(given)])
+        key = codec.canonical_json([name, dict(given)])
         if key not in self._begun:
             self._begun[key] = begin(name, self._checked(name, given), self._tell)
         price = self._begun[key].price
@@ -83,11 +82,11 @@ class Toolbox:
     def result(self, name: str, given: Mapping[str, object]) -> list[dict[str, Any]]:
         """What a tool states. Its price is taken as accepted. Raises as the tool, `UsageError` on one not offered."""
         self.quote(name, given)
-        begun = self._begun.pop(canonical_json([name, dict(given)]))
+        begun = self._begun.pop(codec.canonical_json([name, dict(given)]))
         stated = statements(finish(begun, self._tell, agreed=True))
         if begun.price is not None:  # What was read before it may be another now.
             self._begun.clear()
-        return [{**one, "arguments": canonical_json(dict(given))} for one in stated]
+        return [{**one, "arguments": codec.canonical_json(dict(given))} for one in stated]
 
     def _checked(self, name: str, given: Mapping[str, object]) -> dict[str, object]:
         """The arguments, about the run. Raises `UsageError` where the tool is not offered, or a file is named."""

@@ -8,12 +8,11 @@ The table's columns, the prompt and the completion become the columns of predica
 
 from dataclasses import dataclass
 
-from mecharule_ops.tasks.from_file import TableTask
-from mecharule_ops.tasks.text import Row, first_word
+from mecharule_ops.tasks import from_file, text
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentimentTask(TableTask):
+class SentimentTask(from_file.TableTask):
     """Every field is a setting: `--set task.file=other.csv`, `--set task.max_new_tokens=2`."""
 
     name = "sentiment"
@@ -30,10 +29,10 @@ class SentimentTask(TableTask):
     """Few-shot lines, the same before every question."""
     max_new_tokens: int = 3
 
-    def question(self, row: Row) -> str:
+    def question(self, row: text.Row) -> str:
         """The prompt of one row, after the few-shot lines."""
         return f"Review: {row['review']} Sentiment:"
 
-    def success(self, row: Row, completion: str) -> bool:
+    def success(self, row: text.Row, completion: str) -> bool:
         """The label: B(x) = 1 when the model names the sentiment of the table."""
-        return first_word(completion) == row["sentiment"]
+        return text.first_word(completion) == row["sentiment"]

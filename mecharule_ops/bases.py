@@ -4,8 +4,6 @@ A basis is one row here. A new one is a member with its row, and a path in `load
 its module yet; everything else asks the row.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +20,7 @@ class Basis(StrEnum):
     """One attention head's output vector before W_O."""
 
     @property
-    def row(self) -> BasisRow:
+    def row(self) -> "BasisRow":
         """Everything that sets it apart."""
         return ROWS[self]
 

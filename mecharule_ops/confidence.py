@@ -11,8 +11,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float, Int
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.thresholds import ALPHA
+from mecharule_ops import errors, thresholds
 
 
 def upper_bound(flips: int, n: int, alpha: float) -> float:
@@ -88,7 +87,7 @@ def flipless_size(alpha: float, tau: float) -> int:
     (14, 17)
     """
     if not (0 < alpha < 1 and 0 < tau < 1):
-        raise UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
+        raise errors.UsageError(f"expected α and τ between 0 and 1, got α = {alpha}, τ = {tau}")
     return math.floor(math.log(alpha) / math.log1p(-tau)) + 1
 
 
@@ -119,7 +118,7 @@ class Testing(StrEnum):
 class AlphaPolicy:
     """The α of every node of a tree, known before its test (predictable)."""
 
-    alpha: float = ALPHA
+    alpha: float = thresholds.ALPHA
     """Per node under `PER_NODE`; for the tree of each layer (α_tot) under the others, never over all layers."""
     spending: Spending = Spending.PER_NODE
     halved: bool = False

@@ -9,8 +9,6 @@ which holds its level where few records change. The p-value is McNemar's, exact 
 records under a fair coin.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 
@@ -49,7 +47,7 @@ class Paired:
         before: Bool[np.ndarray, " record"],
         after: Bool[np.ndarray, " record"],
         acted: Bool[np.ndarray, " record"],
-    ) -> Paired:
+    ) -> "Paired":
         """The counts of labels that belong together."""
         return cls(
             n=len(before),

@@ -3,15 +3,11 @@
 Loads no numerical package.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mecharule_ops.bases import ROWS, Basis
-from mecharule_ops.codec import Printed
-from mecharule_ops.errors import UsageError
+from mecharule_ops import bases, codec, errors
 from mecharule_ops.thresholds import reaches
 
 _HEAD = re.compile(r"L?(\d{1,4})[.]?H(\d{1,4})", re.IGNORECASE)
@@ -20,14 +16,14 @@ _NEURON = re.compile(r"([a-z])(\d{1,4})\.(h)?(\d{1,7})")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Neuron(Printed):
+class Neuron(codec.Printed):
     """One unit of a basis; prints and parses as `m4.1234`, `n4.1234` or `a20.h8`.
 
     >>> Neuron.parse("a20.h8").layer, str(Neuron(Basis.MLP_OUT, 4, 1234))
     (20, 'm4.1234')
     """
 
-    basis: Basis
+    basis: bases.Basis
     """The basis the unit belongs to."""
     layer: int
     """Zero-based layer."""
@@ -38,17 +34,17 @@ class Neuron(Printed):
         return f"{self.basis.letter}{self.layer}{self.basis.row.mark}{self.channel}"
 
     @classmethod
-    def parse(cls, text: str) -> Neuron:
+    def parse(cls, text: str) -> "Neuron":
         """Read a printed name. Raises `UsageError` on anything else."""
         match = _NEURON.fullmatch(text.strip())
         letter, layer, kind, number = match.groups("") if match else ("",) * 4
         basis = next(
-            (each for each, row in ROWS.items() if (row.letter, row.mark) == (letter, f".{kind}")), None
+            (each for each, row in bases.ROWS.items() if (row.letter, row.mark) == (letter, f".{kind}")), None
         )
         if basis is None:
             head = _HEAD.fullmatch(text.strip())
             near = f"; did you mean a{head[1]}.h{head[2]}?" if head else ""
-            raise UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}{near}")
+            raise errors.UsageError(f"expected a unit such as m4.1234, n4.1234 or a20.h8, got {text!r}{near}")
         return cls(basis, int(layer), int(number))
 
 
@@ -61,14 +57,14 @@ class FlipCount:
 
     def __post_init__(self) -> None:
         if not 0 <= self.flips <= self.n:
-            raise UsageError(f"expected 0 to {self.n} flips, got {self.flips}")
+            raise errors.UsageError(f"expected 0 to {self.n} flips, got {self.flips}")
 
     @property
     def flip_rate(self) -> float:
         """δ̂ = flips / n; NaN for an empty slice."""
         return self.flips / self.n if self.n else float("nan")
 
-    def __add__(self, other: FlipCount) -> FlipCount:
+    def __add__(self, other: "FlipCount") -> "FlipCount":
         return FlipCount(flips=self.flips + other.flips, n=self.n + other.n)
 
 
@@ -117,7 +113,7 @@ class FlipEstimate:
 
         return max(lower_bound(part.flips, part.n, alpha / 2) for part in (self.associated, self.unrelated))
 
-    def __add__(self, other: FlipEstimate) -> FlipEstimate:
+    def __add__(self, other: "FlipEstimate") -> "FlipEstimate":
         return FlipEstimate(
             associated=self.associated + other.associated, unrelated=self.unrelated + other.unrelated
         )
@@ -164,7 +160,7 @@ class Node:
         """Units of the group."""
         return len(self.channels)
 
-    def printed(self, basis: Basis) -> str:
+    def printed(self, basis: bases.Basis) -> str:
         """A unit alone, or the first and last of a group: `m4.12 … m4.99`."""
         first, last = (str(Neuron(basis, self.layer, self.channels[end])) for end in (0, -1))
         return first if first == last else f"{first} … {last}"

@@ -12,14 +12,12 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.confidence import flipless_size
-from mecharule_ops.errors import UsageError
+from mecharule_ops import confidence, errors, thresholds
 from mecharule_ops.spectral import covering_radius, farthest_first, pair_by_length, project, two_clusters
 from mecharule_ops.subsets import some_of
-from mecharule_ops.thresholds import ALPHA, SLICE, TAU
 from mecharule_ops.types import Regime
 
-REQUIRED = flipless_size(ALPHA, TAU)
+REQUIRED = confidence.flipless_size(thresholds.ALPHA, thresholds.TAU)
 """Examples that a slice needs before zero flips can prune, under the paper's α and τ."""
 
 
@@ -122,7 +120,7 @@ def compact_slices(
     regime: Regime,
     condition: E1Condition = E1Condition.RULE_RANDOM,
     rule: str | None = None,
-    size: int = SLICE,
+    size: int = thresholds.SLICE,
     max_pairs: int = 128,
     required: int = REQUIRED,
     seed: int,
@@ -136,7 +134,7 @@ def compact_slices(
     Raises `UsageError` for a size below 1.
     """
     if size < 1:
-        raise UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")
+        raise errors.UsageError(f"expected at least one example a slice, got size {size}; 64 is the default")
     points = project(representation[train])
     eligible = np.flatnonzero(~regime.flipped(labels[train]))
     side = _sides(points[eligible], None if fires is None else fires[train][eligible], condition)

@@ -3,8 +3,6 @@
 Axis names used in every shape: record, predicate, clause, layer, channel, position, pair, neuron, group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
@@ -127,7 +125,7 @@ class FlipsWhere:
     elsewhere: FlipCount
 
     @classmethod
-    def of(cls, fires: Bool[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]) -> FlipsWhere:
+    def of(cls, fires: Bool[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]) -> "FlipsWhere":
         """Counted on records of which it is known where the rule holds and which flip."""
         inside, outside = (
             FlipCount(flips=int(flips[part].sum()), n=int(part.sum())) for part in (fires, ~fires)
@@ -178,7 +176,7 @@ class LayerCandidates:
         """The score of each channel; None of each where attribution was not asked."""
         return [None] * len(self.channels) if self.scores is None else self.scores.tolist()
 
-    def without(self, channels: Collection[int]) -> LayerCandidates:
+    def without(self, channels: Collection[int]) -> "LayerCandidates":
         """The other units of the layer."""
         kept = np.array([channel not in channels for channel in self.channels.tolist()], dtype=bool)
         scores = None if self.scores is None else self.scores[kept]
@@ -199,7 +197,7 @@ class Candidates:
         scores: Float[np.ndarray, "layer channel"],
         cap: int = 100_000,
         layer: int | None = None,
-    ) -> Candidates:
+    ) -> "Candidates":
         """The `cap` units of largest |score| across layers, or in one (paper, §4.3); on a tie the lower one first.
 
         Units of score zero stay, so that the recall of the search does not rest on attribution; the paper keeps
@@ -218,7 +216,7 @@ class Candidates:
     @classmethod
     def unranked(
         cls, basis: Basis, shape: tuple[int, int], *, cap: int = 100_000, layer: int | None = None
-    ) -> Candidates:
+    ) -> "Candidates":
         """The first `cap` units in the order of channels, without scores: nobody asked attribution."""
         found = cls.strongest(basis, np.zeros(shape), cap=cap, layer=layer)
         return replace(found, layers=tuple(replace(layer, scores=None) for layer in found.layers))

@@ -1,7 +1,5 @@
 """What a tool is asked about: a unit, a direction of flips, a condition as a person writes it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,10 +8,8 @@ from jaxtyping import Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.rules import rule_words, told_rule
-from mecharule_ops.findings.accounts import Account
-from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import UnitRule
+from mecharule_ops.findings import accounts, records
+from mecharule_ops.rules import algebra, families
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import check_unit, findings_of, outcome_for, regime_for, regime_of
 from mecharule_ops.run.tabulating import Part, drawn, few_valued, fires
@@ -26,17 +22,17 @@ from tools.arguments import DirectedArguments
 class Asked:
     """The unit that a tool is asked about, and the search that speaks about it."""
 
-    findings: Findings
+    findings: records.Findings
     neuron: Neuron
-    search: SearchOutcome
+    search: records.SearchOutcome
     """Of the unit's basis, in the regime asked, else where it is strongest."""
-    unit: Unit | None
+    unit: records.Unit | None
     """None where no search localized it in that regime."""
-    account: Account | None
+    account: accounts.Account | None
     """When it flips, made by the run or asked for later."""
 
     @classmethod
-    def of(cls, run: Run, given: DirectedArguments) -> Asked:
+    def of(cls, run: Run, given: DirectedArguments) -> "Asked":
         """Raises `UsageError` for a unit that there is not or was not searched, `StoreError` for an unfinished run."""
         neuron, findings = unit_of(run, given.neuron), findings_of(run)
         search = outcome_for(findings, neuron, regime_of(given.regime))
@@ -49,12 +45,12 @@ class Asked:
         return self.search.regime
 
     @property
-    def rule(self) -> UnitRule | None:
+    def rule(self) -> families.UnitRule | None:
         """The rule that is anchored to it, by the run or since."""
         return next((rule for rule in self.search.anchored if rule.neuron == self.neuron), None)
 
     @property
-    def told(self) -> UnitRule | None:
+    def told(self) -> families.UnitRule | None:
         """The one rule that is told of it."""
         return told_rule(self.account, self.rule)
 
@@ -87,7 +83,7 @@ def direction(run: Run, asked: str | None) -> Regime:
     return regime_of(asked) or run.regimes[0]
 
 
-def condition_of(run: Run, text: str) -> Rule:
+def condition_of(run: Run, text: str) -> algebra.Rule:
     """The rule that it stands for: a predicate or rule as it prints, a word such as carry, or `COLUMN is VALUE`.
 
     A column of one's own table goes before a word. Raises `UsageError`.
@@ -101,9 +97,9 @@ def condition_of(run: Run, text: str) -> Rule:
     return _read(run, text)
 
 
-def _read(run: Run, text: str) -> Rule:
+def _read(run: Run, text: str) -> algebra.Rule:
     """The rule that prints so, over columns of the run."""
-    rule = Rule.parse(text)
+    rule = algebra.Rule.parse(text)
     fires(run, rule)
     return rule
 

@@ -6,14 +6,10 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
+from mecharule_ops import codec, plain_text
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
-from mecharule_ops.codec import encode
-from mecharule_ops.facts.control_facts import claims_words, control_parts
-from mecharule_ops.facts.examples import asked_of, change_words
-from mecharule_ops.facts.fact import Fact, FactValue
-from mecharule_ops.facts.flips import of_these
+from mecharule_ops.facts import control_facts, examples, fact, flips
 from mecharule_ops.findings.controls import AgonistControls
-from mecharule_ops.plain_text import last_line, plain
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import FlipCount, FlipEstimate, Share
 from tools.result import About
@@ -22,7 +18,7 @@ _MOST, _ROOM = 40, 600
 """Flipped examples listed, and their characters."""
 
 
-def slices_data(certificate: Certificate) -> dict[str, dict[str, FactValue]]:
+def slices_data(certificate: Certificate) -> dict[str, dict[str, fact.FactValue]]:
     """Flips of each slice with one-sided bounds at α/2, of a unit named beforehand and a random draw of examples."""
     names = ("flips", "n", "lower", "upper")
     return {total.slice: {name: getattr(total, name) for name in names} for total in certificate.totals}
@@ -32,29 +28,29 @@ def slices_words(certificate: Certificate) -> str:
     """`28 of these 64 of D+ (44 %) and 3 of these 64 of D- (5 %)`; any other set of records by its name."""
     names = {"associated": "D+", "unrelated": "D-"}
     return " and ".join(
-        of_these(FlipCount(flips=total.flips, n=total.n), names.get(total.slice, f"the {total.slice}"))
+        flips.of_these(FlipCount(flips=total.flips, n=total.n), names.get(total.slice, f"the {total.slice}"))
         for total in certificate.totals
     )
 
 
-def example_data(row: ExampleRow) -> dict[str, FactValue]:
+def example_data(row: ExampleRow) -> dict[str, fact.FactValue]:
     """One example before and after."""
-    before, after = plain(row.before.text), plain(row.after.text)
-    texts = {"prompt": last_line(row.prompt), "before": before, "after": after}
+    before, after = plain_text.plain(row.before.text), plain_text.plain(row.after.text)
+    texts = {"prompt": plain_text.last_line(row.prompt), "before": before, "after": after}
     return {"example": row.example, **texts, "flipped": row.flipped}
 
 
 def controls_facts(
     controls: AgonistControls | None, main: FlipEstimate, tau: float, of: About
-) -> Iterator[Fact]:
+) -> Iterator[fact.Fact]:
     """The two claims that controls decide, then what each control counted; that none ran."""
     if controls is None:
         yield of("controls.claims", "No control was run beside it, so the claim stands alone")
         return
-    claims, parts = claims_words(controls), control_parts(controls, main, tau)
+    claims, parts = control_facts.claims_words(controls), control_facts.control_parts(controls, main, tau)
     yield of("controls.claims", f"Beside controls: {claims}", claims)
     value: dict[str, Any] = {
-        "flips": controls.flips and encode(controls.flips),
+        "flips": controls.flips and codec.encode(controls.flips),
         "random_units": controls.basis and _below(controls.basis),
         "random_units_of_layer": controls.layer and _below(controls.layer),
         "selective": controls.selective.value,
@@ -68,23 +64,23 @@ def controls_facts(
     yield of("controls.counts", f"Controls: {'; '.join(parts)}", value)
 
 
-def _counts(estimate: FlipEstimate | None) -> dict[str, FactValue] | None:
-    parts = encode(estimate) if estimate else {}
+def _counts(estimate: FlipEstimate | None) -> dict[str, fact.FactValue] | None:
+    parts = codec.encode(estimate) if estimate else {}
     return {f"{side}_{name}": n for side, part in parts.items() for name, n in part.items()} or None
 
 
-def _below(share: Share) -> dict[str, FactValue]:
+def _below(share: Share) -> dict[str, fact.FactValue]:
     """Of the random units those that flip fewer records."""
     return {"count": share.n - share.count, "n": share.n}
 
 
-def rule_data(rule: UnitRule) -> dict[str, FactValue]:
+def rule_data(rule: UnitRule) -> dict[str, fact.FactValue]:
     """A rule with its score, whether or not it is shown."""
     return {
         **{name: getattr(rule, name) for name in ("family", "words", "shown", "prompt_only")},
         "rule": rule.rule and str(rule.rule),
-        "held_out": rule.interval and encode(rule.interval),
-        "free_form": rule.free_form and encode(rule.free_form),
+        "held_out": rule.interval and codec.encode(rule.interval),
+        "free_form": rule.free_form and codec.encode(rule.free_form),
         **{name: getattr(rule, name) for name in ("of_trees", "agreement", "permuted")},
         "adjusted_p": rule.chance and rule.chance.adjusted,
     }
@@ -95,7 +91,7 @@ def finite(value: float) -> float | None:
     return value if value == value else None
 
 
-def flips_fact(certificate: Certificate, of: About, baseline: str | None = None) -> Fact:
+def flips_fact(certificate: Certificate, of: About, baseline: str | None = None) -> fact.Fact:
     """What the certified units flip."""
     units = " and ".join(certificate.units) + (" alone" if len(certificate.units) == 1 else " together")
     told = replace(of, unit=certificate.units[0] if len(certificate.units) == 1 else None)
@@ -104,10 +100,10 @@ def flips_fact(certificate: Certificate, of: About, baseline: str | None = None)
     return told.told(name, "flips.certified", value, f"c:{certificate.id}", units=units, counts=counts, by=by)
 
 
-def flipped_fact(certificate: Certificate, show_text: bool, of: About) -> Fact:
+def flipped_fact(certificate: Certificate, show_text: bool, of: About) -> fact.Fact:
     """The first few flipped examples, and how many more there are; texts of a task that conceals them only if asked."""
-    flipped = [(asked, row) for asked, row in asked_of(certificate, show_text) if row.flipped]
-    said = [f"{asked} {change_words(row)}" for asked, row in flipped]
+    flipped = [(asked, row) for asked, row in examples.asked_of(certificate, show_text) if row.flipped]
+    said = [f"{asked} {examples.change_words(row)}" for asked, row in flipped]
     count = max(1, min(_MOST, bisect(list(accumulate(map(len, said))), _ROOM)))
     more = f" … {len(said) - count} more" if len(said) > count else ""
     told = f"Flipped: {' · '.join(said[:count]) or 'none'}{more}"

@@ -17,8 +17,7 @@ from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.facts.rules import short, told_rule
 from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.plain_text import beginning, last_line, quoted
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.in_words import rule_in_words
+from mecharule_ops.rules import algebra, in_words
 from mecharule_ops.run.certify import certified, certify, rows_from
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import find_certificate, findings_of, keep, outcome_for
@@ -198,7 +197,7 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     of = About(f"unit.{unit}.pairs", f"c:{keep(run, made).id}" if given.keep else f"run:{run.id}", unit)
     table = {"both": counts[True, True], "only_holds": holds, "only_fails": fails}
     table |= {"neither": counts[False, False], "n": n, "tried": len(tried)}
-    where, test = rule_in_words(condition, run.task), p_words(p)
+    where, test = in_words.rule_in_words(condition, run.task), p_words(p)
     goes_with = None if p > made.alpha else "holds" if holds > fails else "fails"
     facts = [
         of.told(str(condition), "pairs.table", {**table, "p": p}, where=where),
@@ -214,7 +213,7 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     return of_facts(facts)
 
 
-def matched(run: Run, rule: Rule, most: int) -> list[tuple[Example, Example]]:
+def matched(run: Run, rule: algebra.Rule, most: int) -> list[tuple[Example, Example]]:
     """Up to `most` pairs one edit apart, on the first of which the rule holds and on the second not.
 
     In the order of a draw that the run's seed fixes. Raises `UsageError` on no predicate.

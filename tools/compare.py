@@ -4,19 +4,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mecharule_ops.bases import UNIT_NAME
-from mecharule_ops.codec import encode
+from mecharule_ops import bases, codec, errors, mcnemar
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
-from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.counts import jaccard
 from mecharule_ops.findings.records import Findings, SearchOutcome
-from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.numbers import of_n, percent, plural
-from mecharule_ops.run import opening
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.run.certify import certify
-from mecharule_ops.run.live_run import Run
 from mecharule_ops.types import Neuron, Regime
 from tools._asked import units_of
 from tools._counts import flips_fact, flips_of
@@ -24,16 +20,16 @@ from tools.arguments import CompareArguments
 from tools.result import About, Priced, Tell, of_facts
 
 
-def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
+def compare(run: live_run.Run, given: CompareArguments, tell: Tell) -> Priced:
     """Which flips more with an exact paired test, or bounds that lie apart, or what two runs share.
 
     Cost: both slices of each unit that has no certificate; nothing for layers and runs. Raises `ClaimNotSupported` for
     a layer that was never ablated as a whole, or a unit beside it that is not shown.
     """
-    if re.fullmatch(UNIT_NAME, given.first):
+    if re.fullmatch(bases.UNIT_NAME, given.first):
         units, findings = units_of(run, f"{given.first},{given.second or ''}"), opening.findings_of(run)
         if len(units) < 2:
-            raise UsageError(f"expected two units to compare, got {given.first} twice")
+            raise errors.UsageError(f"expected two units to compare, got {given.first} twice")
         regime = opening.outcome_for(findings, units[0], opening.regime_of(given.regime)).regime
         opening.outcome_for(findings, units[1], regime)
         missing = [unit for unit in units if opening.find_certificate(run, (unit,), regime) is None]
@@ -44,12 +40,12 @@ def compare(run: Run, given: CompareArguments, tell: Tell) -> Priced:
         return of_facts(_of_layers(opening.findings_of(run), given))
     if given.second is not None:
         told = f"{given.first!r}, {given.second!r}"
-        raise UsageError(f"expected two units, two layers or another run, got {told}")
+        raise errors.UsageError(f"expected two units, two layers or another run, got {told}")
     with opening.opened(given.first) as other:
         return of_facts(_of_runs(run, other))
 
 
-def _of_units(run: Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[Fact]:
+def _of_units(run: live_run.Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[Fact]:
     """Both certificates, example by example, with McNemar's exact test at α."""
     groups = [(unit,) for unit in units]
     made = [
@@ -58,7 +54,7 @@ def _of_units(run: Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[F
     ]
     (left, right), n = flips_of(*made)
     both, first, second = len(left & right), len(left - right), len(right - left)
-    p, alpha = mcnemar_p(first, second), run.findings.alpha
+    p, alpha = mcnemar.mcnemar_p(first, second), run.findings.alpha
     of = About(f"pair.{units[0]}.{units[1]}", f"run:{run.id}")
     sources = *(f"c:{one.id}" for one in made), of.source
     more, fewer = units if first > second else units[::-1]
@@ -89,12 +85,12 @@ def _of_layers(findings: Findings, given: CompareArguments) -> Iterator[Fact]:
     known = wholes | {str(one.neuron): one.estimate for one in shown}
     for name in names:
         if name not in known:
-            raise ClaimNotSupported(
+            raise errors.ClaimNotSupported(
                 f"expected a shown unit or a layer that run {findings.run} ablated as a whole ({at}: "
                 f"{', '.join(wholes) or 'none'}), got {name}"
             )
         estimate, parts = known[name], {"name": name.capitalize(), "at": at}
-        value = {**encode(estimate), "strength": estimate.strength}
+        value = {**codec.encode(estimate), "strength": estimate.strength}
         if name in wholes:
             of = About(name.replace(" ", "."), source)
             yield of.told("whole", "compare.whole", value, flips=both_slices(estimate), **parts)
@@ -126,10 +122,10 @@ def _search(findings: Findings, given: CompareArguments) -> SearchOutcome:
         if given.basis in (None, kind[0]) and opening.regime_of(given.regime) in (None, kind[1]):
             return search
     searched = ", ".join(map(opening.short_name, findings.searches)) or "none"
-    raise UsageError(f"expected a search of run {findings.run} ({searched}), got basis {given.basis}")
+    raise errors.UsageError(f"expected a search of run {findings.run} ({searched}), got basis {given.basis}")
 
 
-def _of_runs(first: Run, second: Run) -> Iterator[Fact]:
+def _of_runs(first: live_run.Run, second: live_run.Run) -> Iterator[Fact]:
     """Shared shown units and their Jaccard index in each direction, what differs, how strengths changed.
 
     What the other run did not search is told apart from what it searched and did not find.

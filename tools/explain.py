@@ -9,29 +9,25 @@ from functools import partial
 from itertools import product
 from typing import Any, get_args
 
+from mecharule_ops import errors, thresholds
 from mecharule_ops.certificates.certificate import Certificate, ablated
-from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.facts.account_facts import comparison_facts, drive_facts
+from mecharule_ops.facts import account_facts, fact
 from mecharule_ops.facts.chain_facts import chain_facts
-from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.findings.controls import decided
 from mecharule_ops.numbers import plural
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of, keep
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.store import keys
-from mecharule_ops.thresholds import RANDOM_UNITS
 from mecharule_ops.types import Basis, Neuron, Regime
+from tools import arguments, result
 from tools._asked import direction, unit_and_regime, units_of
 from tools._counts import controls_facts
-from tools.arguments import ExplainArguments, Explained
-from tools.result import About, Priced, Tell, of_facts
 
 RANDOM_SETS = 3
 """Random sets beside each set of found units that is kept."""
-DRIVE, COMPARISON, CHAIN, CONTROLS = get_args(Explained)
+DRIVE, COMPARISON, CHAIN, CONTROLS = get_args(arguments.Explained)
 
 
-def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
+def explain(run: live_run.Run, given: arguments.ExplainArguments, tell: result.Tell) -> result.Priced:
     """The verdict of each part, then its numbers link by link.
 
     Cost: about as many ablated completions as each part takes that is asked for and missing.
@@ -39,13 +35,15 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
     if given.suffices:
         return (yield from _suffices(run, given))
     if not given.neuron:
-        raise UsageError("expected a unit, got none; or --suffices for all that the run found")
+        raise errors.UsageError("expected a unit, got none; or --suffices for all that the run found")
     unit, regime = unit_and_regime(run, given.neuron, given.regime)
-    parts, price = (given.parts or ",".join(get_args(Explained))).replace(" ", "").split(","), 0
-    if unknown := [part for part in parts if part not in get_args(Explained)]:
-        raise UsageError(f"expected parts of {', '.join(get_args(Explained))}; got {unknown[0]!r}")
+    parts, price = (given.parts or ",".join(get_args(arguments.Explained))).replace(" ", "").split(","), 0
+    if unknown := [part for part in parts if part not in get_args(arguments.Explained)]:
+        raise errors.UsageError(
+            f"expected parts of {', '.join(get_args(arguments.Explained))}; got {unknown[0]!r}"
+        )
     drive, chain, plan = run.account(unit, regime), run.chain(unit, regime), None
-    wanted = {DRIVE: drive_facts, COMPARISON: comparison_facts}
+    wanted = {DRIVE: account_facts.drive_facts, COMPARISON: account_facts.comparison_facts}
     account_asked = [made for part, made in wanted.items() if part in parts]
     if account_asked and drive is None:
         from mecharule_ops.run.accounting import account_forwards
@@ -54,14 +52,14 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
     if CHAIN in parts:
         held = None if given.hold is None else units_of(run, given.hold)
         if held and unit in held:
-            raise UsageError(f"expected other units than {unit} to hold, got it itself")
+            raise errors.UsageError(f"expected other units than {unit} to hold, got it itself")
         unheld = {*map(str, held or ())}
         if chain is not None:
             unheld -= {one.held for one in chain.mediation.through} | {one.other for one in chain.pairs}
         if chain is None or unheld:
             from mecharule_ops.run import chains
 
-            plan = chains.chain_plan(run, findings_of(run), unit, regime, held=held)
+            plan = chains.chain_plan(run, opening.findings_of(run), unit, regime, held=held)
             price += plan.example_forwards
     if CONTROLS in parts and run.controls(unit, regime) is None:
         from mecharule_ops.run.controlling import OF_LAYER, control_records
@@ -69,7 +67,7 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
         units = _drawn(run) + OF_LAYER + 1
         price += units * len(control_records(run, regime)) + 2 * len(run.slices(regime).positions)
     yield price
-    facts: list[Fact] = []
+    facts: list[fact.Fact] = []
     if account_asked and drive is None:
         from mecharule_ops.run.accounting import kept_accounts, observe_further
 
@@ -80,15 +78,15 @@ def explain(run: Run, given: ExplainArguments, tell: Tell) -> Priced:
         facts += made(drive, run.id)
     if CHAIN in parts:
         if plan is not None:
-            chain = chains.kept_chain(run, plan, partial(keep, run))
+            chain = chains.kept_chain(run, plan, partial(opening.keep, run))
         assert chain is not None
         facts += chain_facts(chain, run.id)
     if CONTROLS in parts:
         facts += _controls_facts(run, unit, regime)
-    return of_facts(facts)
+    return result.of_facts(facts)
 
 
-def _suffices(run: Run, given: ExplainArguments) -> Priced:
+def _suffices(run: live_run.Run, given: arguments.ExplainArguments) -> result.Priced:
     """How many answers kept aside survive with the strongest k found units kept and all others of the basis ablated.
 
     Beside random sets of the same size and layers, and none: k doubles up to all that were found. Cost: as many
@@ -98,11 +96,11 @@ def _suffices(run: Run, given: ExplainArguments) -> Priced:
     from mecharule_ops.run.controlling import control_records, same_layers
 
     regime = direction(run, given.regime)
-    found: Sequence[Neuron] = [unit.neuron for unit in findings_of(run).explained(regime)]
+    found: Sequence[Neuron] = [unit.neuron for unit in opening.findings_of(run).explained(regime)]
     if given.neuron:
         found = units_of(run, given.neuron)
     if not found:
-        raise ClaimNotSupported(f"run {run.id} found no unit ({regime.arrow}) that could suffice")
+        raise errors.ClaimNotSupported(f"run {run.id} found no unit ({regime.arrow}) that could suffice")
     records, plans = control_records(run, regime).tolist(), []
     for basis in dict.fromkeys(unit.basis for unit in found):
         units = [unit for unit in found if unit.basis is basis]
@@ -116,16 +114,16 @@ def _suffices(run: Run, given: ExplainArguments) -> Priced:
     known = {tuple((total.slice, total.unit) for total in one.totals): one for one in stored}
     asked = [tuple((name, "+".join(map(str, group))) for name, group in sets) for _, sets in plans]
     yield sum(len(names) for names in asked if names not in known) * len(records)
-    facts: list[Fact] = []
+    facts: list[fact.Fact] = []
     for (basis, sets), names in zip(plans, asked, strict=True):
-        made = known.get(names) or keep(run, certify_kept(run, sets, regime, records))
+        made = known.get(names) or opening.keep(run, certify_kept(run, sets, regime, records))
         facts += _kept_facts(made, basis, "" if given.neuron else ", chosen by their flips on these answers,")
-    return of_facts(facts)
+    return result.of_facts(facts)
 
 
-def _kept_facts(made: Certificate, basis: Basis, chosen: str) -> Iterator[Fact]:
+def _kept_facts(made: Certificate, basis: Basis, chosen: str) -> Iterator[fact.Fact]:
     """What survives of every set, from the certificate's rows."""
-    of = About(f"suffices.{basis.value}.{made.regime}", f"c:{made.id}")
+    of = result.About(f"suffices.{basis.value}.{made.regime}", f"c:{made.id}")
     saved: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     for total in made.totals:
         saved[total.slice, len(ablated(made.units, total.unit))].append(total.n - total.flips)
@@ -137,7 +135,7 @@ def _kept_facts(made: Certificate, basis: Basis, chosen: str) -> Iterator[Fact]:
     ]
     (none,), (all_found,) = saved["none", 0], saved["found", most]
     random = ", ".join(map(str, saved.get(("random", most), ()))) or "not drawn, there is no other"
-    value: FactValue = {"kept": most, "survive": all_found, "n": n, "none": none, "curve": curve}
+    value: fact.FactValue = {"kept": most, "survive": all_found, "n": n, "none": none, "curve": curve}
     same = "right" if made.regime == Regime.BASELINE_POSITIVE.value else "not right"
     parts = {"units": plural(most, basis.row.noun), "random": random, "chosen": chosen, "same": same}
     yield of.told("all", "suffices.all", value, **parts)
@@ -148,7 +146,7 @@ def _kept_facts(made: Certificate, basis: Basis, chosen: str) -> Iterator[Fact]:
     yield of.told("curve", "suffices.curve", curve, said=said, n=n)
 
 
-def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
+def _controls_facts(run: live_run.Run, unit: Neuron, regime: Regime) -> Iterator[fact.Fact]:
     """What the run's report says of units beside it, or the same made now, corrected for no other unit."""
     from mecharule_ops.run.localise import flips_on
 
@@ -161,9 +159,9 @@ def _controls_facts(run: Run, unit: Neuron, regime: Regime) -> Iterator[Fact]:
         run.keep_of_unit(keys.of_unit(keys.CONTROLS, unit, regime), controls)
     slices = run.slices(regime).named.values()
     (main,) = flips_on(run, regime, run.intervention(unit.basis), [(unit,)], slices)
-    yield from controls_facts(controls, main, run.config.tau, About.of_unit(run, unit))
+    yield from controls_facts(controls, main, run.config.tau, result.About.of_unit(run, unit))
 
 
-def _drawn(run: Run) -> int:
+def _drawn(run: live_run.Run) -> int:
     """Random units to draw: as many as a run does unasked, whatever fewer this one asked for."""
-    return max(run.config.controls, RANDOM_UNITS)
+    return max(run.config.controls, thresholds.RANDOM_UNITS)

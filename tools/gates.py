@@ -9,14 +9,12 @@ from mecharule_ops.facts.fact import Fact
 from mecharule_ops.facts.gate_facts import gate_facts
 from mecharule_ops.gates.outcome import GatesAsked, LearnedGates
 from mecharule_ops.numbers import signed
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import check_unit, findings_of
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.types import Basis, Neuron, Regime
-from tools.arguments import GatesArguments
-from tools.result import About, Priced, Tell, of_facts
+from tools import arguments, result
 
 
-def gates(run: Run, given: GatesArguments, tell: Tell) -> Priced:
+def gates(run: live_run.Run, given: arguments.GatesArguments, tell: result.Tell) -> result.Priced:
     """The gates with their one test, kept in the run; what the run holds is read. That none helps is a result.
 
     Cost: `records` completions, and each unit and a random one on two thirds of them; nothing where the run holds them.
@@ -36,24 +34,24 @@ def gates(run: Run, given: GatesArguments, tell: Tell) -> Priced:
             raise UsageError(f"expected gates to export, run {run.id} holds none: {found.status.value}")
         write_gates(run, found.gates, Path(given.export))
         tell(f"written: {given.export}; mecharule_ops.gates.exported.gated_answers reads it")
-    return of_facts([*gate_facts(found, run.task.words), *_each(found)])
+    return result.of_facts([*gate_facts(found, run.task.words), *_each(found)])
 
 
 def _each(found: LearnedGates) -> Iterator[Fact]:
     """A fact a gate, in the order in which they were chosen; counts are of the records that chose them."""
     for number, one in enumerate(found.gates, 1):
-        of, gain = About("gates", f"run:{found.run}", one.unit), signed(100 * one.gain)
+        of, gain = result.About("gates", f"run:{found.run}", one.unit), signed(100 * one.gain)
         yield of.told(f"{number}", "gates.one", encode(one), gate=one, points=gain)
 
 
-def _asked(run: Run, given: GatesArguments) -> GatesAsked:
+def _asked(run: live_run.Run, given: arguments.GatesArguments) -> GatesAsked:
     """What the arguments ask of this run. Raises `UsageError` for a unit or basis that there is not."""
     from mecharule_ops.gates.material import offered_units
 
-    findings_of(run)
+    opening.findings_of(run)
     unit = None if given.neuron is None else Neuron.parse(given.neuron)
     if unit is not None:
-        check_unit(run, unit)
+        opening.check_unit(run, unit)
     basis = unit.basis if unit else run.config.bases[0] if given.basis is None else Basis(given.basis)
     # Failures are mended unless another outcome is named, or successes where those are harm.
     mended = int(run.task.words.success_is_harm) if given.regime is None else int(given.regime)

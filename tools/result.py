@@ -11,14 +11,12 @@ from dataclasses import dataclass, field, replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.events import Price
+from mecharule_ops import errors, events, plain_text
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import SENTENCES, Fact, FactValue, fact, keyed
 from mecharule_ops.facts.glossary import explained
 from mecharule_ops.pages.as_text import block_lines, csv_of
 from mecharule_ops.pages.document import Table
-from mecharule_ops.plain_text import plain
 from tools.arguments import TableArguments
 
 if TYPE_CHECKING:
@@ -116,7 +114,7 @@ Priced = Generator[int | Quoted, None, ToolResult]
 
 def price_words(run: Run, forwards: int) -> Quoted:
     """The price of so many example-forwards at the pace that the run measured."""
-    measured = run.store.latest(Price)
+    measured = run.store.latest(events.Price)
     pace = measured.seconds / measured.example_forwards if measured and measured.example_forwards else None
     seconds = 0.0 if not forwards else None if pace is None else forwards * pace
     return Quoted(example_forwards=forwards, seconds=seconds)
@@ -126,7 +124,7 @@ def accepted(price: Quoted, yes: bool, tell: Tell) -> None:
     """Tells the price. Raises `UsageError` when it is above a minute, or unknown for more than a few, without a yes."""
     unknown = price.seconds is None and price.example_forwards > FEW
     if (unknown or (price.seconds or 0.0) > A_MINUTE) and not yes:
-        raise UsageError(f"expected --yes for a price above a minute, this costs {price.words}")
+        raise errors.UsageError(f"expected --yes for a price above a minute, this costs {price.words}")
     tell(f"price: {price.words}")
 
 
@@ -162,7 +160,7 @@ def shown(
         text = f"{csv}# {note}" if note else csv.rstrip("\n")
     else:
         lines = [line.rstrip() for line in block_lines(_under(cut, under), WIDTH)] if rows else ["no rows"]
-        text = "\n".join([plain(title), *lines, *(["", note] if note else [])])
+        text = "\n".join([plain_text.plain(title), *lines, *(["", note] if note else [])])
         text = "\n".join(filter(None, [text, fill(explained(text), WIDTH)]))
     facts = tuple(_facts(key, cells, rows, total, data.get("run")))
     data |= {"rows": rows, "rows_in_all": total, "truncated": left_out > 0}

@@ -19,15 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.events import AgonistFound, NodeTested, Price, StageStarted
+from mecharule_ops import errors, events
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.pages.document import Table
-from mecharule_ops.store.run_directory import RunSummary, find_run, list_runs, runs_directory
-from mecharule_ops.store.run_file import holder
-from mecharule_ops.store.run_log import RunLog
-from tools.arguments import RunArguments, RunsArguments, TableArguments
-from tools.result import Priced, Tell, ToolResult, of_facts, shown
+from mecharule_ops.store import run_directory, run_file, run_log
+from tools import arguments, result
 
 if TYPE_CHECKING:
     from mecharule_ops.run.live_run import Run
@@ -39,17 +35,17 @@ BEGUN: set[str] = set()
 """The ids of the runs that this process began as jobs: those that a model may stop."""
 
 
-def runs(given: RunsArguments, tell: Tell) -> ToolResult:
+def runs(given: arguments.RunsArguments, tell: result.Tell) -> result.ToolResult:
     """A row a run, the one that ended last first, with how it ended or how far it is; a damaged file is corrupt."""
     if given.stop is not None:
         return _stopped(given.stop)
-    folder, limit = runs_directory(), TableArguments(limit=given.limit)
-    rows = tuple(_row(one) for one in list_runs(folder))
+    folder, limit = run_directory.runs_directory(), arguments.TableArguments(limit=given.limit)
+    rows = tuple(_row(one) for one in run_directory.list_runs(folder))
     table = Table(header=("run", "when (UTC)", "task", "model", "status"), rows=rows, align="lllll")
-    return shown(f"runs in {folder}", table, limit, key="runs", folder=str(folder))
+    return result.shown(f"runs in {folder}", table, limit, key="runs", folder=str(folder))
 
 
-def _row(run: RunSummary) -> tuple[str, ...]:
+def _row(run: run_directory.RunSummary) -> tuple[str, ...]:
     when = "" if run.when is None else datetime.fromtimestamp(run.when, UTC).strftime("%Y-%m-%d %H:%M")
     status = how_far(run.path) if run.status == RUNNING else run.status
     return (run.id, when, run.task, run.model, status)
@@ -57,28 +53,28 @@ def _row(run: RunSummary) -> tuple[str, ...]:
 
 def how_far(path: Path) -> str:
     """`running: guided search mlp_out 1→0, 186 of at most 317 tests, 6 localized so far`."""
-    with RunLog.read(path) as log:
-        stage, price = log.latest(StageStarted), log.latest(Price)
+    with run_log.RunLog.read(path) as log:
+        stage, price = log.latest(events.StageStarted), log.latest(events.Price)
         told = Counter(type(event) for _, _, event in log.events())
     most = f" of at most {price.evaluations:,}" if price else ""
-    tested = f"{told[NodeTested]:,}{most} tests, {told[AgonistFound]:,} localized so far"
+    tested = f"{told[events.NodeTested]:,}{most} tests, {told[events.AgonistFound]:,} localized so far"
     return f"{RUNNING}: {stage.stage}, {tested}" if stage else f"{RUNNING}: at its beginning"
 
 
-def _stopped(name: str) -> ToolResult:
+def _stopped(name: str) -> result.ToolResult:
     """The process that makes a run hears ^C; the run keeps what it has. Raises `UsageError` where there is none."""
-    path = find_run(name, runs_directory())
-    run = next(one for one in list_runs(path.parent) if one.path == path)
-    process = holder(path) if run.status == RUNNING else None
+    path = run_directory.find_run(name, run_directory.runs_directory())
+    run = next(one for one in run_directory.list_runs(path.parent) if one.path == path)
+    process = run_file.holder(path) if run.status == RUNNING else None
     if process is None or process == os.getpid():
         where = run.status if process is None else "made by this very program, which stops it by ^C"
-        raise UsageError(f"expected a run that another process makes, {run.id} is {where}")
+        raise errors.UsageError(f"expected a run that another process makes, {run.id} is {where}")
     os.kill(process, signal.SIGINT)
     said = f"Run {run.id} is told to stop; it keeps what it found, `mecharule resume {run.id}` goes on"
-    return of_facts([fact(said, f"run:{run.id}", key="runs.stopped", value=run.id)])
+    return result.of_facts([fact(said, f"run:{run.id}", key="runs.stopped", value=run.id)])
 
 
-def run(run: Run, given: RunArguments, tell: Tell) -> Priced:
+def run(run: Run, given: arguments.RunArguments, tell: result.Tell) -> result.Priced:
     """The id of a run with other settings than this one's, which a process of its own makes.
 
     Cost: what its searches ask at most, though what this run has asked is not asked again.
@@ -87,7 +83,7 @@ def run(run: Run, given: RunArguments, tell: Tell) -> Priced:
     from mecharule_ops.run.outlook import outlook
 
     if given.task and re.search(r"\.py:\w+$", given.task):
-        raise UsageError("expected a task's name or a table; a person starts what runs a file's code")
+        raise errors.UsageError("expected a task's name or a table; a person starts what runs a file's code")
     same = given.model_dump(include={*RunConfig.model_fields} - {"task"}, exclude_none=True)
     settings: dict[str, object] = {**run.config.model_dump(mode="json"), **same}
     if given.task not in (None, run.config.task):
@@ -101,7 +97,7 @@ def run(run: Run, given: RunArguments, tell: Tell) -> Priced:
     words += [f"--{name}={one}" for name in ("basis", "regime") if (one := getattr(given, name))]
     started = start_job(["run", *filter(None, words)])
     said = f"Run {started} is at work; `mecharule runs` says how far it is, `mecharule runs --stop {started}` ends it"
-    return of_facts([fact(said, f"run:{started}", key="run.begun", value=started)])
+    return result.of_facts([fact(said, f"run:{started}", key="run.begun", value=started)])
 
 
 def start_job(words: Sequence[str]) -> str:
@@ -121,7 +117,7 @@ def start_job(words: Sequence[str]) -> str:
             time.sleep(0.05)
             has_ended = job.poll() is not None
     if "run" not in first:
-        raise UsageError(first.get("error") or f"the run did not begin, exit code {job.returncode}")
+        raise errors.UsageError(first.get("error") or f"the run did not begin, exit code {job.returncode}")
     BEGUN.add(first["run"])
     return first["run"]
 

@@ -24,9 +24,8 @@ from mecharule_ops.predicates.cuts import column_predicates, evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
 from mecharule_ops.predicates.table import score_predicates
 from mecharule_ops.rules.ruleshap import learn_rule
+from mecharule_ops.run import live_run, tabulating
 from mecharule_ops.run.controlling import anchored_rule, unit_vocabulary
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires, forwards_missing, keep_column
 from mecharule_ops.store import keys
 from mecharule_ops.store.keys import OwnColumn
 from tools._asked import Asked, condition_of, unit_and_regime
@@ -60,20 +59,20 @@ class ClauseRow:
     importance: float = document.column("importance", "{0.importance:+.3f}".format)
 
 
-def _target(run: Run, given: ScoreArguments | ExtractArguments) -> Generator[int, None, _Target]:
+def _target(run: live_run.Run, given: ScoreArguments | ExtractArguments) -> Generator[int, None, _Target]:
     """Success on all train records, or the flips of a unit on those that it may flip; flips not stored are priced."""
     if given.unit is None:
         yield 0
         positions = np.flatnonzero(run.train)
         return _Target("success", "success", positions, run.labels[positions])
     unit, regime = unit_and_regime(run, given.unit, given.regime)
-    positions = drawn(run, regime, Part.TRAIN)
-    yield forwards_missing(run, (unit,), positions)
+    positions = tabulating.drawn(run, regime, tabulating.Part.TRAIN)
+    yield tabulating.forwards_missing(run, (unit,), positions)
     flips = run.flips([(unit,)], positions, regime)[0]
     return _Target(f"unit.{unit}", f"the flips of {unit}", positions, flips)
 
 
-def score(run: Run, given: ScoreArguments, tell: Tell) -> Priced:
+def score(run: live_run.Run, given: ScoreArguments, tell: Tell) -> Priced:
     """Counts where each holds and elsewhere, AUC, average precision above base rate, Δ/σ; or why it is refused.
 
     Exit code 2 when one is refused. Raises `UsageError` without a predicate.
@@ -85,7 +84,7 @@ def score(run: Run, given: ScoreArguments, tell: Tell) -> Priced:
     of = About(f"{target.key}.score", f"run:{run.id}", given.unit)
     for text in dict.fromkeys(texts):
         try:
-            holds = fires(run, condition_of(run, text))[target.positions]
+            holds = tabulating.fires(run, condition_of(run, text))[target.positions]
             if holds.all() or not holds.any():
                 raise UsageError("expected a condition that holds on some train records and not on others")
         except UsageError as error:
@@ -100,16 +99,16 @@ def score(run: Run, given: ScoreArguments, tell: Tell) -> Priced:
     return of_facts(facts, exit_code=UsageError.exit_code if refused else 0)
 
 
-def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
+def extract(run: live_run.Run, given: ExtractArguments, tell: Tell) -> Priced:
     """Clauses by train MCC, best first, and the rule that their greedy OR makes; held-out records are not read.
 
     Of the run's predicates, with those proposed from the unit's flips and those over columns of one's own.
     """
     key, words, positions, holds = yield from _target(run, given)
     if given.among is not None:
-        inside = fires(run, condition_of(run, given.among))[positions]
+        inside = tabulating.fires(run, condition_of(run, given.among))[positions]
         positions, holds = positions[inside], holds[inside]
-    columns = {name: column[positions] for name, column in columns_of(run).items()}
+    columns = {name: column[positions] for name, column in tabulating.columns_of(run).items()}
     asked = None if given.columns is None else {name.strip() for name in given.columns.split(",")}
     if unknown := sorted((asked or set()) - columns.keys()):
         raise UsageError(f"expected columns of {', '.join(columns)}; got {unknown[0]!r}")
@@ -133,7 +132,7 @@ def extract(run: Run, given: ExtractArguments, tell: Tell) -> Priced:
     return replace(result, facts=(first, *result.facts))
 
 
-def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
+def anchor(run: live_run.Run, given: AnchorArguments, tell: Tell) -> Priced:
     """How often the unit flips, when by that rule, whether it is of high quality; and what is told of it in its place.
 
     A rule made now is corrected together with those that the run has, learned on train records, scored on the others.
@@ -161,7 +160,7 @@ def anchor(run: Run, given: AnchorArguments, tell: Tell) -> Priced:
     return of_facts(facts)
 
 
-def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
+def column(run: live_run.Run, given: ColumnArguments, tell: Tell) -> Priced:
     """What a column of one's own holds, kept with whose it is; every condition of this run may name it from now on.
 
     Raises `UsageError` for a name that is taken, an expression that does not read, labels of no record of the run.
@@ -175,8 +174,8 @@ def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
     labels = None if given.labels is None else _labels(run, given.labels)
     yield 0
     own = OwnColumn(name=given.name, by=given.made_by, expression=given.expression or "", labels=labels)
-    keep_column(run, own)
-    values = columns_of(run)[given.name]
+    tabulating.keep_column(run, own)
+    values = tabulating.columns_of(run)[given.name]
     held = {str(value): count for value, count in Counter(values.tolist()).most_common()}
     told = ", ".join(f"{value} ({count})" for value, count in [*held.items()][:SHOWN])
     rest = f" and {len(held) - SHOWN} more values" if len(held) > SHOWN else ""
@@ -186,7 +185,7 @@ def column(run: Run, given: ColumnArguments, tell: Tell) -> Priced:
     return of_facts([About("column", f"run:{run.id}").told(given.name, "column", value, **parts)])
 
 
-def _labels(run: Run, said: str) -> dict[str, Any]:
+def _labels(run: live_run.Run, said: str) -> dict[str, Any]:
     """`{record id: label}`, as JSON or from a file of it; all of one type, text, number or truth."""
     try:
         text = said if said.lstrip().startswith("{") else Path(said).read_text(encoding="utf-8")

@@ -5,11 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mecharule_ops.errors import UsageError, did_you_mean
-from mecharule_ops.facts import run_evidence, run_setting
-from mecharule_ops.facts.examples import example_of, examples_of
+from mecharule_ops.facts import examples, glossary, rules, run_evidence, run_setting
 from mecharule_ops.facts.fact import SENTENCES, Fact, Stated, fact
-from mecharule_ops.facts.glossary import SPELLINGS, TERMS, written
-from mecharule_ops.facts.rules import shown_of_all
 from mecharule_ops.findings.records import Findings, to_json
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table
@@ -59,9 +56,9 @@ def show(run: Run, given: ShowArguments, tell: Tell) -> ToolResult:
         return _section(run, given)
     findings = findings_of(run)
     if given.html is not None:
-        write_page(findings, examples_of(run), given.html)
+        write_page(findings, examples.examples_of(run), given.html)
         return ToolResult(data={"run": findings.run, "file": given.html}, text=f"wrote {given.html}")
-    text = report_text(findings) if given.full else screen(findings, example_of(run))
+    text = report_text(findings) if given.full else screen(findings, examples.example_of(run))
     return ToolResult(data=json.loads(to_json(findings)), text=text)
 
 
@@ -74,7 +71,7 @@ def _table(
     rows = [row for row in every if given.layer is None or getattr(row, "layer", given.layer) == given.layer]
     titles = {"units": "localized units of", "claims": "claims registered in", "tree": "search trees of"}
     title = f"{titles.get(name, f'{name} of')} run {run.id}"
-    if name == "rules" and (said := shown_of_all(findings_of(run))):
+    if name == "rules" and (said := rules.shown_of_all(findings_of(run))):
         title += f": {said}"
     if name == "candidates":
         by = "in the order of channels: EAP-IG was not asked (--set attribution=always asks it)"
@@ -144,11 +141,11 @@ def _words(run: Run, findings: Findings, term: str | None) -> Iterator[Stated]:
         "basis": " and ".join(SENTENCES[f"basis.{basis}"] for basis in run.config.bases),
         "splitter": next((one.splitter for one in findings.searches if one.splitter), "none in this run"),
     }
-    named = None if term is None else SPELLINGS.get(written(term))
+    named = None if term is None else glossary.SPELLINGS.get(glossary.written(term))
     if term is not None and named is None:
-        near = did_you_mean(written(term), SPELLINGS)
+        near = did_you_mean(glossary.written(term), glossary.SPELLINGS)
         known = f"; `mecharule show {run.id} --section words` lists them"
         raise UsageError(f"expected a word of this program, got {term!r}{near}{known}")
-    for name in [named] if named else TERMS:
-        means = TERMS[name].means.format(**filled)
+    for name in [named] if named else glossary.TERMS:
+        means = glossary.TERMS[name].means.format(**filled)
         yield f"word.{name}", means, means if term else f"{name}: {means}"

@@ -13,22 +13,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.codec import encode
+from mecharule_ops import codec, mcnemar, plain_text
 from mecharule_ops.confidence import difference_interval, lower_bound, upper_bound
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.claims import claim_fact, looks_words
 from mecharule_ops.facts.fact import Fact, fact
-from mecharule_ops.findings.controls import holm
-from mecharule_ops.findings.rival_verdicts import Shares
-from mecharule_ops.mcnemar import mcnemar_p
+from mecharule_ops.findings import controls, rival_verdicts
 from mecharule_ops.numbers import percent
 from mecharule_ops.pages.document import Table, column
-from mecharule_ops.plain_text import last_line, plain
 from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import mcc_interval
-from mecharule_ops.run import tabulating
+from mecharule_ops.run import opening, tabulating
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, findings_of, regime_for
 from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, fires, forwards_missing
 from mecharule_ops.store.ledger import Claim, Hypothesis, Ledger
 from mecharule_ops.thresholds import ALPHA
@@ -52,7 +48,7 @@ def tabulate(run: Run, given: TabulateArguments, tell: Tell) -> Priced:
         raise UsageError(f"expected a column of {', '.join(columns_of(run))}; got {by!r}")
     where = None if given.where is None else condition_of(run, given.where)
     units = units_of(run, given.units)
-    part, regime = Part(given.records), regime_for(run, units[0], given.regime)
+    part, regime = Part(given.records), opening.regime_for(run, units[0], given.regime)
     positions = records_among(run, regime, part, given.among)
     yield sum(forwards_missing(run, (unit,), positions) for unit in units)
     cells: dict[str, Bool[np.ndarray, " record"]] = {}
@@ -122,7 +118,7 @@ def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " reco
     pairs = list(combinations(flips, 2))
     alone = [(int((flips[a] & ~flips[b]).sum()), int((flips[b] & ~flips[a]).sum())) for a, b in pairs]
     over = f", corrected for {len(pairs)} pairs" if len(pairs) > 1 else ""
-    corrected = holm([mcnemar_p(*each) for each in alone])
+    corrected = controls.holm([mcnemar.mcnemar_p(*each) for each in alone])
     for (first, second), (one, other), p in zip(pairs, alone, corrected, strict=True):
         both, n = int((flips[first] & flips[second]).sum()), len(flips[first])
         value = {"n": n, "both": both, "first_only": one, "second_only": other, "p": p}
@@ -160,13 +156,13 @@ def records(run: Run, given: RecordsArguments, tell: Tell) -> Priced:
     positions = records_among(run, regime, Part.TRAIN, given.where)
     yield forwards_missing(run, (unit,), positions)
     flips = run.flips([(unit,)], positions, regime)[0].tolist()
-    certificate = find_certificate(run, (unit,), regime)
-    after = {row.example: plain(row.after.text) for row in certificate.rows} if certificate else {}
+    certificate = opening.find_certificate(run, (unit,), regime)
+    after = {row.example: plain_text.plain(row.after.text) for row in certificate.rows} if certificate else {}
     rows = []
     for record, flipped in zip([run.observed.records[place] for place in positions], flips, strict=True):
         if given.flips in ("any", "yes" if flipped else "no"):
-            id, prompt = record.example.id, last_line(record.example.prompt)
-            texts = prompt, plain(record.completion), after.get(id)
+            id, prompt = record.example.id, plain_text.last_line(record.example.prompt)
+            texts = prompt, plain_text.plain(record.completion), after.get(id)
             said = ("(concealed)",) * 3 if run.task.concealed else texts
             rows.append(RecordRow(str(id), *said, flips=flipped, lead=record.margin))
     title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) of run {run.id}"
@@ -184,7 +180,7 @@ def register(run: Run, given: RegisterArguments, tell: Tell) -> Priced:
     yield 0
     entry = _ledger(run).entered(claim, sentence)
     of = About(f"claim.{entry.id}", f"run:{run.id}", unit)
-    value = {"claim": entry.id, "state": entry.state, **encode(entry.prediction)}
+    value = {"claim": entry.id, "state": entry.state, **codec.encode(entry.prediction)}
     facts = [of.told("registered", "register.entered", value, said=sentence.removesuffix("."))]
     looks = tabulating.looks_at(run, unit, asked.regime)
     looked = [look["by"] for look in looks if tabulating.touches(look["condition"], str(condition))]
@@ -206,7 +202,7 @@ def decide(run: Run, given: DecideArguments, tell: Tell) -> Priced:
     claim at two thresholds the first is decided and read back for both. Cost: the unit's flips on the held-out records
     that have none stored. Raises `UsageError` for what is no registered claim, or claims of several units.
     """
-    findings_of(run)
+    opening.findings_of(run)
     ledger = _ledger(run)
     entries = [ledger.entry(id) for id in given.claims.split(",")]
     found = {(claim.unit, claim.regime) for claim in (_claim(run, entry) for entry in entries)}
@@ -220,7 +216,7 @@ def decide(run: Run, given: DecideArguments, tell: Tell) -> Priced:
     if new := list(dict.fromkeys(_claim(run, entry) for entry in settled if entry.outcome is None)):
         flips = run.flips([(unit,)], places, regime)[0]
         holds = np.array([fires(run, claim.rule)[places] for claim in new])
-        shares = Shares(alpha=ALPHA, family=len(tabulating.claims_of(run, unit, regime)))
+        shares = rival_verdicts.Shares(alpha=ALPHA, family=len(tabulating.claims_of(run, unit, regime)))
         made = tabulating.claims_decided(run, ledger, new, holds, flips, regime, shares, "decide")
         decided = {claim.id: entry for claim, entry in zip(new, made, strict=True)}
     done = {one.id: one for one in (decided.get(entry.id, entry) for entry in settled)}

@@ -5,20 +5,16 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from mecharule_ops import codec, errors
 from mecharule_ops.certificates.bundles import read_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus as Status
 from mecharule_ops.certificates.verification import verify as verification_of
-from mecharule_ops.codec import encode, parse_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError, system_errors
 from mecharule_ops.facts.fact import fact
-from mecharule_ops.loading.model_names import load
-from mecharule_ops.loading.placement import AUTO, kept, this_machine
+from mecharule_ops.loading import model_names, placement
 from mecharule_ops.numbers import plural
-from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.replacement.table_files import read_table
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import opened
+from mecharule_ops.replacement import baselines, table_files
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.run.second_run import Bench, CannotRepeat, bench_of_run, rerun
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_directory import list_runs, runs_directory, written_last_first
@@ -32,7 +28,7 @@ CERTIFICATES, TABLES, CONFIG = "certificates", "replacement", "config.json"
 EXIT_CODES = {Status.MATCH: 0, Status.CANNOT: 3, Status.DIFFERS: 4}
 
 
-Docket = tuple[tuple[Certificate, ...], Callable[[], Bench], Run | None]
+Docket = tuple[tuple[Certificate, ...], Callable[[], Bench], live_run.Run | None]
 """What is to be verified, what loads the model that it is verified on, and their run; None for those of a folder."""
 
 
@@ -55,7 +51,7 @@ def verify(given: VerifyArguments, tell: Tell) -> Priced:
             tell(f"certificate {one.id} ({index} of {n}): {examples}")
             came = verification_of(one, lambda certificate: rerun(bench, certificate), numbers=bench.numbers)
             of = About(f"certificate.{one.id}", f"c:{one.id}", one.units[0] if len(one.units) == 1 else None)
-            facts.append(of("verified", f"{came.sentence.rstrip('.')}: {one.claim}", encode(came)))
+            facts.append(of("verified", f"{came.sentence.rstrip('.')}: {one.claim}", codec.encode(came)))
             statuses.append(came.status)
         where, matched = f"run {run.id}" if run else given.what, statuses.count(Status.MATCH)
     said = f"{matched} of {n} certificates match"
@@ -70,19 +66,19 @@ def _docket(given: VerifyArguments, tell: Tell) -> Iterator[Docket]:
     """The certificates asked for: of a folder, a file, the last answer, a whole run, or by their ids."""
     path, one = Path(given.what), None
     if path.is_file() and path.suffix == ".json":
-        with system_errors(f"a certificate at {path}"):
+        with errors.system_errors(f"a certificate at {path}"):
             one = Certificate.from_json(path.read_text(encoding="utf-8"))
     if path.is_dir() or (one and path.parent.name == CERTIFICATES and given.run is None):
         folder = path.parent.parent if one else path
         several = (one,) if one else read_bundle(folder / CERTIFICATES)
         yield several, partial(bench_of_folder, folder, several, given, tell), None
         return
-    with opened(given.run or ("last" if one else _run_with(given))) as run:
+    with opening.opened(given.run or ("last" if one else _run_with(given))) as run:
         several = (one,) if one else _of_run(run, given)
         yield several, partial(bench_as_asked, run, given, tell), run
 
 
-def _of_run(run: Run, given: VerifyArguments) -> tuple[Certificate, ...]:
+def _of_run(run: live_run.Run, given: VerifyArguments) -> tuple[Certificate, ...]:
     """All of a run's certificates, those of its last answer, or some by their ids."""
     if given.all or (given.what == "last" and not run.store.has(LAST_ANSWER)):
         return run.store.certificates()
@@ -98,17 +94,17 @@ def _run_with(given: VerifyArguments) -> str:
         return str(next(filter(_has_answer, written_last_first(runs_directory())), "last"))
     for summary in list_runs(runs_directory()):
         if summary.when is not None:
-            with suppress(ClaimNotSupported), opened(str(summary.path)) as run:
+            with suppress(errors.ClaimNotSupported), opening.opened(str(summary.path)) as run:
                 run.store.certificate(_bare(given.what))
                 return str(summary.path)
-    raise UsageError(
+    raise errors.UsageError(
         f"expected a certificate of some run, a file or an exported folder, got {given.what!r}; `mecharule verify RUN "
         "--all` runs all of a run, `mecharule show RUN --table certificates` lists them"
     )
 
 
 def _has_answer(path: Path) -> bool:
-    with suppress(StoreError), RunStore.open(path, read_only=True, whole=False) as store:
+    with suppress(errors.StoreError), RunStore.open(path, read_only=True, whole=False) as store:
         return store.has(LAST_ANSWER)
     return False
 
@@ -118,11 +114,11 @@ def _bare(identifier: str) -> str:
     return identifier.strip("[]").removeprefix("c:")
 
 
-def bench_as_asked(run: Run, given: VerifyArguments, tell: Tell) -> Bench:
+def bench_as_asked(run: live_run.Run, given: VerifyArguments, tell: Tell) -> Bench:
     """The run's model, by its recorded name or from elsewhere, on its own device and type or on those asked for."""
     tell(f"run {run.id}: loading {given.model or run.config.model}")
     device, dtype = given.device or run.device_here(), given.dtype or run.dtype
-    return bench_of_run(run, load(given.model or run.config.model, device, dtype, tell))
+    return bench_of_run(run, model_names.load(given.model or run.config.model, device, dtype, tell))
 
 
 def bench_of_folder(
@@ -133,16 +129,16 @@ def bench_of_folder(
     Raises `StoreError`.
     """
 
-    def table(intervention: Intervention, wanted: str) -> ReplacementTable:
+    def table(intervention: Intervention, wanted: str) -> baselines.ReplacementTable:
         path = folder / TABLES / f"{wanted}.npz"
         if not path.is_file():
             raise CannotRepeat(f"expected replacement values {wanted} at {path}, got none; export again")
-        return read_table(path, intervention)
+        return table_files.read_table(path, intervention)
 
     try:
-        named = given.model or str(parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
+        named = given.model or str(codec.parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"expected settings with a model in {folder / CONFIG}: {error}") from error
+        raise errors.StoreError(f"expected settings with a model in {folder / CONFIG}: {error}") from error
     device, dtype = min(((one.device, one.dtype) for one in certificates), default=("cpu", "float32"))
-    where = given.device or kept(this_machine(), AUTO, device)
-    return Bench(subject=load(named, where, given.dtype or dtype, tell), table=table)
+    where = given.device or placement.kept(placement.this_machine(), placement.AUTO, device)
+    return Bench(subject=model_names.load(named, where, given.dtype or dtype, tell), table=table)

@@ -9,34 +9,24 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from mecharule_ops import codec, errors, nodes
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.codec import encode
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
-from mecharule_ops.errors import ClaimNotSupported
-from mecharule_ops.facts import account_facts
+from mecharule_ops.facts import account_facts, control_facts, flips, searches, shown_units
 from mecharule_ops.facts.account_facts import READS, REGISTERED, SAID_SURE, WHEN, WRITES
 from mecharule_ops.facts.claims import claim_fact
-from mecharule_ops.facts.control_facts import beside_random, split_words
 from mecharule_ops.facts.examples import changed_examples, fitting
 from mecharule_ops.facts.fact import Fact, FactValue, said
-from mecharule_ops.facts.flips import both_slices, unit_flips
-from mecharule_ops.facts.searches import search_name
-from mecharule_ops.facts.shown_units import evidence_data, evidence_words, rank_words
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Unit
-from mecharule_ops.nodes import Node
 from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, told_apart
-from mecharule_ops.rules.families import Family
-from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.rules import families, matthews
+from mecharule_ops.run import live_run, opening, tabulating
 from mecharule_ops.run.certify import certify
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate, keep
-from mecharule_ops.run.tabulating import claims_of, rule_fires
 from mecharule_ops.store.ledger import HypothesisState
 from mecharule_ops.types import FlipCount, Neuron, SearchStatus, Share
-from tools import _counts
+from tools import _counts, arguments
 from tools._asked import Asked
-from tools.arguments import WhyArguments, WhyNotArguments
 from tools.result import About, Priced, Tell, ToolResult, of_facts, price_words
 
 MOST_CLAIMS = 2
@@ -46,16 +36,16 @@ BRIEF = ("evidence", "flips", "certificate", "when", "breaks", "through", "claim
 shown the bound of what it flips."""
 
 
-def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
+def why(run: live_run.Run, given: arguments.WhyArguments, tell: Tell) -> ToolResult:
     """The account of a localized unit, from what is stored; where no certificate is, the command that makes one.
 
     Raises `ClaimNotSupported` for a unit that the search did not localize.
     """
     asked = Asked.of(run, given)
     if (known := asked.unit) is None:
-        raise ClaimNotSupported(
-            f"{asked.neuron} was not localized in run {run.id} ({search_name(asked.search)}), so there is nothing to "
-            f"explain; ask `mecharule why-not {run.id} {asked.neuron}`"
+        raise errors.ClaimNotSupported(
+            f"{asked.neuron} was not localized in run {run.id} ({searches.search_name(asked.search)}), so there is "
+            f"nothing to explain; ask `mecharule why-not {run.id} {asked.neuron}`"
         )
     of = About.of_unit(run, asked.neuron)
     facts = list(_Told(run, asked, known, given.show_text, of).facts())
@@ -73,7 +63,7 @@ def why(run: Run, given: WhyArguments, tell: Tell) -> ToolResult:
 class _Told:
     """Everything that is told of one unit, in the order of an answer."""
 
-    run: Run
+    run: live_run.Run
     asked: Asked
     known: Unit
     show_text: bool
@@ -89,7 +79,7 @@ class _Told:
 
     def facts(self) -> Iterator[Fact]:
         """What it does, when, how, how sure that is, and who is like it."""
-        certificate = find_certificate(self.run, (self.known.neuron,), self.asked.regime)
+        certificate = opening.find_certificate(self.run, (self.known.neuron,), self.asked.regime)
         if self.known.is_tau_agonist and not self.known.is_shown:
             yield self._evidence()
         yield from self._flips(certificate)
@@ -102,14 +92,14 @@ class _Told:
 
     def _evidence(self, part: str = "") -> Fact:
         findings = self.asked.findings
-        value: Any = evidence_data(findings, self.known)
-        return self.of("evidence", evidence_words(findings, self.known), value, part=part)
+        value: Any = shown_units.evidence_data(findings, self.known)
+        return self.of("evidence", shown_units.evidence_words(findings, self.known), value, part=part)
 
     def _flips(self, certificate: Certificate | None) -> Iterator[Fact]:
         """`Switch head a20.h8 off and 92 of 122 answers of SmolLM2 that were right turn wrong (…)`, with examples."""
         known, findings, label = self.known, self.asked.findings, bool(self.asked.regime.value)
-        whole = encode(known.estimate.associated + known.estimate.unrelated)
-        parts: dict[str, Any] = {"f": findings, "beside": beside_random(known.controls)}
+        whole = codec.encode(known.estimate.associated + known.estimate.unrelated)
+        parts: dict[str, Any] = {"f": findings, "beside": control_facts.beside_random(known.controls)}
         parts |= {"before": findings.words.of(label), "after": findings.words.of(not label)}
         proof = () if certificate is None else (f"c:{certificate.id}",)
         yield self.of.told("flips", "why.flips", whole, *proof, self.of.source, **parts)
@@ -129,10 +119,10 @@ class _Told:
         """Its counts on the two halves, its strength between bounds, and its flips of every record observed."""
         known, agonist, least = self.known, self.known.agonist, self.asked.findings.alpha / 2
         counts: dict[str, FactValue] = {
-            name: {**encode(one), "lower": lower, "upper": upper_bound(one.flips, one.n, least)}
+            name: {**codec.encode(one), "lower": lower, "upper": upper_bound(one.flips, one.n, least)}
             for name, (one, lower) in self.slices.items()
         }
-        counted = both_slices(known.estimate, agonist.tau, known.search.bounded)
+        counted = flips.both_slices(known.estimate, agonist.tau, known.search.bounded)
         yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", counts)
         rates = {"strength": known.estimate.strength, "low": known.lower, "high": agonist.ucb}
         parts: dict[str, Any] = {name: told_apart(rate, agonist.tau) for name, rate in rates.items()}
@@ -141,7 +131,7 @@ class _Told:
         yield self.of.told("interval", "why.interval", value, **parts)
         if known.account is not None:
             every = FlipCount(flips=known.account.flips, n=known.account.records)
-            yield self.of.told("observed", "why.observed", encode(every), counted=of_n(every))
+            yield self.of.told("observed", "why.observed", codec.encode(every), counted=of_n(every))
 
     def _explanation(self) -> Iterator[Fact]:
         """When, what breaks, how; what was registered and shown of when it flips stands behind what was learned."""
@@ -161,7 +151,7 @@ class _Told:
 
     def _claims(self) -> Iterator[Fact]:
         """Registered predictions of when it flips, and what became of them."""
-        claims = claims_of(self.run, self.known.neuron, self.asked.regime)
+        claims = tabulating.claims_of(self.run, self.known.neuron, self.asked.regime)
         yield from (claim_fact(self.run, *each) for each in claims)
         states = [entry.state for _, entry in claims]
         if borne := states.count(HypothesisState.SUPPORTED):
@@ -179,9 +169,9 @@ class _Told:
             yield self._evidence(SAID_SURE)
         if controls is not None and controls.basis is not None:
             drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}
-            yield self.of("rank", f"It stands {rank_words(known)} units", drawn, part=SAID_SURE)
+            yield self.of("rank", f"It stands {shown_units.rank_words(known)} units", drawn, part=SAID_SURE)
         if controls is not None and controls.selective is Selective.SELECTIVE:
-            yield self.of("selective", split_words(controls), True, part=SAID_SURE)
+            yield self.of("selective", control_facts.split_words(controls), True, part=SAID_SURE)
         least = max(lower for _, lower in self.slices.values()) if known.search.bounded else None
         parts = {
             "among": plural(known.search.cost.candidates, known.neuron.basis.row.noun),
@@ -201,7 +191,7 @@ class _Told:
         if told is None or told.rule is None:
             return
         eligible = run.eligible(self.asked.regime)
-        fires = rule_fires(told.rule, run.task, [run.records[place] for place in eligible])
+        fires = tabulating.rule_fires(told.rule, run.task, [run.records[place] for place in eligible])
         held_out = ~run.train[eligible]
         count = {"fires": int(fires.sum()), "eligible": len(eligible)}
         count |= {"held_out_fires": int(fires[held_out].sum()), "held_out": int(held_out.sum())}
@@ -212,9 +202,9 @@ class _Told:
         agree = Share(count=int((by_rule == by_split).sum()), n=len(by_rule))
         ours, theirs = float(by_rule.mean()), float(by_split.mean())
         chance = ours * theirs + (1 - ours) * (1 - theirs)
-        score = mcc(by_rule, by_split)
+        score = matthews.mcc(by_rule, by_split)
         near = agree.count == agree.n or score >= self.asked.findings.mcc_floor
-        value = {**encode(agree), "by_chance": chance, "mcc": score}
+        value = {**codec.encode(agree), "by_chance": chance, "mcc": score}
         value |= {"splitter": str(split), "rule": str(told.rule)}
         parts = {"no": "" if near else "not ", "agree": of_n(agree), "chance": percent(chance)}
         yield self.of.told("rule.disguise", "why.disguise", value, **parts)
@@ -239,14 +229,14 @@ class _Told:
         return self.of.told("shared", "why.shared", shared, *proof, of=of, said=said)
 
 
-def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
+def why_not(run: live_run.Run, given: arguments.WhyNotArguments, tell: Tell) -> Priced:
     """The hurdle, the unit's rank in attribution, the tests on the way; with `test` an exact ablation.
 
     Cost: both slices, with `test` and without a certificate of the unit alone.
     """
     asked = Asked.of(run, given)
     neuron, regime = asked.neuron, asked.regime
-    made = find_certificate(run, (neuron,), regime) if given.test else None
+    made = opening.find_certificate(run, (neuron,), regime) if given.test else None
     yield len(run.slices(regime).positions) if given.test and made is None else 0
     of = About.of_unit(run, neuron, "why_not")
     scores, path = run.attribution(neuron.basis, regime), run.told.settled(neuron, regime.value)
@@ -262,14 +252,14 @@ def why_not(run: Run, given: WhyNotArguments, tell: Tell) -> Priced:
         data = [_node_data(each, neuron) for each in path]
         facts.append(of("tests", said, data, part="Tests"))
     if given.test:
-        made = made or keep(run, next(certify(run, [(neuron,)], regime)))
+        made = made or opening.keep(run, next(certify(run, [(neuron,)], regime)))
         facts.append(_counts.flips_fact(made, About.of_unit(run, neuron)))
     elif not path or path[-1].size > 1:
         facts.append(of.told("next", "why_not.next", f"mecharule why-not {run.id} {neuron} --test"))
     return of_facts(facts)
 
 
-def _reason(asked: Asked, node: Node | None, rank: int | None) -> tuple[str, dict[str, Any]]:
+def _reason(asked: Asked, node: nodes.Node | None, rank: int | None) -> tuple[str, dict[str, Any]]:
     """The first hurdle that the unit did not pass, in the order of the method, and what its sentence names."""
     findings, search, known, rule = asked.findings, asked.search, asked.unit, asked.told
     parts: dict[str, Any] = {"rank": rank, "s": search, "node": node, "f": findings, "rule": asked.told_words}
@@ -284,7 +274,7 @@ def _reason(asked: Asked, node: Node | None, rank: int | None) -> tuple[str, dic
         parts |= {"plus": plus, "minus": minus, "group": node.printed(asked.neuron.basis)}
         parts["bound"] = told_apart(node.ucb, findings.tau)
         return "tested below τ" if node.size == 1 else "pruned in a group", parts
-    parts |= {"flips": unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau)}
+    parts |= {"flips": flips.unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau)}
     if not known.is_tau_agonist:
         return "below τ", parts
     if not known.is_shown:
@@ -294,12 +284,12 @@ def _reason(asked: Asked, node: Node | None, rank: int | None) -> tuple[str, dic
     if not rule.shown or rule.held_out is None:
         return "no rule", parts
     # A rule that is not the paper's has no coverage to reach.
-    covers = rule.family is not Family.ANCHORED or findings.is_hq_t(rule)
+    covers = rule.family is not families.Family.ANCHORED or findings.is_hq_t(rule)
     weak = rule.held_out.mcc < findings.mcc_floor or not covers
     return "weak rule" if weak else "it is one", parts
 
 
-def _node_data(node: Node, unit: Neuron) -> dict[str, FactValue]:
+def _node_data(node: nodes.Node, unit: Neuron) -> dict[str, FactValue]:
     plus, minus = node.estimate.associated, node.estimate.unrelated
     return {
         **{"node": node.id, "units": node.printed(unit.basis), "size": node.size},
@@ -309,7 +299,7 @@ def _node_data(node: Node, unit: Neuron) -> dict[str, FactValue]:
     }
 
 
-def _node_words(node: Node, tau: float) -> str:
+def _node_words(node: nodes.Node, tau: float) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
     plus, minus, bound = node.estimate.associated, node.estimate.unrelated, told_apart(node.ucb, tau)
     return said("why_not.node", node=node, what=what, plus=plus, minus=minus, bound=bound)

@@ -17,14 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.verbs.command_line import DISPLAYS
-from mecharule_ops.errors import UsageError
-from mecharule_ops.events import CostChanged, Event, Price, StageFinished, StageProgress, StageStarted
+from mecharule_ops import errors, events
 from tui.session import Session, narrate
 from tui.words import Activity, clock
 
 SECONDS_BETWEEN_LINES = 5.0
 """A plain display repeats the progress of one stage at most this often."""
-_COUNTED = (StageStarted, StageProgress, StageFinished, CostChanged, Price)
+_COUNTED = (events.StageStarted, events.StageProgress, events.StageFinished, events.CostChanged, events.Price)
 
 
 class LineDisplay:
@@ -35,14 +34,14 @@ class LineDisplay:
         self.session = Session(clock)
         self.session.activity = Activity.WORKING
 
-    def show(self, event: Event) -> None:
+    def show(self, event: events.Event) -> None:
         """Say an event, or count it."""
         if isinstance(event, _COUNTED):
             self.session.show(event)
         sentence = narrate(event)
         if sentence is not None:
             self._say(sentence)
-        elif isinstance(event, StageProgress | CostChanged):
+        elif isinstance(event, events.StageProgress | events.CostChanged):
             self._count()
 
     def _say(self, sentence: str) -> None:
@@ -73,7 +72,7 @@ class RichDisplay(LineDisplay):
         self._console = Console(file=stream, highlight=False)
         self._live = Live(console=self._console, transient=True, get_renderable=self._draw)
 
-    def show(self, event: Event) -> None:
+    def show(self, event: events.Event) -> None:
         """Draw from the first event on: before it a price may be asked for on the same stream."""
         self._live.start()
         super().show(event)
@@ -103,7 +102,7 @@ def make_display(name: str | None, stream: TextIO | None = None) -> LineDisplay:
     stream = stream or sys.stderr
     name = name or ("rich" if stream.isatty() else "plain")
     if name not in DISPLAYS:
-        raise UsageError(f"expected a display of {', '.join(DISPLAYS)}, got {name!r}")
+        raise errors.UsageError(f"expected a display of {', '.join(DISPLAYS)}, got {name!r}")
     return (
         RichDisplay(stream) if name == "rich" else LineDisplay(stream if name == "plain" else io.StringIO())
     )

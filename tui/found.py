@@ -7,8 +7,7 @@ the card is the answer to "why?", in its own words.
 
 from rich.text import Text
 
-from mecharule_ops.events import UnitJudged
-from mecharule_ops.nodes import Node
+from mecharule_ops import events, nodes
 from mecharule_ops.numbers import percent, percent_at_least, plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import OPEN, REACHES, Board, Place
@@ -26,13 +25,13 @@ FLIPPED = "→"
 """Stands between an answer before and after."""
 
 
-def judged_units(state: RunState, place: Place | None = None) -> list[UnitJudged]:
+def judged_units(state: RunState, place: Place | None = None) -> list[events.UnitJudged]:
     """The units asked on answers kept aside, of one kind and direction or of all, the one of highest bound first."""
     judged = [one for (regime, unit), one in state.judged.items() if place in (None, Place(regime, unit[0]))]
     return sorted(judged, key=lambda one: (-one.lower, one.neuron))
 
 
-def shown_units(state: RunState, place: Place | None = None) -> list[UnitJudged]:
+def shown_units(state: RunState, place: Place | None = None) -> list[events.UnitJudged]:
     """Those that were shown."""
     return [one for one in judged_units(state, place) if one.rank is not None]
 
@@ -87,7 +86,7 @@ def flip_text(state: RunState, width: int) -> Text:
     return text
 
 
-def card(state: RunState, view: SearchView, node: Node, width: int, told: str = "") -> Text:
+def card(state: RunState, view: SearchView, node: nodes.Node, width: int, told: str = "") -> Text:
     """The card of one node; `told` is the answer to why a unit flips, if there is one."""
     name, at, tau = node.printed(view.at.basis), view.at, view.thresholds.tau
     judged = state.judged.get((at.regime, name))

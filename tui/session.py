@@ -13,11 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mecharule_ops import events
-from mecharule_ops.errors import MechaRuleError
+from mecharule_ops import errors, events, plain_text
 from mecharule_ops.events import Event
 from mecharule_ops.facts.fact import SENTENCES, said
-from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_log import kind_of
 from tui.words import Activity, clock
@@ -139,7 +137,7 @@ class Session:
             job(self)
             self.activity = Activity.READ if reading else Activity.ENDED
         except Exception as error:
-            name = "" if isinstance(error, MechaRuleError | OSError) else f"{type(error).__name__}: "
+            name = "" if isinstance(error, errors.MechaRuleError | OSError) else f"{type(error).__name__}: "
             self.failure = "" if self.should_stop() else f"{name}{error}"
             self.activity = Activity.STOPPED if self.should_stop() else Activity.FAILED
         finally:
@@ -178,4 +176,4 @@ def narrate(event: Event) -> str | None:
     name += "_warning" * (getattr(event, "level", "") == "warning")
     name += "_failed" * (not getattr(event, "ok", True))
     time = event.time(clock) if isinstance(event, events.Price) else ""
-    return plain(said(name, e=event, time=time))
+    return plain_text.plain(said(name, e=event, time=time))

@@ -23,11 +23,9 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
+from tui import commands, working_app
 from tui.backend import Backend
-from tui.commands import Palette, bindings_of, command_named, commands_of, key_said
-from tui.screens.common import CommandScreen, HelpPopup
-from tui.screens.home_screen import HomeScreen
-from tui.working_app import WorkingApp
+from tui.screens import common, home_screen
 
 _SIGNS = {
     **dict(zip("→←▸▾▴▼▲•●◐○◌✓✗×·…–—τεαδ≥≤∪−❯Ê", "><>vvv^**%o.+x*.~--tead><U->E", strict=True)),
@@ -56,13 +54,13 @@ class AsciiFilter(LineFilter):
         return [Segment(ascii_only(text), style, control) for text, style, control in segments]
 
 
-class MechaRuleApp(WorkingApp):
+class MechaRuleApp(working_app.WorkingApp):
     """Watch a search, read what it found, ask about it."""
 
     TITLE = "MechaRule"
     CSS_PATH = Path(__file__).with_name("app.tcss")
     ENABLE_COMMAND_PALETTE = True
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("home", only=("help", "interrupt", "quit"))
+    BINDINGS: ClassVar[list[BindingType]] = commands.bindings_of("home", only=("help", "interrupt", "quit"))
 
     def __init__(self, backend: Backend | None = None, *, exports: Path | None = None) -> None:
         super().__init__(backend or Backend(), exports)
@@ -73,7 +71,7 @@ class MechaRuleApp(WorkingApp):
 
     def on_mount(self) -> None:
         self.begin_capture_print(self)
-        self.push_screen(HomeScreen())
+        self.push_screen(home_screen.HomeScreen())
         self.run_worker(self.backend.warm, thread=True, group="warm")
 
     def on_unmount(self) -> None:
@@ -86,26 +84,26 @@ class MechaRuleApp(WorkingApp):
 
     def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:
         """The palette: every command of the screen under it, and of Textual's own the theme and a picture."""
-        name = screen.NAME if isinstance(screen, CommandScreen) else "home"
-        for command in commands_of(name):
-            title = f"{command.name} ({', '.join(map(key_said, command.keys))})"
+        name = screen.NAME if isinstance(screen, common.CommandScreen) else "home"
+        for command in commands.commands_of(name):
+            title = f"{command.name} ({', '.join(map(commands.key_said, command.keys))})"
             yield SystemCommand(title, command.help, lambda name=command.name: self.action_command(name))
         own = super().get_system_commands(screen)
         yield from (each for each in own if each.title in ("Theme", "Screenshot"))
 
     def action_command_palette(self) -> None:
         """The palette, unless it is open."""
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id=Palette.ID))
+        if not isinstance(self.screen, commands.Palette):
+            self.push_screen(commands.Palette(id=commands.Palette.ID))
 
     def search_themes(self) -> None:
         """The themes, in a palette that keys at any time do not end."""
-        self.push_screen(Palette([ThemeProvider], placeholder="Search for themes…"))
+        self.push_screen(commands.Palette([ThemeProvider], placeholder="Search for themes…"))
 
     def action_command(self, name: str) -> None:
         """Carry out a command on the screen at hand, or on the app over a popup; one that neither has does nothing."""
         screen = self.screen
-        if isinstance(screen, CommandScreen) and command_named(name, screen.NAME):
+        if isinstance(screen, common.CommandScreen) and commands.command_named(name, screen.NAME):
             screen.carry_out(name)
         else:
             getattr(self, f"do_{name}", lambda: None)()
@@ -113,10 +111,10 @@ class MechaRuleApp(WorkingApp):
     def do_help(self) -> None:
         """Explain the focused widget, or the nearest one around it that has a help, and list the keys."""
         screen = self.screen
-        if isinstance(screen, CommandScreen):
+        if isinstance(screen, common.CommandScreen):
             around = screen.focused.ancestors_with_self if screen.focused else (screen,)
             about = next(filter(None, (getattr(each, "about", "") for each in around)), "")
-            self.push_screen(HelpPopup(screen.NAME, about))
+            self.push_screen(common.HelpPopup(screen.NAME, about))
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 Colour is for what is shown alone; it and everything else has a sign of its own, so that the map needs no colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partialmethod
@@ -20,9 +18,8 @@ from mecharule_ops.nodes import Neuron
 from mecharule_ops.numbers import percent
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Layer, Place
 from mecharule_ops.state.run_state import RunState
+from tui import text_panes, words
 from tui.found import shown_units
-from tui.text_panes import drawn
-from tui.words import JUDGED, basis_of, noun_of
 
 MAP_HELP = (
     "The model: layers across, heads or strips of a layer's units down (or the other way where there are few "
@@ -59,7 +56,7 @@ class Grid:
 
     @classmethod
     @lru_cache(8)
-    def of(cls, layers: int, units: int, width: int, height: int) -> Grid:
+    def of(cls, layers: int, units: int, width: int, height: int) -> "Grid":
         """The finest grid of a map that fits so many columns and rows."""
         room = max(1, width)
         if across := layers > height:
@@ -142,7 +139,7 @@ class MapPane(Widget, can_focus=True):
             for layer, of in strengths
             for unit in range(cell.begin, min(cell.end, len(of)))
         ]
-        return str(Neuron(basis_of(self.place.letter), *max(units)[1:])) if units else None
+        return str(Neuron(words.basis_of(self.place.letter), *max(units)[1:])) if units else None
 
     def _strength(self, cell: Cell) -> int:
         """Of the strongest unit of a cell."""
@@ -154,13 +151,13 @@ class MapPane(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         if not self.units:
-            return drawn(self, Text("cells fill with the search" if y == 0 else "", "dim"))
+            return text_panes.drawn(self, Text("cells fill with the search" if y == 0 else "", "dim"))
         line = self._lines.get(y) or self._lines.setdefault(y, self._line(self.grid, y))
         if y - 1 == self.at[0] and self.has_focus:
             begin = NAMES + self.at[1] * self.grid.step
             line = line.copy()
             line.stylize("reverse", begin, begin + 1)
-        return drawn(self, line)
+        return text_panes.drawn(self, line)
 
     def _line(self, grid: Grid, y: int) -> Text:
         text, last = Text(no_wrap=True), len(grid.cells)
@@ -190,7 +187,7 @@ class MapPane(Widget, can_focus=True):
 
     def _axis(self, grid: Grid) -> Text:
         """Numbers of layers, or of units, every few cells."""
-        noun = noun_of(self.place.letter) if self.place else ""
+        noun = words.noun_of(self.place.letter) if self.place else ""
         text = f"{'layer' if grid.across_layers else noun:<{NAMES}}"
         for column, cell in enumerate(grid.cells[0]):
             number = str(self._layers[cell.layers[0]] if grid.across_layers else cell.begin)
@@ -217,7 +214,7 @@ class MapPane(Widget, can_focus=True):
             strength = self._strength(cell)
             glyph = next(sign for least, sign in _SHADES if strength >= least)
             if any(layer in layers and begin <= unit < end for layer, unit in self._shown):
-                glyph, style = JUDGED["shown"].glyph, JUDGED["shown"].style
+                glyph, style = words.JUDGED["shown"].glyph, words.JUDGED["shown"].style
         elif any(self.units[layer].at_work.find(1, begin, end) >= 0 for layer in layers):
             glyph = "░"
         elif count[OPEN]:
@@ -231,7 +228,7 @@ class MapPane(Widget, can_focus=True):
         tau = percent(self.state.thresholds.tau)
         now = "" if self.state.finished else " ░ now"
         signs = f" shown █▓▒ reaches {tau} ◦ not ruled out ∙ ruled out{now}"
-        return Text().append(JUDGED["shown"].glyph, JUDGED["shown"].style).append(signs, "dim")
+        return Text().append(words.JUDGED["shown"].glyph, words.JUDGED["shown"].style).append(signs, "dim")
 
     def _step(self, rows: int, columns: int) -> None:
         self._go(self.at[0] + rows, self.at[1] + columns)

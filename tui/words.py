@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from mecharule_ops.bases import Basis
-from mecharule_ops.events import UnitJudged
-from mecharule_ops.nodes import Node
+from mecharule_ops import bases, events, nodes
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.run_state import RunState
@@ -46,7 +44,7 @@ def said(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style, no_wrap=False)
 
 
-def look_of(node: Node, thresholds: Thresholds, judged: UnitJudged | None) -> Look:
+def look_of(node: nodes.Node, thresholds: Thresholds, judged: events.UnitJudged | None) -> Look:
     """How a node's verdict is said; a kept unit below τ is only localized, one above it as it was `judged`."""
     if node.verdict == "kept":
         if judged is not None:
@@ -55,9 +53,9 @@ def look_of(node: Node, thresholds: Thresholds, judged: UnitJudged | None) -> Lo
     return {"split": OPENED, "pruned": RULED_OUT, "dropped": RULED_OUT}.get(node.verdict or "", ASKED)
 
 
-def basis_of(letter: str) -> Basis:
+def basis_of(letter: str) -> bases.Basis:
     """The basis whose units' names begin with this letter."""
-    return next(basis for basis in Basis if basis.letter == letter)
+    return next(basis for basis in bases.Basis if basis.letter == letter)
 
 
 def noun_of(letter: str) -> str:

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.plain_text import plain, write_file
+from mecharule_ops import errors, plain_text
 from tui.backend import Backend
 from tui.session import Session
 
@@ -85,7 +84,7 @@ class WorkingApp(App[Any]):
         def work() -> None:
             try:
                 found = job()
-            except MechaRuleError as error:
+            except errors.MechaRuleError as error:
                 self.call_from_thread(self.tell, str(error))
             else:
                 self.call_from_thread(hand, found)
@@ -106,14 +105,14 @@ class WorkingApp(App[Any]):
     def tell(self, sentence: str) -> None:
         """Say something in passing."""
         self.told.append(sentence)
-        self.notify(plain(sentence), markup=False, timeout=6)
+        self.notify(plain_text.plain(sentence), markup=False, timeout=6)
 
     def save(self, name: str, text: str) -> None:
         """Write a file and say where, or why not."""
         folder = self.exports or self.backend.folder().parent / "exports"
         try:
-            path = write_file(folder / re.sub(r"[^\w.-]+", "-", name), text)
-        except MechaRuleError as error:
+            path = plain_text.write_file(folder / re.sub(r"[^\w.-]+", "-", name), text)
+        except errors.MechaRuleError as error:
             self.tell(str(error))
         else:
             self.written = list(dict.fromkeys([*self.written, path]))

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TextIO
 
 from agent.verbs.options import HIDDEN, VERBS, WORKING, RunOptions
-from mecharule_ops.bases import UNIT_NAME
-from mecharule_ops.errors import StoreError, UsageError, did_you_mean
+from mecharule_ops import bases, errors
 from tools.arguments import UNIT_MEANING, Arguments, options_of
 from tools.registry import TOOLS, Tell, ToolResult
 
@@ -57,7 +56,7 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         silence(sys.stdout)
-        raise StoreError(
+        raise errors.StoreError(
             f"expected to write the result to stdout, the system says: {error.strerror}; free the disk or name another "
             "file"
         ) from error
@@ -79,8 +78,8 @@ class Parser(argparse.ArgumentParser):
         """Every argument must be known. Raises `UsageError`."""
         found, rest = super().parse_known_args(args, namespace)
         if rest:
-            several = "; several units are joined by commas" if re.fullmatch(UNIT_NAME, rest[0]) else ""
-            near = did_you_mean(rest[0].partition("=")[0], self._option_string_actions)
+            several = "; several units are joined by commas" if re.fullmatch(bases.UNIT_NAME, rest[0]) else ""
+            near = errors.did_you_mean(rest[0].partition("=")[0], self._option_string_actions)
             self.error(f"expected nothing more, got {' '.join(rest)!r}{several or near}")
         return found, rest
 
@@ -92,11 +91,11 @@ class Parser(argparse.ArgumentParser):
         if wrong := _INVALID.match(message):
             known = list(named[wrong[1].split("/")[0]].choices or ())
             what = "a verb" if wrong[1] == "VERB" else f"{', '.join(known[:-1])} or {known[-1]}"
-            message = f"expected {what}, got {wrong[2]!r}{did_you_mean(wrong[2], known)}"
+            message = f"expected {what}, got {wrong[2]!r}{errors.did_you_mean(wrong[2], known)}"
         elif missing := _MISSING.match(message):
             wanted = [f"{name} ({named[name.split('/')[0]].help})" for name in missing[1].split(", ")]
             message = f"expected {' and '.join(wanted)}, got none"
-        raise UsageError(f"{message}; see `{self.prog} --help`")
+        raise errors.UsageError(f"{message}; see `{self.prog} --help`")
 
 
 def parser(whole: bool = False) -> argparse.ArgumentParser:
@@ -196,14 +195,14 @@ def told(options: argparse.Namespace, tell: Tell = lambda line: None) -> dict[st
     if options.verb not in OF_THE_STRONGEST or "neuron" in given or given.get("suffices"):
         return given
     named = given.get("run", "last")
-    if re.fullmatch(UNIT_NAME, named):
+    if re.fullmatch(bases.UNIT_NAME, named):
         return {**given, "run": "last", "neuron": named}
     from mecharule_ops.run.opening import findings_of, opened, regime_of
 
     with opened(named) as run:
         found = findings_of(run).strongest(regime_of(given.get("regime")))
     if found is None:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected {UNIT_MEANING}, got none, and none is shown in run {run.id} to take instead; "
             f"`mecharule show {run.id} --table units` lists those that were localized"
         )

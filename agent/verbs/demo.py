@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from agent.chat import ask
-from agent.consent import Listener
+from agent import chat, consent
 from agent.verbs.runner import Show, config_from, start
 from mecharule_ops.events import Notice
 from tools.registry import ToolResult, call
@@ -34,7 +33,7 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
     report = start(config, show, should_stop)
     run = str(report.data["findings"]["run"])  # type: ignore[index]
     tell(f"asking: {QUESTION}")
-    answer = ask(run, QUESTION, Listener(tell=tell), llm="none")
+    answer = chat.ask(run, QUESTION, consent.Listener(tell=tell), llm="none")
     verification = call("verify", {"what": "last", "run": run}, tell)
     parts = (
         report.text.rstrip(),

@@ -7,8 +7,7 @@ from importlib.metadata import version
 from agent.verbs.options import DoctorOptions
 from mecharule_ops.errors import MechaRuleError, UsageError
 from mecharule_ops.facts.fact import FactValue, fact
-from mecharule_ops.loading import model_names
-from mecharule_ops.loading.placement import this_machine
+from mecharule_ops.loading import model_names, placement
 from mecharule_ops.store.run_directory import runs_directory
 from tools.result import Tell, ToolResult
 
@@ -48,7 +47,7 @@ def doctor(given: DoctorOptions, tell: Tell) -> ToolResult:
 def _devices() -> dict[str, str]:
     import torch
 
-    free = {name: f"{size / 1e9:.1f} GB free" for name, size in this_machine().items()}
+    free = {name: f"{size / 1e9:.1f} GB free" for name, size in placement.this_machine().items()}
     return {**free, "cpu": f"{free['cpu']}, {torch.get_num_threads()} threads"}
 
 

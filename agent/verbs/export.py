@@ -4,19 +4,15 @@ import json
 from pathlib import Path
 
 from agent.verbs.options import ExportOptions
-from mecharule_ops.certificates.bundles import make_empty, write_bundle
-from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops import errors, plain_text
+from mecharule_ops.certificates import bundles, certificate
 from mecharule_ops.facts.examples import examples_of
 from mecharule_ops.findings.records import Findings, to_json
 from mecharule_ops.pages.content import report_text, write_page
-from mecharule_ops.plain_text import write_file
 from mecharule_ops.replacement.table_files import write_table
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
-from tools.registry import Tell, ToolResult
-from tools.verify import CERTIFICATES, CONFIG, TABLES
+from tools import registry, verify
 
 README = """# MechaRule run {run}: {task} on {model}
 
@@ -28,42 +24,42 @@ A certificate's hash shows that it was not changed; running it again shows that 
 """
 
 
-def export(given: ExportOptions, tell: Tell) -> ToolResult:
+def export(given: ExportOptions, tell: registry.Tell) -> registry.ToolResult:
     """The folder, with every file it holds. Raises `StoreError` when it has files or cannot be written."""
-    with opened(given.run) as run:
-        findings = findings_of(run)
+    with opening.opened(given.run) as run:
+        findings = opening.findings_of(run)
         if run.task.concealed and not given.show_text:
-            raise UsageError(
+            raise errors.UsageError(
                 f"expected --show-text to export run {run.id}: its certificates hold prompts and completions in clear"
             )
         certificates = run.store.certificates()
         folder = Path(given.folder or f"{run.id}-export")
-        make_empty(folder)
+        bundles.make_empty(folder)
         tell(f"writing {len(certificates)} certificates, reports and replacement values to {folder}")
-        write_bundle(folder / CERTIFICATES, certificates)
+        bundles.write_bundle(folder / verify.CERTIFICATES, certificates)
         _write_reports(folder, findings, run)
-        tables = _write_tables(folder / TABLES, run, certificates)
+        tables = _write_tables(folder / verify.TABLES, run, certificates)
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     counts = {"certificates": len(certificates), "replacement_tables": tables, "files": len(files)}
     said = f"{folder}: {len(certificates)} certificates, {len(files)} files"
     said = f"{said}; `mecharule verify {folder}` runs them again"
-    return ToolResult(data={"run": findings.run, "folder": str(folder), **counts}, text=said)
+    return registry.ToolResult(data={"run": findings.run, "folder": str(folder), **counts}, text=said)
 
 
-def _write_reports(folder: Path, findings: Findings, run: Run) -> None:
+def _write_reports(folder: Path, findings: Findings, run: live_run.Run) -> None:
     named = ("run", "model", "model_hash", "tokenizer_hash", "task")
     texts = {
         "report.txt": report_text(findings),
         "report.json": to_json(findings) + "\n",
-        CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
+        verify.CONFIG: json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n",
         "README.md": README.format(**{name: getattr(findings, name) for name in named}),
     }
     write_page(findings, examples_of(run), folder / "report.html")
     for name, text in texts.items():
-        write_file(folder / name, text)
+        plain_text.write_file(folder / name, text)
 
 
-def _write_tables(folder: Path, run: Run, certificates: tuple[Certificate, ...]) -> int:
+def _write_tables(folder: Path, run: live_run.Run, certificates: tuple[certificate.Certificate, ...]) -> int:
     """One file for each set of replacement values that a certificate names; returns how many."""
     stated = {one.intervention.baseline_hash: one.intervention for one in certificates}
     if stated:
@@ -72,7 +68,7 @@ def _write_tables(folder: Path, run: Run, certificates: tuple[Certificate, ...])
         basis, baseline, phase = Basis(how.basis), Baseline(how.baseline), Phase(how.phase)
         table = run.replacement(Intervention(basis=basis, baseline=baseline, phase=phase))
         if table.hash != wanted:
-            raise StoreError(
+            raise errors.StoreError(
                 f"expected replacement values {wanted}, this machine computes {table.hash}; "
                 "export where the run was made"
             )

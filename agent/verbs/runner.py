@@ -13,17 +13,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agent.consent import says_yes
-from mecharule_ops.codec import encode, parse_json
+from mecharule_ops import codec, errors, events
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import BudgetSpent, MechaRuleError, UsageError
-from mecharule_ops.events import Event, Notice
 from mecharule_ops.facts.examples import example_of
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.loading.model_names import resolve
-from mecharule_ops.loading.placement import free_memory, place, this_machine
+from mecharule_ops.loading import model_names, placement
 from mecharule_ops.loading.shape import read_shape
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import begun, flips_before, observed_otherwise
+from mecharule_ops.run import live_run, opening, planning
 from mecharule_ops.run.outlook import (
     Outlook,
     SearchOutlook,
@@ -33,21 +29,17 @@ from mecharule_ops.run.outlook import (
     settled,
     writing,
 )
-from mecharule_ops.run.planning import price_of
-from mecharule_ops.store.run_directory import find_run, runs_directory
-from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store import run_directory, run_store
+from mecharule_ops.tasks import prompt_table, task_names, text
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
 from mecharule_ops.tasks.table_check import FEW, expected_few, rehearse, too_few, warnings_of
-from mecharule_ops.tasks.task_names import findable, task_of
-from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Basis, Regime, Share
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
     from agent.chat_models import Choice
 
-Show = Callable[[Event], None]
+Show = Callable[[events.Event], None]
 CALIBRATED = 4 * 10**9
 """Bytes of the largest weights that a dry run loads to measure a pace."""
 UNKNOWN = Share(count=0, n=0)
@@ -71,7 +63,7 @@ def config_from(
         del chosen["task_settings"]
     chosen |= _read(file) if file else {}
     task_settings = chosen.pop("task_settings", {})
-    for key, value in (*settings, *prompt_settings(**reading)):
+    for key, value in (*settings, *prompt_table.prompt_settings(**reading)):
         if key.startswith("task.") and isinstance(task_settings, Mapping):
             task_settings = {**task_settings, key.removeprefix("task."): value}
         else:
@@ -80,7 +72,7 @@ def config_from(
     if bases is not None:
         chosen["bases"] = tuple(bases.split(","))
     if "task" in chosen:
-        chosen["task"] = findable(str(chosen["task"]))
+        chosen["task"] = task_names.findable(str(chosen["task"]))
     if chosen.get("proposer") == "none":
         chosen["proposer"] = "offline"
     return make_config(**{"task_settings": task_settings, **chosen})
@@ -88,11 +80,11 @@ def config_from(
 
 def _read(file: str) -> Mapping[str, object]:
     try:
-        content = parse_json(Path(file).read_text("utf-8"))
+        content = codec.parse_json(Path(file).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"expected a JSON file of settings, got {file}: {error}") from error
+        raise errors.UsageError(f"expected a JSON file of settings, got {file}: {error}") from error
     if not isinstance(content, dict):
-        raise UsageError(f"expected a JSON object of settings in {file}, got {type(content).__name__}")
+        raise errors.UsageError(f"expected a JSON object of settings in {file}, got {type(content).__name__}")
     return content
 
 
@@ -102,13 +94,13 @@ def _read(file: str) -> Mapping[str, object]:
 def plan(config: RunConfig) -> ToolResult:
     """What would run and what it costs (`--dry-run`); a weight is loaded for the pace alone. Raises as `outlook`."""
     config = settled(config)
-    found, task = outlook(config), task_of(config)
-    if isinstance(task, TextTask):
+    found, task = outlook(config), task_names.task_of(config)
+    if isinstance(task, text.TextTask):
         rehearse(task)
     paces, right, measured = _paces(config, found)
     warnings = list(dict.fromkeys(_warnings(config, task, right)))
     settings = config.model_dump(mode="json") | {"task_settings": dict(task.describe())}
-    shape, weights, free = found.shape, 4 * found.shape.parameters, free_memory()
+    shape, weights, free = found.shape, 4 * found.shape.parameters, placement.free_memory()
     units = {basis.value: shape.units(basis) for basis in Basis}
     told = {
         "the model": f"{shape.hf.config.model_type}, {shape.n_layers} layers of width {shape.d_model:,}, "
@@ -137,7 +129,7 @@ def plan(config: RunConfig) -> ToolResult:
         "warnings": warnings,
         "model": {"directory": str(shape.directory), "parameters": shape.parameters, "units": units},
         "memory": {"weights": weights, "free": free, "placed": found.placed},
-        "searches": [encode(search) for search in found.searches],
+        "searches": [codec.encode(search) for search in found.searches],
         "seconds_a_forward": dict(paces),
     }
     return ToolResult(data=planned, text="\n".join(lines))
@@ -149,7 +141,7 @@ def _paces(config: RunConfig, found: Outlook) -> tuple[Mapping[Basis, float], Sh
         return {}, UNKNOWN, f"The time is not measured here ({weights / 1e9:.2f} GB of weights to load)."
     try:
         paces, right = measured_pace(config, time.monotonic)
-    except MechaRuleError as error:
+    except errors.MechaRuleError as error:
         return {}, UNKNOWN, f"The time is not known, since no pace could be measured: {error}"
     return paces, right, "The time is by a few ablations of this model, task and units, made just now."
 
@@ -161,7 +153,7 @@ def _warnings(config: RunConfig, task: Task, right: Share) -> Iterator[str]:
     if config.slice_size < (least := config.least_slice):
         yield f"a half of {config.slice_size} answers can rule no unit out, which takes --set slice_size={least}"
     records = config.records
-    if isinstance(task, PromptTable):
+    if isinstance(task, prompt_table.PromptTable):
         records = min(records, len(task.questions))
         yield from warnings_of(task, writing(task, config.model))
     for regime in map(Regime, config.regimes):
@@ -178,7 +170,7 @@ def _priced(config: RunConfig, search: SearchOutlook, paces: Mapping[Basis, floa
 
     Of so few answers that no half could rule a unit out nothing is asked.
     """
-    price = price_of(search.least, search.most, paces.get(search.basis, math.nan))
+    price = planning.price_of(search.least, search.most, paces.get(search.basis, math.nan))
     said = f"{price.ablations} on {search.units:,} units, {price.time(_duration)}, at most "
     said += f"{search.most.example_forwards:,} example-forwards"
     if search.prediction_forwards:
@@ -208,12 +200,12 @@ def priced(config: RunConfig) -> str:
 def ask_price(config: RunConfig) -> None:
     """Ask the person at the terminal for a yes, before anything is ablated. Raises `UsageError` where there is none."""
     if not sys.stdin.isatty():
-        raise UsageError(
+        raise errors.UsageError(
             "expected --yes, or --budget N to cap the price, since nobody is at the terminal to be asked for it; "
             "--dry-run says what it is at most"
         )
     if not says_yes(f"{priced(config)}\nGo on?"):
-        raise UsageError("expected a yes to the price; add --yes, or --budget N to cap it")
+        raise errors.UsageError("expected a yes to the price; add --yes, or --budget N to cap it")
 
 
 # --- a run to its end --------------------------------------------------------------------------------------
@@ -233,10 +225,10 @@ def start(
     `llm_budget` bounds the tokens of the language model that proposes predicates.
     What the run `source` observed and ablated is taken over, where the settings leave it as it is.
     """
-    task_of(config).describe()
-    shape = read_shape(resolve(config.model))
+    task_names.task_of(config).describe()
+    shape = read_shape(model_names.resolve(config.model))
     check_layer(config, shape)
-    place(shape, this_machine(), config.device, config.dtype)
+    placement.place(shape, placement.this_machine(), config.device, config.dtype)
     config = settled(config)
     _choice(config)
     if not granted:
@@ -244,14 +236,14 @@ def start(
     with ExitStack() as closing:
         earlier = None
         if source is not None:
-            path = find_run(source, runs_directory())
-            earlier = closing.enter_context(RunStore.open(path, read_only=True))
-            if other := observed_otherwise(Run(earlier).config, config):
+            path = run_directory.find_run(source, run_directory.runs_directory())
+            earlier = closing.enter_context(run_store.RunStore.open(path, read_only=True))
+            if other := opening.observed_otherwise(live_run.Run(earlier).config, config):
                 said = f"run {path.stem} had another {', '.join(other)}: all is observed and asked anew"
-                show(Notice(text=said))
+                show(events.Notice(text=said))
                 earlier = None
-        store = closing.enter_context(begun(config, earlier))
-        return _finish(Run(store, should_stop), show, llm_budget)
+        store = closing.enter_context(opening.begun(config, earlier))
+        return _finish(live_run.Run(store, should_stop), show, llm_budget)
 
 
 def resume(
@@ -265,24 +257,28 @@ def resume(
 
     Raises `UsageError` for a device that is not here.
     """
-    path = find_run(run, runs_directory(), to_resume=True)
-    with RunStore.open(path, read_only=True) as store:
-        known = Run(store)
+    path = run_directory.find_run(run, run_directory.runs_directory(), to_resume=True)
+    with run_store.RunStore.open(path, read_only=True) as store:
+        known = live_run.Run(store)
         config = known.config
         if device is not None:
-            place(read_shape(resolve(config.model)), this_machine(), device, known.dtype)
-        if known.finished and report_of(known.findings).exit_code != BudgetSpent.exit_code:
+            placement.place(
+                read_shape(model_names.resolve(config.model)), placement.this_machine(), device, known.dtype
+            )
+        if known.finished and report_of(known.findings).exit_code != errors.BudgetSpent.exit_code:
             told = f"`mecharule show {path.stem}` tells what it found"
             said = f"run {path.stem} is finished, nothing is left to do; {told}"
             return ToolResult(data={"run": path.stem, "finished": True}, text=said)
-    with RunStore.open(path) as store:
-        return _finish(Run(store, should_stop, device), show, llm_budget)
+    with run_store.RunStore.open(path) as store:
+        return _finish(live_run.Run(store, should_stop, device), show, llm_budget)
 
 
 def config_of(run: str) -> RunConfig:
     """The settings of a stored run."""
-    with RunStore.open(find_run(run, runs_directory()), read_only=True) as store:
-        return Run(store).config
+    with run_store.RunStore.open(
+        run_directory.find_run(run, run_directory.runs_directory()), read_only=True
+    ) as store:
+        return live_run.Run(store).config
 
 
 def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
@@ -294,10 +290,10 @@ def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
     return choose(config.proposer, budget=budget)
 
 
-def _finish(run: Run, show: Show, llm_budget: int | None) -> ToolResult:
+def _finish(run: live_run.Run, show: Show, llm_budget: int | None) -> ToolResult:
     from mecharule_ops.run.analyse import analyse_run
 
-    def emit(event: Event) -> None:
+    def emit(event: events.Event) -> None:
         run.store.append([event])
         show(event)
 
@@ -314,7 +310,7 @@ def _finish(run: Run, show: Show, llm_budget: int | None) -> ToolResult:
             seed=run.config.seed,
             store=run.store,
             meanings={name: words.noun for name, words in run.task.wording.items()},
-            flips=flips_before(run),
+            flips=opening.flips_before(run),
             emit=emit,
         )
     findings = analyse_run(run, show, clock=time.monotonic, proposer=proposer)
@@ -335,5 +331,5 @@ def report_of(findings: Findings, example: str = "") -> ToolResult:
     return ToolResult(
         data=json.loads(to_json(findings)),
         text=screen(findings, example),
-        exit_code=BudgetSpent.exit_code if spent else int(nothing),
+        exit_code=errors.BudgetSpent.exit_code if spent else int(nothing),
     )

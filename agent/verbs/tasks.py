@@ -10,14 +10,12 @@ from mecharule_ops.errors import UsageError
 from mecharule_ops.numbers import plural
 from mecharule_ops.pages.document import Table
 from mecharule_ops.run.outlook import settled, writing
-from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
-from mecharule_ops.tasks.table_check import SHOWN, column_roles, rehearse, warnings_of
+from mecharule_ops.tasks import prompt_table, table_check
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_of
-from tools.arguments import TableArguments
-from tools.result import Tell, ToolResult, shown
+from tools import arguments, result
 
 
-def tasks(given: TasksOptions, tell: Tell) -> ToolResult:
+def tasks(given: TasksOptions, tell: result.Tell) -> result.ToolResult:
     """Every task with one prompt, or what a table was understood to be. Loads a model only where one is named.
 
     Raises `UsageError` for a table that does not read, and what loading a model raises.
@@ -31,10 +29,10 @@ def tasks(given: TasksOptions, tell: Tell) -> ToolResult:
     return _checked(given.table, given, tell)
 
 
-def _listed() -> ToolResult:
+def _listed() -> result.ToolResult:
     rows = tuple((name, asks, _prompt(name)) for name, asks in BUNDLED.items())
     table = Table(header=("task", "what it asks", "a prompt"), rows=rows, align="lll")
-    listed = shown("tasks", table, TableArguments(limit=len(rows)), key="tasks")
+    listed = result.shown("tasks", table, arguments.TableArguments(limit=len(rows)), key="tasks")
     own = (
         "Your own: a table with columns prompt and answer; `mecharule tasks check prompts.jsonl`, then "
         "`mecharule run prompts.jsonl -m MODEL`."
@@ -50,19 +48,19 @@ def _prompt(name: str) -> str:
     return example.prompt.replace("\n", "\\n")
 
 
-def _checked(table: str, given: TasksOptions, tell: Tell) -> ToolResult:
+def _checked(table: str, given: TasksOptions, tell: result.Tell) -> result.ToolResult:
     """What was read and how it is graded, then some prompts; with settings that suit the model where one is named."""
-    said = {key.removeprefix("task."): value for key, value in prompt_settings(**given.reading)}
+    said = {key.removeprefix("task."): value for key, value in prompt_table.prompt_settings(**given.reading)}
     if given.model is None:
         task = make_task(table, **said)
     else:
         task = task_of(settled(make_config(task=findable(table), model=given.model, task_settings=said)))
-    if not isinstance(task, PromptTable):
+    if not isinstance(task, prompt_table.PromptTable):
         raise UsageError(f"expected a table of prompts and answers to check, got the task {table!r}")
-    rehearse(task)
+    table_check.rehearse(task)
     write = None if given.model is None else writing(task, given.model)
-    roles, warnings = column_roles(task), list(warnings_of(task, write))
-    prompts = [example.prompt for example in task.examples(SHOWN, np.random.default_rng(0))]
+    roles, warnings = table_check.column_roles(task), list(table_check.warnings_of(task, write))
+    prompts = [example.prompt for example in task.examples(table_check.SHOWN, np.random.default_rng(0))]
     data: dict[str, object] = {"table": str(task.path), "records": len(task.questions), "graded": task.graded}
     data |= {"columns": list(roles), "prompts": prompts}
     header, rows = (
@@ -72,7 +70,7 @@ def _checked(table: str, given: TasksOptions, tell: Tell) -> ToolResult:
     columns = Table(header=header, rows=tuple(rows), align="llll")
     title = f"{task.path.name}: {plural(len(task.questions), 'record')}"
     asked = "as the column has them" if not task.template else "by the template"
-    lines = [shown(title, columns, TableArguments(limit=len(rows))).text, *task.notes, ""]
+    lines = [result.shown(title, columns, arguments.TableArguments(limit=len(rows))).text, *task.notes, ""]
     lines += [
         f"{plural(len(prompts), 'prompt')} as the model reads them, {asked}:",
         *map("  {!r}".format, prompts),
@@ -85,4 +83,4 @@ def _checked(table: str, given: TasksOptions, tell: Tell) -> ToolResult:
     data["warnings"] = warnings
     wrong = [f"could go wrong: {warning}" for warning in warnings]
     lines += ["", *(wrong or ["nothing was seen that could go wrong"])]
-    return ToolResult(data=data, text="\n".join(lines))
+    return result.ToolResult(data=data, text="\n".join(lines))

@@ -7,8 +7,6 @@ follow from the rows; invented rows are caught only by running the ablation agai
 claim.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -163,7 +161,7 @@ class Certificate:
         return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Certificate:
+    def from_json(cls, text: str) -> "Certificate":
         """The certificate of a text. Raises `ClaimNotSupported` when malformed or not what was hashed."""
         return _read(text)
 

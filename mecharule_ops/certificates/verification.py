@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from mecharule_ops import confidence, errors
 from mecharule_ops.certificates.certificate import (
     KINDS,
     Certificate,
@@ -12,8 +13,6 @@ from mecharule_ops.certificates.certificate import (
     SliceTotal,
     ablated,
 )
-from mecharule_ops.confidence import lower_bound, upper_bound
-from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.types import Neuron, Phase
 
 _Key = tuple[str | None, str | None, int]
@@ -50,8 +49,8 @@ def totals_of(rows: Sequence[ExampleRow], alpha: float) -> tuple[SliceTotal, ...
             held=held,
             flips=sum(flips),
             n=len(flips),
-            lower=lower_bound(sum(flips), len(flips), alpha / 2),
-            upper=upper_bound(sum(flips), len(flips), alpha / 2),
+            lower=confidence.lower_bound(sum(flips), len(flips), alpha / 2),
+            upper=confidence.upper_bound(sum(flips), len(flips), alpha / 2),
         )
         for (unit, held, name), flips in counts.items()
     )
@@ -113,7 +112,7 @@ def verify(
         return Verification(status=VerificationStatus.DIFFERS, sentence=sentence)
     try:
         rows = rerun(certificate)
-    except ModelUnavailable as error:
+    except errors.ModelUnavailable as error:
         return cannot(str(error))
     found = compare_rows(certificate, rows)
     if numbers is None or numbers == certificate.numbers:
@@ -149,7 +148,7 @@ def _header_faults(certificate: Certificate) -> Iterator[str]:
 def _prints(unit: str) -> bool:
     try:
         return str(Neuron.parse(unit)) == unit
-    except UsageError:
+    except errors.UsageError:
         return False
 
 

@@ -23,11 +23,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from mecharule_ops import nodes, thresholds
 from mecharule_ops.cha.audit_bound import most_agonists, sample_within
 from mecharule_ops.cha.exclusion import ExclusionPlan, exclusion_plan
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.nodes import NOTHING, Verdict
-from mecharule_ops.thresholds import TAU
 from mecharule_ops.types import Basis, FlipEstimate, GroupAnswer, GroupQuery, LayerCandidates, Neuron
 
 
@@ -38,7 +37,7 @@ class AuditSettings:
     n_associated: int
     n_unrelated: int
     confidence: float = 0.95
-    tau: float = TAU
+    tau: float = thresholds.TAU
     budget: int = 0
     """Units that the audit may draw."""
     slip: float = 0.0
@@ -97,7 +96,7 @@ class _Drawn:
     """A drawn unit and what was counted of it."""
 
     unit: Neuron
-    seen: FlipEstimate = NOTHING
+    seen: FlipEstimate = nodes.NOTHING
 
     def following(self, plans: tuple[ExclusionPlan, ExclusionPlan]) -> tuple[range, range] | None:
         """The examples to ask next; None when nothing is left to ask.
@@ -133,7 +132,7 @@ def pruned_together(trees: Iterable[ChaTree], basis: Basis) -> dict[Neuron, tupl
     groups: dict[Neuron, tuple[Neuron, ...]] = {}
     for tree in trees:
         for node in sorted(tree.nodes, key=lambda node: -len(node.channels)):
-            if node.verdict is Verdict.PRUNED:
+            if node.verdict is nodes.Verdict.PRUNED:
                 members = tuple(Neuron(basis, tree.layer, channel) for channel in node.channels)
                 groups |= dict.fromkeys(members, members)
     return groups

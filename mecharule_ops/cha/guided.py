@@ -38,8 +38,6 @@ A step begins when the last question of the former one is answered, in whatever 
 same answers again resumes all layers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -47,13 +45,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from mecharule_ops.cha.group_search import Fallback, GroupSearch
-from mecharule_ops.cha.parting import Parting
-from mecharule_ops.cha.partition import Channels, bisect, roots
+from mecharule_ops.cha import group_search, parting, partition, prediction_failure, under_test
 from mecharule_ops.cha.prediction import LayerPrediction, order_over_layers
-from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
-from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.thresholds import reaches
 from mecharule_ops.types import LayerCandidates, Regime, SearchStatus
@@ -86,7 +80,7 @@ class GuidedSettings:
         return max(math.ceil(0.5 / self.worth) - 1, 1)
 
 
-class GuidedSearch(GroupSearch):
+class GuidedSearch(group_search.GroupSearch):
     """One layer of a guided search: `ask`, `tell`, `done` and `tree` are those of every search."""
 
     def __init__(
@@ -96,17 +90,17 @@ class GuidedSearch(GroupSearch):
         *,
         settings: GuidedSettings,
         regime: Regime,
-        guide: Guide,
+        guide: "Guide",
     ) -> None:
         super().__init__(candidates, settings=settings.cha, regime=regime)
         self._guided, self._guide, self._prediction = settings, guide, prediction
         self._places = order = prediction.order
-        self._order: Channels = tuple(candidates.channels[order].tolist())
+        self._order: partition.Channels = tuple(candidates.channels[order].tolist())
         self._rates = np.stack([prediction.associated, prediction.unrelated])[:, order]
         self._rank = np.argsort(order)
         self._confirmed = self._judged = self._parted = 0
-        self._parting: Parting | None = None
-        self._record = PredictionRecord(units=self._units)
+        self._parting: parting.Parting | None = None
+        self._record = prediction_failure.PredictionRecord(units=self._units)
         self._together = settings.sweep or max(SWEEP, self._units // 32)
         self.status = self._obstacle(min(self._together, self._units))
 
@@ -164,12 +158,12 @@ class GuidedSearch(GroupSearch):
             return False
         self._step, left = "fallback", self._to_search_again()
         units = len(left.channels)
-        self.fallback = Fallback(
+        self.fallback = group_search.Fallback(
             node=self._opened,
             units=units,
             sentence=f"first order fails here: {reason}; the other {units:,} units are searched without predictions",
         )
-        for root in roots(left, self._settings.order, self._settings.largest):
+        for root in partition.roots(left, self._settings.order, self._settings.largest):
             self._open(root.channels, cut=root.cut)
         self._settle()
         return True
@@ -185,11 +179,11 @@ class GuidedSearch(GroupSearch):
         elif not self._part():
             self.status = SearchStatus.COMPLETE
 
-    def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:
+    def _parts(self, group: under_test.GroupUnderTest) -> tuple[partition.Channels, partition.Channels]:
         if not self.follows:
-            return bisect(group.query.channels, group.cut)
+            return partition.bisect(group.query.channels, group.cut)
         weights = self._rates[:, self._ranks_of(group.query.channels)].max(axis=0)
-        return bisect(group.query.channels, half_of_the_weight(weights))
+        return partition.bisect(group.query.channels, half_of_the_weight(weights))
 
     def _open_stretch(self, begin: int, end: int) -> None:
         """Ask about neighbours of the order; first of the slice that they are predicted to flip more."""
@@ -224,7 +218,7 @@ class GuidedSearch(GroupSearch):
         if self._parting is None:
             since = self.fallback.node if self.fallback else 0
             largest = self._settings.largest if self.fallback else self._guided.sweep
-            self._parting = Parting(
+            self._parting = parting.Parting(
                 {
                     node.channels: node.estimate.strength
                     for node in self._nodes
@@ -274,7 +268,7 @@ class GuidedSearch(GroupSearch):
     def _rank_of(self, channel: int) -> int:
         return int(self._ranks_of((channel,))[0])
 
-    def _ranks_of(self, channels: Channels) -> Int[np.ndarray, " unit"]:
+    def _ranks_of(self, channels: partition.Channels) -> Int[np.ndarray, " unit"]:
         return np.asarray(self._rank[np.searchsorted(self._candidates.channels, channels)])
 
 

@@ -10,16 +10,14 @@ in tests; it costs N · (n₊ + n₋) example-forwards a layer.
 
 from dataclasses import replace
 
-from mecharule_ops.cha.group_search import GroupSearch
-from mecharule_ops.cha.partition import Channels, bisect, roots
+from mecharule_ops.cha import group_search, partition, under_test
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.cha.under_test import GroupUnderTest
 from mecharule_ops.confidence import Testing
 from mecharule_ops.types import Basis, FlipEstimate, LayerCandidates, Neuron, Regime
 
 
-class ChaSearch(GroupSearch):
+class ChaSearch(group_search.GroupSearch):
     """Searches one layer from groups of neighbours in attribution, or of the order that its settings name.
 
     Here the third of four channels flips every example, and no other flips any:
@@ -42,15 +40,15 @@ class ChaSearch(GroupSearch):
 
     def __init__(self, candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> None:
         super().__init__(candidates, settings=settings, regime=regime)
-        start = roots(candidates, settings.order, settings.largest)
+        start = partition.roots(candidates, settings.order, settings.largest)
         self.status = self._obstacle(max((len(root.channels) for root in start), default=0))
         if not self.done:
             for root in start:
                 self._open(root.channels, cut=root.cut)
             self._settle()
 
-    def _parts(self, group: GroupUnderTest) -> tuple[Channels, Channels]:
-        return bisect(group.query.channels, group.cut)
+    def _parts(self, group: under_test.GroupUnderTest) -> tuple[partition.Channels, partition.Channels]:
+        return partition.bisect(group.query.channels, group.cut)
 
 
 def exhaustive_search(candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> ChaSearch:

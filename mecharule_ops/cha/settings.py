@@ -14,30 +14,28 @@
 
 from dataclasses import dataclass, field
 
-from mecharule_ops.cha.partition import Order
+from mecharule_ops import confidence, thresholds
+from mecharule_ops.cha import partition, under_test
 from mecharule_ops.cha.sequential import slice_plan
-from mecharule_ops.cha.under_test import SliceUnderTest
-from mecharule_ops.confidence import AlphaPolicy, Testing
-from mecharule_ops.thresholds import EPSILON, TAU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaSettings:
     """Settings of one layer's search. The defaults go beyond the paper; `ALGORITHM_1` does not."""
 
-    tau: float = TAU
+    tau: float = thresholds.TAU
     """Strength threshold τ."""
-    epsilon: float = EPSILON
+    epsilon: float = thresholds.EPSILON
     """Selectivity threshold ε, for reporting only."""
-    alpha: AlphaPolicy = field(default_factory=AlphaPolicy)
+    alpha: confidence.AlphaPolicy = field(default_factory=confidence.AlphaPolicy)
     """The error allowed to each node."""
     n_associated: int = 64
     """Examples of D̃⁺; in shuffled order, unless the testing is fixed."""
     n_unrelated: int = 64
     """Examples of D̃⁻, likewise."""
-    testing: Testing = Testing.SEQUENTIAL
+    testing: confidence.Testing = confidence.Testing.SEQUENTIAL
     """When counts are looked at: algorithm 1 waits for the whole slices."""
-    order: Order = Order.ATTRIBUTION
+    order: partition.Order = partition.Order.ATTRIBUTION
     """How units are ordered before groups are cut; neighbours share small groups."""
     largest: int | None = 8
     """Units of the largest group asked. None starts from the whole layer; 1 is brute force."""
@@ -54,20 +52,20 @@ class ChaSettings:
     @property
     def together(self) -> bool:
         """Whether both slices are asked at once, in full; else one after the other."""
-        return self.testing is Testing.FIXED
+        return self.testing is confidence.Testing.FIXED
 
-    def slices(self, size: int, units: int) -> tuple[SliceUnderTest, SliceUnderTest]:
+    def slices(self, size: int, units: int) -> tuple[under_test.SliceUnderTest, under_test.SliceUnderTest]:
         """The slices of a group of `size` among N = `units`, nothing of them seen."""
         alpha = self.alpha.slice_alpha(size, units)
         plans = (slice_plan(self.testing, n, alpha, self.tau) for n in (self.n_associated, self.n_unrelated))
-        associated, unrelated = (SliceUnderTest(plan=plan) for plan in plans)
+        associated, unrelated = (under_test.SliceUnderTest(plan=plan) for plan in plans)
         return associated, unrelated
 
 
 ALGORITHM_1 = ChaSettings(
-    alpha=AlphaPolicy(halved=True),
-    testing=Testing.FIXED,
-    order=Order.CHANNEL,
+    alpha=confidence.AlphaPolicy(halved=True),
+    testing=confidence.Testing.FIXED,
+    order=partition.Order.CHANNEL,
     largest=None,
     small=2,
     overhead=None,

@@ -13,14 +13,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from mecharule_ops.engine.chunks import Chunks
+from mecharule_ops.engine import chunks, settling
 from mecharule_ops.engine.outcomes import Completions, Outcomes
-from mecharule_ops.engine.settling import Reader
 from mecharule_ops.engine.speculation import GroupLeads, Speculation, Verified
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.placement import free_bytes, is_out_of_memory
-from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading import model, placement, products
 from mecharule_ops.passes.batches import chunks_by_length, default_rows, parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
@@ -43,7 +40,7 @@ class AblationEngine:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: model.Subject,
         task: Task,
         records: Sequence[BehaviourRecord],
         intervention: Intervention,
@@ -52,7 +49,7 @@ class AblationEngine:
         rows: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         slope: float | None = None,
-        clean: dict[tuple[Phase, bool], Chunks] | None = None,
+        clean: dict[tuple[Phase, bool], chunks.Chunks] | None = None,
     ) -> None:
         if rows is not None and rows < 1:
             raise UsageError(f"expected rows of 1 or more, got {rows}")
@@ -61,14 +58,14 @@ class AblationEngine:
         self._records = records
         self._intervention = intervention
         self._should_stop = should_stop
-        reader = Reader(subject, task, records)
+        reader = settling.Reader(subject, task, records)
         prompts = subject.encode([record.example.prompt for record in records])
         pool, phase, basis = {} if clean is None else clean, intervention.phase, intervention.basis
         of = phase, basis.row.last_write
         if of not in pool:
-            free = free_bytes(*subject.devices) // 4
+            free = placement.free_bytes(*subject.devices) // 4
             memory = free if subject.device.type == "cuda" else min(MEMORY, free)
-            pool[of] = Chunks(subject, reader, prompts, phase, basis, memory)
+            pool[of] = chunks.Chunks(subject, reader, prompts, phase, basis, memory)
         self._chunks = pool[of]
         labels = np.array([record.label for record in records], dtype=bool)
         self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)
@@ -119,7 +116,7 @@ class AblationEngine:
         self._check(groups, ())
         lengths = [self._chunks.length(example, False) for example in examples]
         found = []
-        with torch.inference_mode(), through_onednn(self._subject.hf):
+        with torch.inference_mode(), products.through_onednn(self._subject.hf):
             for columns in chunks_by_length(lengths, examples):
                 chunk = self._chunks.of(tuple(examples[column] for column in columns), False)
                 found.append(self._speculation.leads(chunk, groups, of_change=of_change))
@@ -184,12 +181,12 @@ class AblationEngine:
     ) -> Verified | None:
         """The results of one batch, or None when memory ran out and the next batch must be half as large."""
         try:
-            with torch.inference_mode(), through_onednn(self._subject.hf):
+            with torch.inference_mode(), products.through_onednn(self._subject.hf):
                 chunk = self._chunks.of(tuple(examples[column] for column in columns), early)
                 return self._speculation.verify(chunk, groups, self._rows, held)
         except (MemoryError, RuntimeError) as error:
             smallest = len(groups) == 1 and len(columns) == 1
-            if smallest or not is_out_of_memory(error):
+            if smallest or not placement.is_out_of_memory(error):
                 raise
             self._chunks.forget()
             longest = max(self._chunks.length(examples[column], early) for column in columns)
@@ -221,7 +218,7 @@ class AblationEngine:
 
 def check_numbers(
     margins: Float[np.ndarray, "group record"],
-    subject: Subject,
+    subject: model.Subject,
     groups: Sequence[Group],
     records: Sequence[BehaviourRecord],
 ) -> None:

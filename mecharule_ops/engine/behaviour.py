@@ -1,7 +1,5 @@
 """Run the unablated model over a task's examples: the behaviour B(x) to be explained (paper, §3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,7 +28,7 @@ class Behaviour:
         """B(x) of each record."""
         return np.array([record.label for record in self.records], dtype=bool)
 
-    def __add__(self, other: Behaviour) -> Behaviour:
+    def __add__(self, other: "Behaviour") -> "Behaviour":
         """That of both sets of examples."""
         return Behaviour(
             records=self.records + other.records,

@@ -14,14 +14,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mecharule_ops.engine.settling import Reader, Tokens
-from mecharule_ops.loading.generation import SharedPrefix
-from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading import generation, model
 from mecharule_ops.loading.products import CleanProducts, noting
+from mecharule_ops.passes import clean_passes, forward, greedy, intervention
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
-from mecharule_ops.passes.clean_passes import CleanPass, CleanPasses
-from mecharule_ops.passes.forward import BlockCalls, Blocks
-from mecharule_ops.passes.greedy import Likeliest, NearClean, unembedding_of
-from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.spans import Span, first_offset, span_of
 from mecharule_ops.types import Basis, Phase
 
@@ -37,12 +33,12 @@ class Chunk:
     """Whether the spans end where the baseline's label is decided."""
     spans: tuple[Span, ...]
     clean: CleanSpans
-    near: NearClean
+    near: greedy.NearClean
     predicting: tuple[Tensor, Tensor, Tensor]
     """(record, token, position) of every predicted token, flat."""
     targets: Int[np.ndarray, "record token"]
     """Baseline tokens from the first predicted one on; −1 past the end."""
-    layouts: OrderedDict[int, BlockCalls] = field(default_factory=OrderedDict)
+    layouts: OrderedDict[int, forward.BlockCalls] = field(default_factory=OrderedDict)
     """Blocks bound to so many copies of the spans, the latest used last."""
     sites: dict[tuple[Basis, int], Tensor] = field(default_factory=dict)
     """What the clean pass held at the sites asked for, by basis and layer."""
@@ -56,7 +52,7 @@ class Chunk:
         sites = sum(site.nbytes for site in self.sites.values())
         return self.clean.bytes + self.near.bytes + self.noted.bytes + sites
 
-    def layout(self, blocks: Blocks, copies: int) -> BlockCalls:
+    def layout(self, blocks: forward.Blocks, copies: int) -> forward.BlockCalls:
         """The blocks bound to `copies` copies of the spans."""
         if copies not in self.layouts:
             self.layouts[copies] = blocks.bind(self.clean.batch, copies)
@@ -65,7 +61,7 @@ class Chunk:
         self.layouts.move_to_end(copies)
         return self.layouts[copies]
 
-    def products(self, blocks: Blocks) -> CleanProducts:
+    def products(self, blocks: forward.Blocks) -> CleanProducts:
         """What went into every product of the clean pass, and what came out. Cost: every block, when first asked."""
         if not self.noted.held:
             calls, hidden = self.layout(blocks, 1), self.clean.inputs[0]
@@ -75,13 +71,13 @@ class Chunk:
         return self.noted
 
     def site(
-        self, subject: Subject, blocks: Blocks, basis: Basis, layer: int
+        self, subject: model.Subject, blocks: forward.Blocks, basis: Basis, layer: int
     ) -> Float[Tensor, "record position channel *head_dim"]:
         """The clean values of every unit of a layer. Cost: one call of the block when first asked."""
         if (basis, layer) not in self.sites:
             module, in_input = subject.wiring.site(blocks.stack[layer], basis)
             seen: list[Tensor] = []
-            with hooked(module, in_input, lambda site: seen.append(site.clone())):
+            with intervention.hooked(module, in_input, lambda site: seen.append(site.clone())):
                 self.layout(blocks, 1)(layer, self.clean.inputs[layer])
             self.sites[basis, layer] = seen[0].unflatten(-1, subject.unit_shape(basis))
         return self.sites[basis, layer]
@@ -95,22 +91,22 @@ class Chunks:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: model.Subject,
         reader: Reader,
         prompts: Sequence[Tokens],
         phase: Phase,
         basis: Basis,
         memory: int,
     ) -> None:
-        self.blocks = Blocks(subject)
-        self.unembedding = unembedding_of(subject)
+        self.blocks = forward.Blocks(subject)
+        self.unembedding = greedy.unembedding_of(subject)
         self._subject = subject
         self._reader = reader
         self._prompts = prompts
         self._phase = phase
         self._basis = basis
         self._memory = memory // 2
-        self._passes = CleanPasses(self._pass, memory // 2)
+        self._passes = clean_passes.CleanPasses(self._pass, memory // 2)
         self._kept: OrderedDict[tuple[tuple[int, ...], bool], Chunk] = OrderedDict()
 
     def span(self, record: int, completion: Tokens) -> Span:
@@ -137,11 +133,11 @@ class Chunks:
         self._passes.forget()
 
     @cached_property
-    def _shared(self) -> SharedPrefix:
+    def _shared(self) -> generation.SharedPrefix:
         """What all prompts begin with, below every span."""
         starts = [len(prompt) - 1 + first_offset(self._phase, len(prompt)) for prompt in self._prompts]
         below = [prompt[:start] for prompt, start in zip(self._prompts, starts, strict=True)]
-        return SharedPrefix.of(self._subject.hf, below)
+        return generation.SharedPrefix.of(self._subject.hf, below)
 
     def _make(self, records: tuple[int, ...], early: bool) -> Chunk:
         """Cost: `_pass` for the records that no earlier chunk held."""
@@ -156,19 +152,19 @@ class Chunks:
             early=early,
             spans=spans,
             clean=held.clean,
-            near=NearClean(self.unembedding, held.clean.final[rows, positions], held.likeliest),
+            near=greedy.NearClean(self.unembedding, held.clean.final[rows, positions], held.likeliest),
             predicting=(rows, at, positions),
             targets=targets,
         )
 
-    def _pass(self, records: tuple[int, ...], early: bool) -> CleanPass:
+    def _pass(self, records: tuple[int, ...], early: bool) -> clean_passes.CleanPass:
         """Cost: `clean_spans` and the clean logits."""
         spans, expected = self._spans(records, early)
         clean = clean_spans(self._subject, self.blocks, spans, self._basis, self._shared)
         rows, _, positions = _predicting(spans, expected, self._subject.device)
-        return CleanPass(
+        return clean_passes.CleanPass(
             clean=clean,
-            likeliest=Likeliest.of(self.unembedding, clean.final[rows, positions]),
+            likeliest=greedy.Likeliest.of(self.unembedding, clean.final[rows, positions]),
             predicted=tuple(map(len, expected)),
         )
 

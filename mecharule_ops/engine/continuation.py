@@ -14,8 +14,7 @@ import torch
 
 from mecharule_ops.engine.settling import Reader, Tokens
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_rows
-from mecharule_ops.passes.forward import Blocks, SpanBatch
+from mecharule_ops.passes import ablated, forward
 from mecharule_ops.passes.greedy import Unembedding
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.types import Basis
@@ -61,21 +60,21 @@ def advanced(
 
 def feed(
     subject: Subject,
-    blocks: Blocks,
+    blocks: forward.Blocks,
     unembedding: Unembedding,
     basis: Basis,
-    clean: SpanBatch,
+    clean: forward.SpanBatch,
     rows: Sequence[OpenRow],
     spans: Sequence[Span],
-    groups: Sequence[GroupUnits],
-    held: Sequence[tuple[HeldUnits, int]],
+    groups: Sequence[ablated.GroupUnits],
+    held: Sequence[tuple[ablated.HeldUnits, int]],
 ) -> list[tuple[list[int], list[float]]]:
     """(greedy tokens, margins) behind the last accepted and every guessed token of each row.
 
     `spans`, `groups` and `held` belong to the rows. Cost: every block over all the rows' spans.
     """
     batch = span_batch(clean, [row.row for row in rows], spans)
-    final = ablated_rows(subject, blocks, batch, basis, groups, held)
+    final = ablated.ablated_rows(subject, blocks, batch, basis, groups, held)
     places = [
         (index, len(span.fed) - len(row.guess) - 1 + step)
         for index, (row, span) in enumerate(zip(rows, spans, strict=True))
@@ -88,14 +87,14 @@ def feed(
     return [(token.tolist(), margin.tolist()) for token, margin in zip(tokens, margins, strict=True)]
 
 
-def span_batch(clean: SpanBatch, records: Sequence[int], spans: Sequence[Span]) -> SpanBatch:
+def span_batch(clean: forward.SpanBatch, records: Sequence[int], spans: Sequence[Span]) -> forward.SpanBatch:
     """Spans with tokens of their own above the clean prefixes of `records`."""
     device = clean.tokens.device
     index = torch.tensor(records, device=device)
     longest = max(len(span.fed) for span in spans)
     padded = [[*span.fed, *[0] * (longest - len(span.fed))] for span in spans]
     lengths = [len(span.fed) for span in spans]
-    return SpanBatch(
+    return forward.SpanBatch(
         prefix=clean.prefix.select(index),
         prefix_lengths=clean.prefix_lengths[index],
         tokens=torch.tensor(padded, device=device),

@@ -20,12 +20,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mecharule_ops.errors import MechaRuleError, UsageError
-from mecharule_ops.loading.generation import SharedPrefix
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.passes.ablated import ablated_copies
+from mecharule_ops.loading import generation, model, products
+from mecharule_ops.passes import ablated, forward
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
-from mecharule_ops.passes.forward import Blocks
 from mecharule_ops.passes.greedy import Unembedding
 from mecharule_ops.passes.intervention import Edit, Units, editing, hooked
 from mecharule_ops.passes.spans import Span, span_of
@@ -68,8 +65,8 @@ class GuardResult:
 class _Bench:
     """What the checks share."""
 
-    subject: Subject
-    blocks: Blocks
+    subject: model.Subject
+    blocks: forward.Blocks
     basis: Basis
     spans: Sequence[Span]
     clean: CleanSpans
@@ -89,7 +86,7 @@ class _Bench:
 
 
 def check_intervention(
-    subject: Subject,
+    subject: model.Subject,
     task: Task,
     records: Sequence[BehaviourRecord],
     intervention: Intervention,
@@ -106,9 +103,9 @@ def check_intervention(
             f"expected records of {task.name} with positions in the {intervention.phase} phase, got none; "
             "choose the last-prompt or whole phase"
         )
-    with torch.inference_mode(), through_onednn(subject.hf):
-        blocks = Blocks(subject)
-        shared = SharedPrefix.of(subject.hf, [span.prefix for span in spans])
+    with torch.inference_mode(), products.through_onednn(subject.hf):
+        blocks = forward.Blocks(subject)
+        shared = generation.SharedPrefix.of(subject.hf, [span.prefix for span in spans])
         clean = clean_spans(subject, blocks, spans, intervention.basis, shared)
         bench = _Bench(subject=subject, blocks=blocks, basis=intervention.basis, spans=spans, clean=clean)
         sites = [_site(bench, layer, None)[0] for layer in range(subject.n_layers)]
@@ -123,7 +120,7 @@ def check_intervention(
 
 
 def _probed(
-    subject: Subject, records: Sequence[BehaviourRecord], intervention: Intervention
+    subject: model.Subject, records: Sequence[BehaviourRecord], intervention: Intervention
 ) -> tuple[list[BehaviourRecord], list[Span]]:
     """The first `RECORDS` records with intervened positions, and these."""
     prompts = (subject.encode([record.example.prompt])[0] for record in records)
@@ -142,7 +139,7 @@ def _silent(bench: _Bench, layer: int, far: Tensor) -> bool:
     every = bench.units(far, every=True)
     groups: list[dict[int, Units]] = [{layer: every}]
     bind = partial(bench.blocks.bind, bench.clean.batch)
-    final = ablated_copies(bench.subject, bench.clean, bench.basis, groups, bind)
+    final = ablated.ablated_copies(bench.subject, bench.clean, bench.basis, groups, bind)
     if _moved(bench, final[:, 0], bench.clean.final):
         return False
     if _equal(bench, _site(bench, layer, every)[2], _site(bench, layer, None)[2]):
@@ -187,7 +184,7 @@ def _final(bench: _Bench, probes: Sequence[Units]) -> Float[Tensor, "record laye
     """What the unembedding reads under each layer's probe, by the path that searches use."""
     groups = [{layer: units} for layer, units in enumerate(probes)]
     bind = partial(bench.blocks.bind, bench.clean.batch)
-    return ablated_copies(bench.subject, bench.clean, bench.basis, groups, bind)
+    return ablated.ablated_copies(bench.subject, bench.clean, bench.basis, groups, bind)
 
 
 def _equal(bench: _Bench, one: Tensor, other: Tensor) -> bool:

@@ -23,8 +23,7 @@ from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedTokenizer
 from mecharule_ops.engine.ablation import Group, check_numbers
 from mecharule_ops.engine.outcomes import Completions, Outcomes
 from mecharule_ops.errors import AblationStopped, ModelUnavailable
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.placement import free_bytes
+from mecharule_ops.loading import model, placement
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import Basis, BehaviourRecord, Intervention, Phase
@@ -54,7 +53,7 @@ class ReferenceEngine:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: model.Subject,
         task: Task,
         records: Sequence[BehaviourRecord],
         intervention: Intervention,
@@ -127,7 +126,7 @@ class ReferenceEngine:
 
         state, device = self._subject.hf.state_dict(), self._device
         new = [one for one in state.values() if one.dtype != torch.float32 or one.device != device]
-        wider, free = sum(4 * one.numel() for one in new), free_bytes(device)
+        wider, free = sum(4 * one.numel() for one in new), placement.free_bytes(device)
         if wider > free:
             raise ModelUnavailable(
                 f"expected {wider / 1e9:.2f} GB free on {device} to widen the weights for the reference "

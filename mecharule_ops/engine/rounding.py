@@ -15,9 +15,8 @@ from torch import Tensor
 from mecharule_ops.loading.generation import SharedPrefix, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.passes.batches import parts
+from mecharule_ops.passes import batches, greedy
 from mecharule_ops.passes.clean import clean_pass
-from mecharule_ops.passes.greedy import unembedding_of
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.types import Phase
 
@@ -59,8 +58,8 @@ def leads(
 ) -> Float[Tensor, " token"]:
     """How far each token of each completion is ahead of the best other one, `size` completions at a time."""
     final_norm, _ = subject.wiring.head(subject.hf)
-    unembedding, found = unembedding_of(subject), []
-    for rows in parts(list(range(len(spans))), size):
+    unembedding, found = greedy.unembedding_of(subject), []
+    for rows in batches.parts(list(range(len(spans))), size):
         seen, _ = clean_pass(subject, [spans[row] for row in rows], {"final": (final_norm, False)}, shared)
         for place, row in enumerate(rows):
             logits = unembedding.capped(unembedding.logits(seen["final"][place, : len(completions[row])]))

@@ -20,12 +20,8 @@ from mecharule_ops.engine.guard import TIE, GuardFailed
 from mecharule_ops.loading.generation import SharedPrefix, Tokens
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import through_onednn
-from mecharule_ops.passes.ablated import ablated_copies
+from mecharule_ops.passes import ablated, forward, greedy, intervention, spans
 from mecharule_ops.passes.clean import clean_spans
-from mecharule_ops.passes.forward import Blocks
-from mecharule_ops.passes.greedy import unembedding_of
-from mecharule_ops.passes.intervention import Units, hooked
-from mecharule_ops.passes.spans import span_of
 from mecharule_ops.types import Basis, Phase
 
 RECORDS = 2
@@ -72,7 +68,7 @@ def _sums(subject: Subject, prompt: Tokens) -> float:
 
     with ExitStack() as stack, torch.inference_mode():
         for name, (module, in_input) in sites.items():
-            stack.enter_context(hooked(module, in_input, partial(see, name)))
+            stack.enter_context(intervention.hooked(module, in_input, partial(see, name)))
         subject.hf.base_model(input_ids=torch.tensor([prompt], device=subject.device), use_cache=False)
     worst = 0.0
     for layer in range(len(blocks)):
@@ -107,16 +103,16 @@ def _padding(subject: Subject, prompt: Tokens, length: int) -> float:
 
 def _passes(subject: Subject, prompt: Tokens, completion: Tokens) -> float:
     """On prompt and completion."""
-    span, unembedding = span_of(prompt, completion, Phase.LAST_PROMPT), unembedding_of(subject)
+    span, unembedding = spans.span_of(prompt, completion, Phase.LAST_PROMPT), greedy.unembedding_of(subject)
     with torch.inference_mode():
         ids = torch.tensor([[*span.prefix, *span.fed]], device=subject.device)
         plain = subject.hf(ids).logits[0, len(span.prefix) :].float()
         with through_onednn(subject.hf):
-            blocks, shared = Blocks(subject), SharedPrefix.of(subject.hf, [span.prefix])
+            blocks, shared = forward.Blocks(subject), SharedPrefix.of(subject.hf, [span.prefix])
             clean = clean_spans(subject, blocks, [span], Basis.MLP_OUT, shared)
-            own = Units(channels=torch.tensor([0]), values=clean.writes[0][:, :, :1])
+            own = intervention.Units(channels=torch.tensor([0]), values=clean.writes[0][:, :, :1])
             bind = partial(blocks.bind, clean.batch)
-            final = ablated_copies(subject, clean, Basis.MLP_OUT, [{0: own}], bind)
+            final = ablated.ablated_copies(subject, clean, Basis.MLP_OUT, [{0: own}], bind)
         found = unembedding.capped(unembedding.logits(final[0, 0]))
     share = float((found - plain).abs().max() / plain.abs().max())
     if not share <= ADDED:

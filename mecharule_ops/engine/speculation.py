@@ -12,8 +12,6 @@ the held units are released.
 Axes: record token group; a chunk's records index the records given at construction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,7 +58,7 @@ class GroupLeads:
     """How far the hidden state that is unembedded lies from the clean one."""
 
     @classmethod
-    def joined(cls, parts: Sequence[GroupLeads], axis: int) -> GroupLeads:
+    def joined(cls, parts: "Sequence[GroupLeads]", axis: int) -> "GroupLeads":
         """All parts along the axis of tokens (0) or of groups (1)."""
         tokens, margins, moved = (
             np.concatenate([getattr(part, name) for part in parts], axis)

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from mecharule_ops.codec import encode
+from mecharule_ops import codec, plain_text
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.mechanism.holds import Above
 from mecharule_ops.mechanism.links import FLIPPED, Activation, DirectShare, HeadReading, Written
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
 from mecharule_ops.numbers import k_of_n, of_n, percent, plural, signed
-from mecharule_ops.plain_text import plain
 from mecharule_ops.types import Basis, FlipCount, Neuron
 
 BREAKS, READS, WRITES, THROUGH, CARRIERS = "breaks", "reads", "writes", "through", "carriers"
@@ -47,7 +46,7 @@ def chain_parts(chain: Chain, run: str) -> dict[str, Fact]:
 
 def chain_facts(chain: Chain, run: str) -> Iterator[Fact]:
     """Every link with all its numbers: the parts above, the direct share, the pairs, what has nothing to say."""
-    key, values = f"unit.{chain.unit}.chain", encode(chain)
+    key, values = f"unit.{chain.unit}.chain", codec.encode(chain)
     values |= {"through": values["mediation"]}
     for name, one in chain_parts(chain, run).items():
         yield replace(one, key=f"{key}.{name}", value=values.get(name, one.sentence))
@@ -65,7 +64,7 @@ def chain_facts(chain: Chain, run: str) -> Iterator[Fact]:
 def quoted(token: str) -> str:
     """A token between quotes, with blanks, line ends and what is no whole letter made visible."""
     visible = token.replace("\n", "⏎").replace("\ufffd", "⟨part of a letter⟩")
-    return f"'{plain(visible) if visible.strip() else '␣' * len(visible)}'"
+    return f"'{plain_text.plain(visible) if visible.strip() else '␣' * len(visible)}'"
 
 
 def _breaks(chain: Chain) -> str:

@@ -4,14 +4,13 @@ from mecharule_ops.codec import encode
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.numbers import plural
 from mecharule_ops.rules.in_words import rule_in_words
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import looks_at
+from mecharule_ops.run import live_run, tabulating
 from mecharule_ops.store.ledger import Claim, Hypothesis, HypothesisState
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Neuron, Regime
 
 
-def claim_fact(run: Run, claim: Claim, entry: Hypothesis) -> Fact:
+def claim_fact(run: live_run.Run, claim: Claim, entry: Hypothesis) -> Fact:
     """What is claimed; once it is decided its counts, the verdict and what decided it.
 
     Of a claim that is undecided though its p alone tells the two rates apart it is said that only the size is open.
@@ -29,12 +28,12 @@ def claim_fact(run: Run, claim: Claim, entry: Hypothesis) -> Fact:
     return fact(told, f"run:{run.id}", unit=claim.unit, key=f"claim.{entry.id}.verdict", value=value)
 
 
-def looks_words(run: Run, unit: str, regime: Regime) -> str:
+def looks_words(run: live_run.Run, unit: str, regime: Regime) -> str:
     """`Held-out flips of m1.37 (1→0) were read for 7 conditions so far, by investigate and tabulate`.
 
     A condition that two verbs read is one. What the run itself did on these records stands behind.
     """
-    kept = looks_at(run, unit, regime)
+    kept = tabulating.looks_at(run, unit, regime)
     told = "were read by no verb so far"
     if kept:
         conditions = plural(len({look["condition"] for look in kept}), "condition")

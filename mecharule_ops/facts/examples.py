@@ -8,9 +8,7 @@ from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.facts.rules import told_where
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.plain_text import beginning, plain, what_differs
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import find_certificate
-from mecharule_ops.run.tabulating import rule_fires
+from mecharule_ops.run import live_run, opening, tabulating
 from mecharule_ops.types import Neuron, Regime
 
 Examples = Mapping[tuple[Neuron, Regime], Fact]
@@ -19,7 +17,7 @@ NONE_TOLD: Examples = MappingProxyType({})
 _EXAMPLES = 2
 
 
-def example_of(run: Run) -> str:
+def example_of(run: live_run.Run) -> str:
     """Answers before and after under the ablation of the strongest unit; empty without one or of a concealed task."""
     strongest = run.findings.strongest()
     return of_strongest(run.findings, examples_of(run, [strongest] if strongest else []))
@@ -32,7 +30,7 @@ def of_strongest(findings: Findings, examples: Examples) -> str:
     return f"Without {told.unit}: {told.sentence}." if told else ""
 
 
-def examples_of(run: Run, units: Iterable[Unit] | None = None) -> Examples:
+def examples_of(run: live_run.Run, units: Iterable[Unit] | None = None) -> Examples:
     """Answers before and after of every τ-agonist with a certificate, or of some; none of a concealed task."""
     stored = () if run.task.concealed else run.store.certificates()
     made = {
@@ -43,8 +41,8 @@ def examples_of(run: Run, units: Iterable[Unit] | None = None) -> Examples:
     return {unit: told for unit, told in made.items() if told}
 
 
-def _told(run: Run, unit: Unit, stored: Sequence[Certificate]) -> Fact | None:
-    made = find_certificate(run, (unit.neuron,), unit.search.regime, among=stored)
+def _told(run: live_run.Run, unit: Unit, stored: Sequence[Certificate]) -> Fact | None:
+    made = opening.find_certificate(run, (unit.neuron,), unit.search.regime, among=stored)
     if made is None:
         return None
     said, _ = changed_examples(made, False, fitting(run, unit, made))
@@ -52,12 +50,12 @@ def _told(run: Run, unit: Unit, stored: Sequence[Certificate]) -> Fact | None:
     return fact(said, f"c:{made.id}", unit=unit.neuron, part="For example", value=first)
 
 
-def fitting(run: Run, unit: Unit, certificate: Certificate) -> Set[int]:
+def fitting(run: live_run.Run, unit: Unit, certificate: Certificate) -> Set[int]:
     """The examples that its "when" picks: they are named before others. None where no rule or term is told."""
     named, picked = {*certificate.example_ids}, set[int]()
     records = [record for record in run.observed.records if record.example.id in named]
     for rule in told_where(unit.account, unit.rule):
-        fires = rule_fires(rule, run.task, records)
+        fires = tabulating.rule_fires(rule, run.task, records)
         picked |= {record.example.id for record, here in zip(records, fires, strict=True) if here}
     return picked
 

@@ -7,12 +7,9 @@ basis, baseline, phase and regime together.
 
 from collections.abc import Collection, Iterator
 
-from mecharule_ops.bases import ROWS
-from mecharule_ops.confidence import flipless_size
-from mecharule_ops.facts.fact import said
+from mecharule_ops import bases, confidence
+from mecharule_ops.facts import fact, rules, searches
 from mecharule_ops.facts.flips import stronger_slice
-from mecharule_ops.facts.rules import OPEN, published_line, when_in_short, when_told
-from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import of_n, percent, plural, sentence
@@ -32,7 +29,7 @@ def in_short(findings: Findings, example: str = "") -> dict[str, str]:
         "For example": example,
         "When": when_line(findings),
         "How sure": sure_line(findings),
-        "As published": published_line(findings),
+        "As published": rules.published_line(findings),
     }
     return {part: text for part, text in parts.items() if text}
 
@@ -40,9 +37,9 @@ def in_short(findings: Findings, example: str = "") -> dict[str, str]:
 def found_line(findings: Findings) -> str:
     """What the shown units do, by kind of unit and direction, and how many reached τ beside them."""
     if all(outcome.nothing_searched for outcome in findings.searches):
-        return said("found.nothing_searched")
+        return fact.said("found.nothing_searched")
     told = [_does(findings, outcome) for outcome in findings.searches if outcome.tau_agonists]
-    return " ".join(told) or said("found.none", tau=percent(findings.tau))
+    return " ".join(told) or fact.said("found.none", tau=percent(findings.tau))
 
 
 def _does(findings: Findings, outcome: SearchOutcome) -> str:
@@ -57,14 +54,14 @@ def _does(findings: Findings, outcome: SearchOutcome) -> str:
     reached = reached_words(findings, outcome, others, "more " if many else "")
     if not many:
         why = unshowable(findings, outcome) or NOT_SHOWN
-        return said("found.none_shown", noun=noun, turns=turns, reached=reached, why=why)
+        return fact.said("found.none_shown", noun=noun, turns=turns, reached=reached, why=why)
     parts = {
         "which": f"{many:,} of {plural(outcome.cost.candidates, noun)} {'is' if many == 1 else 'are'}",
         "does": f"switched off alone, it {turns}" if many == 1 else f"each, switched off alone, {turns}",
-        "risk": " (a risk)" if is_risk(findings, outcome) else "",
+        "risk": " (a risk)" if searches.is_risk(findings, outcome) else "",
         "more": f"; {reached}, {NOT_SHOWN}" if others else "",
     }
-    return said("found.shown", noun=noun, **parts)
+    return fact.said("found.shown", noun=noun, **parts)
 
 
 def when_line(findings: Findings) -> str:
@@ -72,10 +69,10 @@ def when_line(findings: Findings) -> str:
     if not (units := findings.shown()):
         return ""
     first, *others = units
-    when = when_told(first.account, first.rule, first.neuron, findings.run)
+    when = rules.when_told(first.account, first.rule, first.neuron, findings.run)
     known = [unit.account for unit in others if unit.account]
     told, asked = (
-        sum(when_in_short(one) != OPEN for one in known),
+        sum(rules.when_in_short(one) != rules.OPEN for one in known),
         f"{len(known):,} of the other {len(others):,} asked",
     )
     more = (
@@ -88,10 +85,10 @@ def sure_line(findings: Findings) -> str:
     """The strongest on answers kept aside, its rank, what each search missed; empty where no unit is shown."""
     if not (shown := findings.shown()):
         return ""
-    named = zip(search_titles(findings), findings.searches, strict=True)
+    named = zip(searches.search_titles(findings), findings.searches, strict=True)
     searched = [(name, outcome) for name, outcome in named if outcome.tau_agonists]
     missed = [
-        f"{f'{name}: ' if len(searched) > 1 else ''}{missed_words(findings, outcome)}"
+        f"{f'{name}: ' if len(searched) > 1 else ''}{searches.missed_words(findings, outcome)}"
         for name, outcome in searched
     ]
     first = evidence_words(findings, shown[0]), f"it stands {rank_words(shown[0])} units"
@@ -126,7 +123,7 @@ def whole_layer_words(findings: Findings, outcome: SearchOutcome) -> str:
         "together": "as a whole" if whole else "with all their searched units",
         "flips": stronger_slice(strongest.estimate),
     }
-    return said("found.layers", layer=strongest.layer, **parts)
+    return fact.said("found.layers", layer=strongest.layer, **parts)
 
 
 def _scope(findings: Findings, outcome: SearchOutcome) -> str:
@@ -153,22 +150,22 @@ def suggestions(
 
 def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
     if outcome.audit is not None and outcome.audit.found:
-        yield said("advice.audit", met=plural(len(outcome.audit.found), "τ-agonist"))
+        yield fact.said("advice.audit", met=plural(len(outcome.audit.found), "τ-agonist"))
     if outcome.tau_agonists:
         return
-    needed = flipless_size(findings.slice_alpha, findings.tau)
+    needed = confidence.flipless_size(findings.slice_alpha, findings.tau)
     exist = min(outcome.associated_n, outcome.unrelated_n)
     if not max(outcome.associated_n, outcome.unrelated_n):
-        yield said("advice.direction", answer=findings.words.of(not outcome.regime.value), s=outcome)
+        yield fact.said("advice.direction", answer=findings.words.of(not outcome.regime.value), s=outcome)
     elif exist < needed:
         alone = ".alone" * outcome.nothing_searched
-        yield said(f"advice.records{alone}", needed=needed, exist=exist, f=findings)
+        yield fact.said(f"advice.records{alone}", needed=needed, exist=exist, f=findings)
     if missed := len(outcome.missed(findings.tau)):
-        yield said("advice.exhaustive", missed=plural(missed, "τ-agonist"))
+        yield fact.said("advice.exhaustive", missed=plural(missed, "τ-agonist"))
     elif not outcome.nothing_searched:
         yield from _about_place(findings, outcome, searched)
         known = outcome.intervention.baseline in (Baseline.ZERO, Baseline.SLOT0)
-        yield said(f"advice.baseline.{outcome.intervention.baseline if known else 'other'}")
+        yield fact.said(f"advice.baseline.{outcome.intervention.baseline if known else 'other'}")
 
 
 def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
@@ -180,10 +177,10 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
         where = many if len(reach) > 1 else f"Layer {reach[0]} as a whole reaches"
         seen = bool(outcome.exhaustive) or outcome.singletons_tested >= outcome.cost.candidates
         pruned = "" if seen else ", or one unit has it that was pruned with its group"
-        yield said("advice.layer", where=where, basis=basis, pruned=pruned)
+        yield fact.said("advice.layer", where=where, basis=basis, pruned=pruned)
     elif layers:
-        yield said("advice.no_layer")
-    if left := [other.value for other in ROWS if other not in {basis, *searched}]:
-        yield said("advice.basis", bases=" or ".join(left))
+        yield fact.said("advice.no_layer")
+    if left := [other.value for other in bases.ROWS if other not in {basis, *searched}]:
+        yield fact.said("advice.basis", bases=" or ".join(left))
     if layers and not reach and outcome.intervention.phase is not Phase.WHOLE:
-        yield said("advice.phase", phase=outcome.intervention.phase)
+        yield fact.said("advice.phase", phase=outcome.intervention.phase)

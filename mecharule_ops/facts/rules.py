@@ -9,8 +9,7 @@ A rule of high quality (HQ-T; paper, §4.5) reaches the floors of MCC and covera
 from mecharule_ops.codec import encode
 from mecharule_ops.facts.control_facts import p_words
 from mecharule_ops.facts.fact import FactValue, said
-from mecharule_ops.findings.accounts import Account
-from mecharule_ops.findings.records import Findings
+from mecharule_ops.findings import accounts, records
 from mecharule_ops.numbers import of_n, plural
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.rules.families import CHOSEN, PERMUTED, STABLE, Family, Graded, RuleStatus, UnitRule
@@ -28,7 +27,7 @@ TOLD = 2
 """Terms of a drive in a sentence; the others stand among its numbers."""
 
 
-def told_rule(account: Account | None, anchored: UnitRule | None) -> UnitRule | None:
+def told_rule(account: accounts.Account | None, anchored: UnitRule | None) -> UnitRule | None:
     """The one rule that is told of a unit, everywhere: its account's over the prompt, the anchored one without account.
 
     None where neither was sought. The others stand in the tables that `show --table rules` and `explain` print.
@@ -36,7 +35,7 @@ def told_rule(account: Account | None, anchored: UnitRule | None) -> UnitRule | 
     return anchored if account is None else account.family(Family.INPUT)
 
 
-def told_where(account: Account | None, anchored: UnitRule | None) -> tuple[Rule, ...]:
+def told_where(account: accounts.Account | None, anchored: UnitRule | None) -> tuple[Rule, ...]:
     """The rules of the form that is told first; of a drive those of its said terms that lift it."""
     rule, drive = told_rule(account, anchored), None if account is None else account.drive
     if account is not None and account.exception is not None:
@@ -46,7 +45,7 @@ def told_where(account: Account | None, anchored: UnitRule | None) -> tuple[Rule
     return (rule.rule,) if rule is not None and rule.rule is not None and rule.shown else ()
 
 
-def when_told(account: Account | None, anchored: UnitRule | None, unit: object, run: str) -> str:
+def when_told(account: accounts.Account | None, anchored: UnitRule | None, unit: object, run: str) -> str:
     """When a unit flips, for who has ten seconds; without account its anchored rule if shown, else what asks."""
     if account is not None:
         return next(iter(when_forms(account).values()))
@@ -57,12 +56,12 @@ def when_told(account: Account | None, anchored: UnitRule | None, unit: object, 
     return f"{_by_rule(anchored)}; {stability(anchored)}"
 
 
-def when_in_short(account: Account | None) -> str:
+def when_in_short(account: accounts.Account | None) -> str:
     """`exact exception`, `drive AUC .78`, `lead MCC .86`, `rule MCC .46`: the truest form where room is small."""
     return "when not asked" if account is None else next(iter(when_forms(account)))
 
 
-def when_forms(account: Account) -> dict[str, str]:
+def when_forms(account: accounts.Account) -> dict[str, str]:
     """Every form that holds by its short name, the truest first; behind them what is open.
 
     An exception, a rule that tells the flips, drive and whether it decides, a rule that tells less; rules only where
@@ -119,7 +118,7 @@ def drive_facts_words(drive: Graded) -> str:
     )
 
 
-def _compared(account: Account) -> str:
+def _compared(account: accounts.Account) -> str:
     """That drop against lead decides, by counts; that it is arithmetic; that first order is blind; that it is open."""
     score, error = account.compared, account.drop_error
     becomes = "" if account.regime is Regime.BASELINE_POSITIVE else " and what then wins is right"
@@ -231,7 +230,7 @@ def _tested(rule: UnitRule) -> str:
     return "not corrected" if adjusted is None else p_words(adjusted)
 
 
-def shown_of_all(findings: Findings) -> str:
+def shown_of_all(findings: records.Findings) -> str:
     """`2 of 24 learned rules are shown (corrected for 24, α = .05)`; empty without a rule that was tested so."""
     rules = [rule for outcome in findings.searches for rule in outcome.rules]
     tests = [rule.chance for rule in rules if rule.chance is not None and rule.chance.adjusted is not None]
@@ -244,7 +243,7 @@ def shown_of_all(findings: Findings) -> str:
     return f"{shown} of {plural(len(rules), 'learned rule')} {are} shown {corrected}"
 
 
-def published_counts(findings: Findings) -> dict[str, int]:
+def published_counts(findings: records.Findings) -> dict[str, int]:
     """Units that the published protocol counts, and how many of them reach the MCC of HQ-T by each score, and by ours.
 
     Those that make every answer wrong are dropped. Empty in another run.
@@ -259,7 +258,7 @@ def published_counts(findings: Findings) -> dict[str, int]:
     return {name: len(each) for name, each in units.items()} if any(r.published for _, r in rules) else {}
 
 
-def published_line(findings: Findings) -> str:
+def published_line(findings: records.Findings) -> str:
     """The same in words; empty in another run."""
     counts = published_counts(findings)
     return said("rules.published", **counts, floor=findings.mcc_floor) if counts else ""

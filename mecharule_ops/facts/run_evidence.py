@@ -2,22 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from mecharule_ops.codec import encode
-from mecharule_ops.confidence import Spending
+from mecharule_ops import codec, confidence
+from mecharule_ops.facts import flips, searches, shown_units
 from mecharule_ops.facts.control_facts import selective_words, split_words
 from mecharule_ops.facts.fact import SENTENCES, FactValue, Stated, stated
-from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.facts.rules import published_counts, shown_of_all
-from mecharule_ops.facts.searches import audit_sentence, missed_words
-from mecharule_ops.facts.shown_units import (
-    NOT_SHOWN,
-    evidence_words,
-    measures,
-    rank_words,
-    reached_words,
-    unshowable,
-    unshowable_by,
-)
 from mecharule_ops.findings.counts import dominance
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import k_of_n, percent, plural, told_apart
@@ -65,8 +54,8 @@ def found_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     yield stated(f"{at}.shown", value, "search.shown", named=_named(names), **parts)
     if others := len(search.tau_agonists) - len(shown):
         strong = [str(one.neuron) for one in told if one.is_tau_agonist and not one.is_shown]
-        reached = reached_words(findings, search, others, "more " if shown else "")
-        why = unshowable(findings, search) or NOT_SHOWN
+        reached = shown_units.reached_words(findings, search, others, "more " if shown else "")
+        why = shown_units.unshowable(findings, search) or shown_units.NOT_SHOWN
         value, named = {"units": strong, "n": others}, _named(strong)
         yield stated(f"{at}.at_tau", value, "search.at_tau", reached=reached, why=why, named=named)
     weak = {str(one.neuron): one.estimate.strength for one in told if not one.is_tau_agonist}
@@ -115,7 +104,7 @@ def cost(run: Run, findings: Findings) -> Iterator[Stated]:
 
 def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     """What a search left untested or missed, what bounds it, and what groups hid."""
-    at, said, audit = _at(search), missed_words(findings, search), search.audit
+    at, said, audit = _at(search), searches.missed_words(findings, search), search.audit
     known: dict[str, FactValue] = {"candidates": search.cost.candidates, "found": len(search.tau_agonists)}
     if search.exhaustive:
         lost = [str(unit.neuron) for unit in search.missed(findings.tau)]
@@ -123,12 +112,12 @@ def missed_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         said += f"; not {', '.join(lost)}" if lost else ""
     elif audit is not None:
         known |= {name: getattr(audit, name) for name in ("untested", "missed_at_most", "confidence")}
-        said = audit_sentence(search, audit)
+        said = searches.audit_sentence(search, audit)
     else:
         known |= {"untested": max(0, search.cost.candidates - search.singletons_tested)}
     yield stated(f"{at}.missed", known, "search.missed", units=_units(search), said=said)
     if (found := search.recall) is not None:
-        yield stated(f"{at}.recall_by_upper_bound", encode(found), "search.recall", found=k_of_n(found))
+        yield stated(f"{at}.recall_by_upper_bound", codec.encode(found), "search.recall", found=k_of_n(found))
     if opened := dominance(search.tree):
         over, of = sum(one.single > one.group.estimate.strength for one in opened), len(opened)
         parts = {"over": over, "groups": plural(of, "opened group")}
@@ -149,12 +138,12 @@ def _layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
         of = "search.layer.best" if whole == best else "search.layer.whole"
         key, lie = f"{at}.layer.{whole.layer}.whole", "lies" if here == 1 else "lie"
         parts = {"here": f"{here} of {plural(len(strong), 'τ-agonist')}", "lie": lie, "units": units}
-        parts |= {"flips": both_slices(whole.estimate), "layer": str(whole.layer)}
-        yield stated(key, encode(whole.estimate), of, **parts)
+        parts |= {"flips": flips.both_slices(whole.estimate), "layer": str(whole.layer)}
+        yield stated(key, codec.encode(whole.estimate), of, **parts)
     for layer in search.layer_union:
         key, share = f"{at}.layer.{layer.layer}.flipped_by_any", k_of_n(layer.flipped)
         parts = {"share": share, "start": start, "layer": str(layer.layer)}
-        yield stated(key, encode(layer.flipped), "search.layer.flipped", **parts)
+        yield stated(key, codec.encode(layer.flipped), "search.layer.flipped", **parts)
 
 
 def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
@@ -162,7 +151,7 @@ def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     if search.union is not None:
         drawn, parts = search.drawn_union, {"share": k_of_n(search.union), "units": _units(search)}
         beside = f", {k_of_n(drawn)} by at least one of as many random units" if drawn else ""
-        value = {"found": encode(search.union), "random": encode(drawn) if drawn else None}
+        value = {"found": codec.encode(search.union), "random": codec.encode(drawn) if drawn else None}
         yield stated(f"{_at(search)}.flipped_by_any", value, "search.flipped", beside=beside, **parts)
 
 
@@ -187,8 +176,10 @@ def _controls_of(findings: Findings, unit: Unit) -> Iterator[Stated]:
     name, tau, ran = unit.neuron, findings.tau, unit.controls
     key = f"unit.{name}.{unit.search.regime.value}"
     parts = {
-        "evidence": evidence_words(findings, unit),
-        "beside": "" if ran is None else f"; it stands {rank_words(unit)} units, {selective_words(ran)}",
+        "evidence": shown_units.evidence_words(findings, unit),
+        "beside": ""
+        if ran is None
+        else f"; it stands {shown_units.rank_words(unit)} units, {selective_words(ran)}",
         "strength": told_apart(unit.estimate.strength, tau),
         "lower": told_apart(unit.lower, tau),
         "under": "" if unit.counts_show_it else f", below τ = {tau:g}",
@@ -196,7 +187,7 @@ def _controls_of(findings: Findings, unit: Unit) -> Iterator[Stated]:
     value = {"strength": unit.estimate.strength, "lower": unit.lower, "shown": unit.is_shown}
     yield stated(f"{key}.chance", value, "controls.chance", s=unit.search, **parts)
     if ran is not None and ran.split is not None:
-        tested = {"verdict": ran.selective.value, "p": ran.selective_p, "split": encode(ran.split)}
+        tested = {"verdict": ran.selective.value, "p": ran.selective_p, "split": codec.encode(ran.split)}
         words = {"verdict": ran.selective.value, "split": split_words(ran)}
         yield stated(f"{key}.selective", tested, "controls.selective", unit=name, **words)
     if points := unit.weak_points:
@@ -237,7 +228,7 @@ def rounding(findings: Findings) -> Stated:
     close = findings.close_completions
     if close is None or not close.lead:
         return stated("model.rounding", None, "model.rounding.none")
-    return stated("model.rounding", encode(close.close), share=k_of_n(close.close), lead=close.lead)
+    return stated("model.rounding", codec.encode(close.close), share=k_of_n(close.close), lead=close.lead)
 
 
 def limits(findings: Findings) -> Iterator[Stated]:
@@ -247,7 +238,7 @@ def limits(findings: Findings) -> Iterator[Stated]:
     if findings.close_completions is not None:
         yield rounding(findings)
     units = max((search.cost.candidates for search in findings.searches), default=0)
-    node = "node" if findings.alpha_policy == Spending.PER_NODE else "layer"
+    node = "node" if findings.alpha_policy == confidence.Spending.PER_NODE else "layer"
     drawn = "at_random" if all(search.at_random for search in findings.searches) else "covers"
     values: dict[str, FactValue] = {
         **dict.fromkeys(("cause", "elsewhere", "strengths")),
@@ -275,9 +266,11 @@ def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
         is_spent = rows is not None and len(rows) <= run.config.records
         more = f"the same run {'on a table of more rows' if is_spent else 'with a larger `--records`'}"
         yield stated("next.records", more, more=more)
-    open_ = [unshowable_by(findings, search) for search in findings.searches if search.tau_agonists]
+    open_ = [
+        shown_units.unshowable_by(findings, search) for search in findings.searches if search.tau_agonists
+    ]
     if "few_drawn" in open_:
-        yield stated("next.controls", measures(findings), how=measures(findings))
+        yield stated("next.controls", shown_units.measures(findings), how=shown_units.measures(findings))
     if any(not search.exhaustive for search in findings.searches):
         command = f"mecharule run --from {findings.run} --tau {findings.tau / 2:g}"
         yield stated("next.tau", command, f=findings, command=command)

@@ -13,10 +13,8 @@ from mecharule_ops.facts.run_evidence import each_search, rounding
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import k_of_n, plural
 from mecharule_ops.plain_text import beginning, last_line, what_differs
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.in_words import rule_in_words
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import few_valued, fires
+from mecharule_ops.rules import algebra, in_words
+from mecharule_ops.run import live_run, tabulating
 from mecharule_ops.types import Baseline, Regime, Share
 
 SHOWN = 5
@@ -55,7 +53,7 @@ def choices(findings: Findings) -> Iterator[Stated]:
             yield stated(f"settings.choice.{setting}", said, "settings.choice", setting=setting, said=said)
 
 
-def model(run: Run, findings: Findings) -> Iterator[Stated]:
+def model(run: live_run.Run, findings: Findings) -> Iterator[Stated]:
     """Its name and hash, what it was run with, its size in units, how many completions rounding may decide."""
     yield from _part(findings, "model")
     for basis in run.config.bases:
@@ -69,7 +67,7 @@ def model(run: Run, findings: Findings) -> Iterator[Stated]:
     yield rounding(findings)
 
 
-def task(run: Run, findings: Findings) -> Iterator[Stated]:
+def task(run: live_run.Run, findings: Findings) -> Iterator[Stated]:
     """What the model was asked to do, on what; how it answers; how many records there are and how they were parted."""
     yield from _part(findings, "task")
     settings = findings.task_settings
@@ -92,7 +90,7 @@ def task(run: Run, findings: Findings) -> Iterator[Stated]:
         yield stated("task.further_records", records, **records)
 
 
-def settings(run: Run, findings: Findings) -> Iterator[Stated]:
+def settings(run: live_run.Run, findings: Findings) -> Iterator[Stated]:
     """When the run began; units, replacement, thresholds, directions, seed, proposer; where it leaves the paper."""
     began = next((moment for _, moment, _ in run.store.events()), 0.0)
     when = f"{datetime.fromtimestamp(began, UTC):%Y-%m-%d %H:%M} UTC"
@@ -138,19 +136,19 @@ def splitter_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
 splitter = each_search(splitter_of)
 
 
-def accuracy(run: Run, findings: Findings, where: Rule | None = None) -> Iterator[Stated]:
+def accuracy(run: live_run.Run, findings: Findings, where: algebra.Rule | None = None) -> Iterator[Stated]:
     """Its successes in all and by what is asked, on held-out records; records where it succeeds and where it fails.
 
     `where`: a predicate that narrows them all; raises `UsageError` for one that does not parse.
     """
-    here = fires(run, where)[: len(run.records)] if where else np.ones(len(run.records), bool)
-    words = rule_in_words(where, run.task) if where else ""
+    here = tabulating.fires(run, where)[: len(run.records)] if where else np.ones(len(run.records), bool)
+    words = in_words.rule_in_words(where, run.task) if where else ""
     inside, outside = _share(run.labels[here]), _share(run.labels[~here])
     held_out, key = _share(run.labels[here & ~run.train]), "run.accuracy.where" if where else "run.accuracy"
     parts = {"f": findings, "where": words, "share": k_of_n(inside), "outside": k_of_n(outside)}
     value = {"where": encode(inside), "elsewhere": encode(outside)} if where else encode(inside)
     yield stated(key, value, **parts)
-    for name, values in {} if where else few_valued(run).items():
+    for name, values in {} if where else tabulating.few_valued(run).items():
         column = run.observed.columns[name][: len(run.records)]
         each = {str(value): _share(run.labels[column == value]) for value in values}
         shares = ", ".join(f"{value}: {k_of_n(share)}" for value, share in each.items())

@@ -7,29 +7,27 @@ confidence.
 
 from collections.abc import Iterable
 
-from mecharule_ops.confidence import lower_bound
+from mecharule_ops import confidence, thresholds
 from mecharule_ops.facts.fact import said
-from mecharule_ops.findings.counts import SearchAudit, floored
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings import counts, records
 from mecharule_ops.numbers import k_of_n, percent, plural
-from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import Basis, Regime, Share
 
 _KINDS = {Basis.ATTN_HEAD: "Attention heads", Basis.MLP_OUT: "MLP channels", Basis.MLP_HIDDEN: "MLP neurons"}
 
 
-def search_name(outcome: SearchOutcome) -> str:
+def search_name(outcome: records.SearchOutcome) -> str:
     """`mlp_out · mean-positional · decode · 1→0`."""
     how = outcome.intervention
     return f"{how.basis} · {how.baseline} · {how.phase} · {outcome.regime.arrow}"
 
 
-def search_names(findings: Findings) -> tuple[str, ...]:
+def search_names(findings: records.Findings) -> tuple[str, ...]:
     """A name a search: `mlp_out 1→0`; all searches of a run replace alike."""
     return tuple(f"{each.intervention.basis} {each.regime.arrow}" for each in findings.searches)
 
 
-def search_titles(findings: Findings) -> tuple[str, ...]:
+def search_titles(findings: records.Findings) -> tuple[str, ...]:
     """A name a search in a sentence: `Attention heads, right to wrong (1→0)`."""
     named, of = (
         [(_KINDS[each.intervention.basis], each.regime) for each in findings.searches],
@@ -38,7 +36,7 @@ def search_titles(findings: Findings) -> tuple[str, ...]:
     return tuple(f"{kind}, {of(bool(b.value))} to {of(not b.value)} ({b.arrow})" for kind, b in named)
 
 
-def is_risk(findings: Findings, outcome: SearchOutcome) -> bool:
+def is_risk(findings: records.Findings, outcome: records.SearchOutcome) -> bool:
     """Whether the flips of a search do harm: 0→1 where success is harm."""
     return findings.words.success_is_harm and outcome.regime is Regime.BASELINE_NEGATIVE
 
@@ -53,11 +51,11 @@ def recall_words(found: Share | None, *, every: bool = False) -> str:
     if every and found.count == found.n:
         return f"{found.count:,}/{found.n:,}, all units tested"
     share = "" if found.count == found.n else f"{percent(found.count / found.n)}, "
-    lowest = 100 * floored(lower_bound(found.count, found.n, ALPHA))
+    lowest = 100 * counts.floored(confidence.lower_bound(found.count, found.n, thresholds.ALPHA))
     return f"{found.count:,}/{found.n:,} ({share}at least {lowest:g} %)"
 
 
-def tested_all(searches: Iterable[SearchOutcome]) -> bool:
+def tested_all(searches: Iterable[records.SearchOutcome]) -> bool:
     """Whether each search tested every unit of its own alone."""
     return all(search.singletons_tested >= search.cost.candidates for search in searches)
 
@@ -75,11 +73,11 @@ def summed_recall_words(found: Share, units: Share | None) -> str:
     always = plural(units.n, "unit")
     if units.count < units.n:
         always = f"{units.count:,} of {always} in every seed"
-    lowest = 100 * floored(lower_bound(units.count, units.n, ALPHA))
+    lowest = 100 * counts.floored(confidence.lower_bound(units.count, units.n, thresholds.ALPHA))
     return f"{found.count:,}/{found.n:,} ({share}{always}; at least {lowest:g} %)"
 
 
-def guaranteed_words(audit: SearchAudit, found: int) -> str:
+def guaranteed_words(audit: counts.SearchAudit, found: int) -> str:
     """`7 at τ, 6 of them by the search`; `17 at τ; among the rest τ-agonists are rarer than 1 in 83 (95 % …)`."""
     most, parts = audit.missed_at_most, {"found": f"{found:,}" if found else "none"}
     if audit.counted:
@@ -91,7 +89,7 @@ def guaranteed_words(audit: SearchAudit, found: int) -> str:
     return said("missed.guaranteed", rare=rare, sure=100 * audit.confidence, **parts)
 
 
-def audit_sentence(outcome: SearchOutcome, audit: SearchAudit) -> str:
+def audit_sentence(outcome: records.SearchOutcome, audit: counts.SearchAudit) -> str:
     """How many τ-agonists the search missed at most, on what that rests; of a count its cost beside the search's."""
     met, every, reopened = len(audit.found) - audit.found_reopened, tested_all([outcome]), ""
     if audit.counted:
@@ -117,13 +115,13 @@ def _reach(met: int) -> str:
     return f"{met or 'none'} {'reaches' if met <= 1 else 'reach'}"
 
 
-def _recalled(findings: Findings, outcome: SearchOutcome) -> Share:
+def _recalled(findings: records.Findings, outcome: records.SearchOutcome) -> Share:
     """τ-agonists that the search localized, of those that testing every unit alone finds."""
     truth = sum(unit.estimate.reaches(findings.tau) for unit in outcome.exhaustive)
     return Share(count=truth - len(outcome.missed(findings.tau)), n=truth)
 
 
-def missed_words(findings: Findings, outcome: SearchOutcome) -> str:
+def missed_words(findings: records.Findings, outcome: records.SearchOutcome) -> str:
     """How much of what there is the search found, or what bounds it: `5 at τ, at most 11 missed: at least 31 % …`."""
     if outcome.exhaustive:
         found = _recalled(findings, outcome)

@@ -3,8 +3,7 @@
 import math
 
 from mecharule_ops.codec import encode
-from mecharule_ops.facts.control_facts import fewer_words
-from mecharule_ops.facts.fact import said
+from mecharule_ops.facts import control_facts, fact
 from mecharule_ops.findings.evidence import Certainty, units_for
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import percent, percent_at_least, percent_at_most, plural
@@ -40,9 +39,9 @@ def _random_rate(findings: Findings, search: SearchOutcome, unit: Neuron) -> str
         {"noun": _noun(search), "drawn": len(held_out.random)},
     )
     if rate is None:
-        return said("random.most", most=max(held_out.random), records=held_out.records, **parts)
+        return fact.said("random.most", most=max(held_out.random), records=held_out.records, **parts)
     sure, itself = _sure(findings), ", itself among them" if unit in held_out.again else ""
-    return said("random.rate", sure=sure, rate=percent_at_most(rate), itself=itself, **parts)
+    return fact.said("random.rate", sure=sure, rate=percent_at_most(rate), itself=itself, **parts)
 
 
 def _sure(findings: Findings) -> str:
@@ -56,7 +55,7 @@ def rank_words(unit: Unit) -> str:
         return NOT_MEASURED
     as_many = sum(flips >= evidence.flips.flips for flips in held_out.random)
     itself = unit.neuron in held_out.again
-    return f"above {fewer_words(Share(count=as_many - itself, n=len(held_out.random) - itself))} random"
+    return f"above {control_facts.fewer_words(Share(count=as_many - itself, n=len(held_out.random) - itself))} random"
 
 
 def evidence_words(findings: Findings, unit: Unit) -> str:
@@ -67,7 +66,7 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
     search, evidence = unit.search, unit.evidence
     if evidence is None or search.held_out is None:
         name = "unit.not_measured" if unit.is_tau_agonist else "unit.below_tau"
-        return said(name, unit=unit.neuron, noun=_noun(search), how=unshowable(findings, search))
+        return fact.said(name, unit=unit.neuron, noun=_noun(search), how=unshowable(findings, search))
     flips, why = evidence.flips, unshowable(findings, search)
     beside = _random_rate(findings, search, unit.neuron)
     parts = {
@@ -77,8 +76,8 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
         "lower": percent_at_least(evidence.lower),
     }
     if why:
-        return said("unit.counts_alone", beside=f"{beside}; " if beside else "", why=why, **parts)
-    return said(f"unit.{evidence.certainty.value}", beside=beside, sure=_sure(findings), **parts)
+        return fact.said("unit.counts_alone", beside=f"{beside}; " if beside else "", why=why, **parts)
+    return fact.said(f"unit.{evidence.certainty.value}", beside=beside, sure=_sure(findings), **parts)
 
 
 def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:
@@ -106,7 +105,7 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
         "needed": math.ceil(1 / findings.alpha),
         "least": 0 if held_out is None else units_for(held_out.units, findings.alpha),
     }
-    return said(f"unshowable.{why}", **parts) if why else ""
+    return fact.said(f"unshowable.{why}", **parts) if why else ""
 
 
 def unshowable_by(findings: Findings, search: SearchOutcome) -> str:

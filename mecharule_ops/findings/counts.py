@@ -4,8 +4,6 @@ Source: the paper, §5, E0, E2, and its appendix on overtopping. Dom^(m)(A) = ma
 Ê(B) / Ê(A). Counts stay counts; a share is computed where it is read.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -15,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
+from mecharule_ops import nodes, thresholds
 from mecharule_ops.cha.audit import AuditResult, StratumResult
-from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.numbers import plural
-from mecharule_ops.thresholds import ALPHA, reaches
 from mecharule_ops.types import Agonist, FlipEstimate, Neuron, Share
 
 
@@ -46,7 +43,7 @@ class WholeLayer:
     @property
     def least(self) -> float:
         """Lower bound of what it flips, by which layers are named: 2 of 2 are not more than 8 of 15."""
-        return self.estimate.lcb(ALPHA)
+        return self.estimate.lcb(thresholds.ALPHA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +147,7 @@ class SearchAudit:
         return len(self.found) - sum(each.found for each in self.strata)
 
     @classmethod
-    def of(cls, result: AuditResult, found: tuple[Agonist, ...] = (), *, exact: bool) -> SearchAudit:
+    def of(cls, result: AuditResult, found: tuple[Agonist, ...] = (), *, exact: bool) -> "SearchAudit":
         """With the strata summed; `found` are the result's units."""
         unknown = sum(each.units for each in result.strata)
         tested = sum(each.tested for each in result.strata)
@@ -174,7 +171,7 @@ def recall_by_bound(
 
     Exhaustive and search must have used the same slices and regime.
     """
-    truth = [unit.neuron for unit in exhaustive if reaches(unit.estimate.ucb(alpha), tau)]
+    truth = [unit.neuron for unit in exhaustive if thresholds.reaches(unit.estimate.ucb(alpha), tau)]
     return Share(count=len({*truth} & {*localized}), n=len(truth))
 
 
@@ -195,23 +192,23 @@ SMALL = 4
 class Dominance(NamedTuple):
     """Of an opened group: Dom^(m) is `single`, or `small`, over the group's own strength."""
 
-    group: Node
+    group: nodes.Node
     single: float
     """Strength of the strongest unit that was tested alone inside it."""
     small: float
     """Of the strongest tested group of at most `SMALL` inside it."""
 
 
-def dominance(tree: Sequence[Node]) -> list[Dominance]:
+def dominance(tree: Sequence[nodes.Node]) -> list[Dominance]:
     """Of each opened group of a search in which a unit was tested alone; parents come before what is inside them."""
-    inside: defaultdict[tuple[int, int | None], list[Node]] = defaultdict(list)
+    inside: defaultdict[tuple[int, int | None], list[nodes.Node]] = defaultdict(list)
     for node in reversed(tree):
         inside[node.layer, node.parent] += [node, *inside[node.layer, node.id]]
     rows = []
     for group in tree:
         tested = [(node.size, node.estimate.strength) for node in inside[group.layer, group.id]]
         singles = [strength for size, strength in tested if size == 1]
-        if singles and group.verdict is Verdict.SPLIT:
+        if singles and group.verdict is nodes.Verdict.SPLIT:
             small = max(strength for size, strength in tested if size <= SMALL)
             rows.append(Dominance(group, max(singles), small))
     return rows

@@ -9,18 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mecharule_ops import types
-from mecharule_ops.codec import decode, encode, parse_json
-from mecharule_ops.confidence import searched_alpha
+from mecharule_ops import codec, confidence, nodes, thresholds, types
 from mecharule_ops.errors import UsageError
 from mecharule_ops.findings import counts
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
 from mecharule_ops.findings.evidence import Certainty, Evidence, HeldOut, evidence_of
-from mecharule_ops.nodes import Node
 from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, UnitRule, is_hq_full, is_hq_test
-from mecharule_ops.thresholds import reaches
 
 FORMAT = "mecharule-findings/4"
 """Named in the text, so that an older reader refuses a newer shape in one line."""
@@ -66,7 +62,7 @@ class SearchOutcome:
     """The same for as many units drawn from all of the same layers, found ones too."""
     layer_union: tuple[counts.LayerCoverage, ...] = ()
     """Of each layer, on all of D_b."""
-    tree: tuple[Node, ...] = ()
+    tree: tuple[nodes.Node, ...] = ()
     exhaustive: tuple[counts.UnitStrength, ...] = ()
     """Every candidate tested alone on the same slices: the ground truth of experiment E2; empty where it did not run.
     """
@@ -169,7 +165,7 @@ class Unit:
     @property
     def counts_show_it(self) -> bool:
         """Whether its lower bound reaches τ too."""
-        return reaches(self.lower, self.agonist.tau)
+        return thresholds.reaches(self.lower, self.agonist.tau)
 
     @property
     def depends_on_baseline(self) -> bool:
@@ -296,7 +292,7 @@ class Findings:
             search=search,
             agonist=agonist,
             evidence=self.evidence(search).get(neuron),
-            lower=agonist.estimate.lcb(searched_alpha(self.alpha, search.cost.candidates)),
+            lower=agonist.estimate.lcb(confidence.searched_alpha(self.alpha, search.cost.candidates)),
             rule=_of(neuron, search.anchored),
             controls=_of(neuron, search.controls),
             account=_of(neuron, search.accounts),
@@ -326,16 +322,16 @@ def to_json(findings: Findings) -> str:
 
     Raises `UsageError` naming a field whose value is not of its type.
     """
-    document = {"format": FORMAT, "findings": encode(findings)}
+    document = {"format": FORMAT, "findings": codec.encode(findings)}
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def from_json(text: str) -> Findings:
     """The findings that `to_json` wrote. Raises `UsageError` naming the field that does not fit."""
     try:
-        document = parse_json(text)
+        document = codec.parse_json(text)
     except ValueError as error:
         raise UsageError(f"expected findings as JSON, got text that does not parse: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise UsageError(f"expected findings in the format {FORMAT}, got others; export the run again")
-    return decode(Findings, document.get("findings"))
+    return codec.decode(Findings, document.get("findings"))

@@ -9,12 +9,11 @@ the level. A rule whose interval reaches 0 is not shown either.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mecharule_ops.findings.controls import holm
-from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.findings import controls, records
 from mecharule_ops.rules.families import UnitRule
 
 
-def shown_over(searches: Sequence[SearchOutcome], level: float) -> list[SearchOutcome]:
+def shown_over(searches: Sequence[records.SearchOutcome], level: float) -> list[records.SearchOutcome]:
     """The searches of a run with the test of every learned rule corrected over all of them."""
     ps = ps_of(rule for search in searches for rule in search.rules)
     return [
@@ -44,7 +43,7 @@ def ps_of(rules: Iterable[UnitRule]) -> list[float]:
 
 def _corrected(rules: Iterable[UnitRule], ps: Sequence[float], level: float) -> tuple[UnitRule, ...]:
     """The rules with their corrected p; equal p have equal ones."""
-    corrected = dict(zip(ps, holm(ps), strict=True))
+    corrected = dict(zip(ps, controls.holm(ps), strict=True))
     return tuple(
         rule
         if (test := rule.chance) is None

@@ -10,19 +10,15 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from mecharule_ops.certificates.bundles import make_empty
-from mecharule_ops.certificates.certificate import ModelIdentity
+from mecharule_ops.certificates import bundles, certificate
 from mecharule_ops.codec import decode, encode, parse_json
-from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.behaviour import behaviour_on
+from mecharule_ops.engine import ablation, behaviour
 from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, UsageError, system_errors
 from mecharule_ops.gates.material import acting_units, readable
 from mecharule_ops.gates.outcome import Gate
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.replacement.table_files import read_table, write_table
-from mecharule_ops.run.certify import identity
-from mecharule_ops.run.live_run import Run
+from mecharule_ops.replacement import baselines, table_files
+from mecharule_ops.run import certify, live_run
 from mecharule_ops.tasks.task_names import task_from
 from mecharule_ops.types import Intervention
 
@@ -34,7 +30,7 @@ class GateFile:
     """What `gate.json` says."""
 
     run: str
-    model: ModelIdentity
+    model: certificate.ModelIdentity
     task: Mapping[str, int | float | str | bool]
     """The task's own description."""
     intervention: Intervention
@@ -42,24 +38,24 @@ class GateFile:
     """In the order in which they were chosen."""
 
 
-def write_gates(run: Run, gates: tuple[Gate, ...], folder: Path) -> None:
+def write_gates(run: live_run.Run, gates: tuple[Gate, ...], folder: Path) -> None:
     """Both files. Raises `StoreError` when they cannot be written, or on a folder in use."""
     how = run.intervention(gates[0].unit.basis)
     table = run.replacement(how)
     stated = GateFile(
         run=run.id,
-        model=identity(run.config.model, run.subject),
+        model=certify.identity(run.config.model, run.subject),
         task=run.task.describe(),
         intervention=how,
         gates=gates,
     )
-    make_empty(folder)
+    bundles.make_empty(folder)
     with system_errors(f"to write gates to {folder}"):
         (folder / GATE).write_text(json.dumps(encode(stated), indent=1, sort_keys=True), encoding="ascii")
-    write_table(folder / VALUES, table)
+    table_files.write_table(folder / VALUES, table)
 
 
-def load_gates(folder: str | Path) -> tuple[GateFile, ReplacementTable]:
+def load_gates(folder: str | Path) -> tuple[GateFile, baselines.ReplacementTable]:
     """What the files say. Raises `StoreError` on files that do not read, `ClaimNotSupported` on what is not so."""
     path, values = Path(folder) / GATE, Path(folder) / VALUES
     with system_errors(f"gates at {path}"):
@@ -68,7 +64,7 @@ def load_gates(folder: str | Path) -> tuple[GateFile, ReplacementTable]:
         stated = decode(GateFile, parse_json(text))
     except (ValueError, UsageError) as error:
         raise ClaimNotSupported(f"expected gates in {path}: {error}; export them again") from error
-    return stated, read_table(values, stated.intervention)
+    return stated, table_files.read_table(values, stated.intervention)
 
 
 def gated_answers(
@@ -82,11 +78,11 @@ def gated_answers(
     stated, table = load_gates(folder)
     task, name = task_from(stated.task), stated.model.name
     subject = Subject(name=name, directory=Path(), hf=model.eval(), tokenizer=tokenizer)
-    here = identity(name, subject)
+    here = certify.identity(name, subject)
     if (here, subject.dtype_name) != (stated.model, "float32"):
         raise ModelUnavailable(f"expected {stated.model} in float32, got {here} in {subject.dtype_name}")
-    records = behaviour_on(task, subject, list(map(task.read, prompts))).records
-    engine = AblationEngine(subject, task, records, stated.intervention, table)
+    records = behaviour.behaviour_on(task, subject, list(map(task.read, prompts))).records
+    engine = ablation.AblationEngine(subject, task, records, stated.intervention, table)
     written = [record.completion for record in records]
     for unit, rows in acting_units(stated.gates, readable(task, records), len(records)).items():
         for row, tokens in zip(rows, engine.completions([(unit,)], rows).tokens[0], strict=True):

@@ -23,9 +23,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.predicates.cuts import PredicateColumns
-from mecharule_ops.rules.algebra import Clause
-from mecharule_ops.rules.clause_pool import as_clause, literal_pool
-from mecharule_ops.rules.ruleshap import check_target
+from mecharule_ops.rules import algebra, clause_pool, ruleshap
 from mecharule_ops.thresholds import HARM
 
 MAX_CLAUSES, MAX_LITERALS, BEAM = 6, 3, 20
@@ -44,18 +42,18 @@ UNITS, EACH = 12, 3
 """Units that have gates, and gates of a unit, at most."""
 
 
-def gate_clauses(table: PredicateColumns, value: Int[np.ndarray, " record"]) -> tuple[Clause, ...]:
+def gate_clauses(table: PredicateColumns, value: Int[np.ndarray, " record"]) -> tuple[algebra.Clause, ...]:
     """Clauses in the order found, each on what those before leave; none when no clause is worth it.
 
     Deterministic. Cost: no model call.
     Raises `UsageError` when shapes disagree.
     """
-    check_target(table, value > 0)
-    literals, changed = literal_pool(table.matrix, LEAST_SHARE), np.flatnonzero(value)
+    ruleshap.check_target(table, value > 0)
+    literals, changed = clause_pool.literal_pool(table.matrix, LEAST_SHARE), np.flatnonzero(value)
     held = (table.matrix[changed][:, literals // 2] == (literals % 2).astype(bool)).astype(np.float32)
-    left, found = np.ones(len(changed), bool), list[Clause]()
+    left, found = np.ones(len(changed), bool), list[algebra.Clause]()
     while len(found) < MAX_CLAUSES and (clause := _best(held, value[changed], left)):
-        found.append(as_clause(tuple(literals[list(clause)].tolist()), table.texts))
+        found.append(clause_pool.as_clause(tuple(literals[list(clause)].tolist()), table.texts))
         left &= ~_fires(held, clause)
     return tuple(found)
 

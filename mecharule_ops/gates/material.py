@@ -6,28 +6,19 @@ known before the model answers, without the columns that tell the right answer: 
 of predicting them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.engine.reference import ReferenceEngine
-from mecharule_ops.errors import UsageError
-from mecharule_ops.gates.learning import NOTHING, UNITS, acting, chosen_gates, expected_gain, gate_clauses
-from mecharule_ops.gates.outcome import Gate, GatesAsked
-from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.predicates.language import parse_predicate, schema_of
+from mecharule_ops import errors, subsets, thresholds
+from mecharule_ops.engine import ablation, behaviour, reference
+from mecharule_ops.gates import learning, outcome
+from mecharule_ops.predicates import cuts, language
 from mecharule_ops.rules.algebra import Rule, lookup_in
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.preparation import chosen_for_train
-from mecharule_ops.subsets import unseen
+from mecharule_ops.run import live_run, preparation
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.thresholds import HARM
 from mecharule_ops.types import BehaviourRecord, Columns, Example, Neuron
 
 LEAST = 60
@@ -39,8 +30,8 @@ Tell = Callable[[str], None]
 class Material:
     """Records, splits and outcomes."""
 
-    run: Run
-    asked: GatesAsked
+    run: live_run.Run
+    asked: outcome.GatesAsked
     records: tuple[BehaviourRecord, ...]
     good: Bool[np.ndarray, " record"]
     """Where the outcome is the wanted one without any ablation."""
@@ -48,7 +39,7 @@ class Material:
     choose: Int[np.ndarray, " choose"]
     test: Int[np.ndarray, " test"]
     fresh: bool
-    engine: AblationEngine | ReferenceEngine
+    engine: ablation.AblationEngine | reference.ReferenceEngine
     """Over all records."""
     units: tuple[Neuron, ...] = ()
     alone: Bool[np.ndarray, "unit learn"]
@@ -71,9 +62,9 @@ class Material:
     def texts(self) -> tuple[str, ...]:
         """The run's vocabulary and the task's larger one, as far as a gate may read it."""
         task, records = self.run.task, self.at(self.learn)
-        schema, known = schema_of(task.columns(records)), readable(task, records).keys()
+        schema, known = language.schema_of(task.columns(records)), readable(task, records).keys()
         offered = (*self.run.vocabulary["kept"], *task.account_predicates())
-        parsed = dict.fromkeys(parse_predicate(text, schema) for text in offered)
+        parsed = dict.fromkeys(language.parse_predicate(text, schema) for text in offered)
         return tuple(one.text for one in parsed if one.reads <= known)
 
     def answered(self, positions: Int[np.ndarray, " some"], answers: Sequence[str]) -> np.ndarray:
@@ -82,7 +73,7 @@ class Material:
         labels = [label(record.example, text) for record, text in zip(records, answers, strict=True)]
         return self.asked.regime.flipped(np.array(labels, bool))
 
-    def on(self, units: Sequence[Neuron]) -> Material:
+    def on(self, units: Sequence[Neuron]) -> "Material":
         """The same with these units, those that fix none of the find records left out. Cost: each on both splits."""
         learn, split = self.learn, len(self.find)
         if not units:
@@ -101,53 +92,53 @@ def readable(task: Task, records: Sequence[BehaviourRecord]) -> Columns:
     return {name: column for name, column in task.columns(records).items() if name in known}
 
 
-def acting_units(gates: Sequence[Gate], columns: Columns, records: int) -> dict[Neuron, list[int]]:
+def acting_units(gates: Sequence[outcome.Gate], columns: Columns, records: int) -> dict[Neuron, list[int]]:
     """The places of the records on which the gates ablate each unit."""
     texts = sorted(frozenset[str]().union(*(gate.rule.predicates for gate in gates)))
-    table: PredicateColumns = evaluated(texts, columns)
+    table: cuts.PredicateColumns = cuts.evaluated(texts, columns)
     lookup = lookup_in(table.matrix, table.texts)
     fires = np.array([gate.rule.fires(lookup) for gate in gates], bool).reshape(len(gates), records)
     found: dict[Neuron, list[int]] = {}
-    for place, gate in enumerate(acting([one.gain for one in gates], fires).tolist()):
-        if gate != NOTHING:
+    for place, gate in enumerate(learning.acting([one.gain for one in gates], fires).tolist()):
+        if gate != learning.NOTHING:
             found.setdefault(gates[gate].unit, []).append(place)
     return found
 
 
-def chosen(found: Material) -> tuple[Gate, ...]:
+def chosen(found: Material) -> tuple[outcome.Gate, ...]:
     """Gates from the find and choose records alone; none where none helps."""
     split, before = len(found.find), found.good[found.choose]
-    table = evaluated(found.texts, found.columns(found.learn))
+    table = cuts.evaluated(found.texts, found.columns(found.learn))
     lookup, part = lookup_in(table.matrix, table.texts), np.arange(split)
     value = found.alone.astype(np.int64) - found.good[found.learn]
     offered = [
         (place, clause)
         for place, row in enumerate(value)
-        for clause in gate_clauses(table.on(part), row[:split])
+        for clause in learning.gate_clauses(table.on(part), row[:split])
     ]
     units = np.array([place for place, _ in offered], int)
     fires = np.array([clause.fires(lookup)[split:] for _, clause in offered], bool)
     fires, alone = fires.reshape(len(offered), len(before)), found.alone[units, split:]
     return tuple(
-        Gate(
+        outcome.Gate(
             unit=found.units[units[one]],
             rule=Rule((offered[one][1],)),
-            gain=expected_gain(fires[one], alone[one], before, HARM),
+            gain=learning.expected_gain(fires[one], alone[one], before, thresholds.HARM),
             fixed=int((fires[one] & alone[one] & ~before).sum()),
             broken=int((fires[one] & before & ~alone[one]).sum()),
             fired=int(fires[one].sum()),
         )
-        for one in chosen_gates(units.tolist(), fires, alone, before, HARM)
+        for one in learning.chosen_gates(units.tolist(), fires, alone, before, thresholds.HARM)
     )
 
 
-def material(run: Run, asked: GatesAsked, tell: Tell) -> Material:
+def material(run: live_run.Run, asked: outcome.GatesAsked, tell: Tell) -> Material:
     """Records, splits, units and outcomes. Raises `DegenerateBehaviour` where all outcomes are alike.
 
     Cost: `records` completions, and each unit on two thirds of them.
     """
     if examples := fresh_examples(run, asked):
-        records = observe(run.task, run.subject, examples, regimes=(asked.regime,)).records
+        records = behaviour.observe(run.task, run.subject, examples, regimes=(asked.regime,)).records
         held, test = _split(run, records, np.arange(len(records)), 1 / 3)
     else:
         records, train = run.observed.records, run.observed.train
@@ -171,13 +162,13 @@ def material(run: Run, asked: GatesAsked, tell: Tell) -> Material:
     return found.on(units)
 
 
-def offered_units(run: Run, asked: GatesAsked) -> list[Neuron]:
+def offered_units(run: live_run.Run, asked: outcome.GatesAsked) -> list[Neuron]:
     """The unit that is named, else those that the run's search found, strongest first.
 
     Raises `UsageError` for records that are not independent of each other: their test would be too sure.
     """
     if cluster := run.task.cluster_column:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected records that are independent, those of {run.task.name} share their {cluster}; "
             "learn gates on another task"
         )
@@ -190,27 +181,27 @@ def offered_units(run: Run, asked: GatesAsked) -> list[Neuron]:
         for agonist in search.agonists
     ]
     ranked = sorted(found, key=lambda one: (-one.estimate.strength, one.neuron))
-    return [agonist.neuron for agonist in ranked[:UNITS]]
+    return [agonist.neuron for agonist in ranked[: learning.UNITS]]
 
 
-def fresh_examples(run: Run, asked: GatesAsked) -> list[Example]:
+def fresh_examples(run: live_run.Run, asked: outcome.GatesAsked) -> list[Example]:
     """Examples that the run never observed, none where the task has too few of them for three splits."""
     known = {record.example.id for record in run.observed.records}
-    fresh = unseen(run.task.examples, known, asked.records, of="gates", seed=run.config.seed, salt=2)
+    fresh = subsets.unseen(run.task.examples, known, asked.records, of="gates", seed=run.config.seed, salt=2)
     return fresh if len(fresh) >= 3 * LEAST else []
 
 
-def forwards(run: Run, asked: GatesAsked) -> int:
+def forwards(run: live_run.Run, asked: outcome.GatesAsked) -> int:
     """Example-forwards that it costs at most: each unit on two thirds of the records, the random ones too, the test."""
     records = len(fresh_examples(run, asked)) or len(run.observed.records)
     return len(offered_units(run, asked)) * (2 * records // 3) * (1 + asked.random) + 2 * records // 3
 
 
 def _split(
-    run: Run, records: Sequence[BehaviourRecord], among: np.ndarray, share: float
+    run: live_run.Run, records: Sequence[BehaviourRecord], among: np.ndarray, share: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions `among` the records in two parts of equal strata, the second of that share."""
     some = [records[place] for place in among]
     labels = np.array([record.label for record in some], bool)
-    first = chosen_for_train(run, some, labels, run.task.columns(some), share)
+    first = preparation.chosen_for_train(run, some, labels, run.task.columns(some), share)
     return among[first], among[~first]

@@ -19,24 +19,19 @@ import numpy as np
 import xgboost as xgb
 from jaxtyping import Bool, Float, Float32, Int
 
+from mecharule_ops import errors, mcnemar, thresholds
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.codec import decode, encode
-from mecharule_ops.errors import DegenerateBehaviour
 from mecharule_ops.gates.learning import gained
 from mecharule_ops.gates.material import Material, Tell, acting_units, chosen, material
 from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesControl, GatesStatus, LearnedGates
-from mecharule_ops.mcnemar import Paired
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.boosting import parameters
-from mecharule_ops.run.certify import certified, rows_from
-from mecharule_ops.run.controlling import same_layers
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import keep
+from mecharule_ops.run import certify, controlling, live_run, opening
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import Ledger, Prediction, TestOutcome
-from mecharule_ops.thresholds import HARM
 from mecharule_ops.types import Neuron, Regime
 
 LONGEST = 12
@@ -62,28 +57,28 @@ def opened_test(
         done = found.engine.completions([(unit,)], positions)
         labels[here], acted[here] = found.asked.regime.flipped(done.labels[0]), True
         decode, records = found.run.subject.decode, found.at(positions)
-        rows += rows_from(done, 0, decode, records, ["test"] * len(records), unit=str(unit))
+        rows += certify.rows_from(done, 0, decode, records, ["test"] * len(records), unit=str(unit))
     return labels, acted, rows
 
 
-def learn_gates(run: Run, asked: GatesAsked, tell: Tell = lambda line: None) -> LearnedGates:
+def learn_gates(run: live_run.Run, asked: GatesAsked, tell: Tell = lambda line: None) -> LearnedGates:
     """Gates with their one test, kept in the run, which is open for writing. Cost: `material.forwards`."""
     bare = LearnedGates(run=run.id, asked=asked, status=GatesStatus.NOTHING)
     try:
         found = material(run, asked, tell)
-    except DegenerateBehaviour:
+    except errors.DegenerateBehaviour:
         return bare
     gates = chosen(found)
     tell(f"{len(gates)} gates chosen")
     if not gates:
         status = GatesStatus.NO_GATE if found.units else GatesStatus.NO_UNIT
         return _kept(run, replace(bare, fresh=found.fresh, status=status))
-    strangers = found.on(same_layers(run, found.units, of="gates")) if asked.random else None
+    strangers = found.on(controlling.same_layers(run, found.units, of="gates")) if asked.random else None
     beside = None if strangers is None else chosen(strangers)
     ledger = Ledger(run.store, lambda event: run.store.append([event]))
     entry = ledger.register(_prediction(run, gates)).id
     labels, acted, rows = opened_test(found, gates)
-    result = Paired.of(found.good[found.test], labels, acted)
+    result = mcnemar.Paired.of(found.good[found.test], labels, acted)
     low, high = result.interval
     outcome = TestOutcome(value=low, n=result.n, positives=result.fixed + result.broken)
     ledger.decide(entry, lambda prediction: outcome)
@@ -95,7 +90,7 @@ def learn_gates(run: Run, asked: GatesAsked, tell: Tell = lambda line: None) -> 
         gates=gates,
         test=result,
         controls=tuple(_controls(found, labels, acted, beside)),
-        certificates=tuple(keep(run, one).id for one in certificates(found, rows)),
+        certificates=tuple(opening.keep(run, one).id for one in certificates(found, rows)),
         hypothesis=entry,
     )
     return _kept(run, made)
@@ -113,11 +108,11 @@ def _controls(
     if beside is not None:
         lines.append((ControlKind.RANDOM, *opened_test(found, beside)[:2]))
     for kind, other, where in lines:
-        ahead = Paired.of(other, labels, np.ones(len(labels), bool))
-        yield GatesControl(kind=kind, result=Paired.of(before, other, where), ahead=ahead)
+        ahead = mcnemar.Paired.of(other, labels, np.ones(len(labels), bool))
+        yield GatesControl(kind=kind, result=mcnemar.Paired.of(before, other, where), ahead=ahead)
 
 
-def _prediction(run: Run, gates: tuple[Gate, ...]) -> Prediction:
+def _prediction(run: live_run.Run, gates: tuple[Gate, ...]) -> Prediction:
     """That these gates help, as a prediction made before the test records are opened."""
     turn = sum(one.test is not None for one in stored(run)) + 1
     return Prediction(
@@ -129,12 +124,12 @@ def _prediction(run: Run, gates: tuple[Gate, ...]) -> Prediction:
     )
 
 
-def stored(run: Run) -> tuple[LearnedGates, ...]:
+def stored(run: live_run.Run) -> tuple[LearnedGates, ...]:
     """All gates that the run holds, in order."""
     return tuple(decode(LearnedGates, row) for row in run.store.find(keys.GATES) or ())
 
 
-def _kept(run: Run, made: LearnedGates) -> LearnedGates:
+def _kept(run: live_run.Run, made: LearnedGates) -> LearnedGates:
     run.store.put(keys.GATES, [*map(encode, stored(run)), encode(made)])
     return made
 
@@ -151,7 +146,7 @@ def certificates(found: Material, rows: list[ExampleRow]) -> Iterator[Certificat
         )
         if some:
             how, regime = run.intervention(found.asked.basis), Regime(int(label))
-            yield certified(run, how, units, some, regime=regime, kind="repair", claim=claim)
+            yield certify.certified(run, how, units, some, regime=regime, kind="repair", claim=claim)
 
 
 def runner_up(found: Material, positions: Int[np.ndarray, " some"]) -> Bool[np.ndarray, " some"]:
@@ -234,7 +229,7 @@ def solved(found: Material) -> tuple[Bool[np.ndarray, " test"], Bool[np.ndarray,
     learn, answers = features(found.find)[list(known)], list(known.values())
     said, sure = solver(learn, answers, features(asked), found.run.config.seed)
     right, split = found.answered(asked, said), len(found.choose)
-    least = sure_enough(sure[:split], right[:split], found.good[found.choose], HARM)
+    least = sure_enough(sure[:split], right[:split], found.good[found.choose], thresholds.HARM)
     return np.where(sure[split:] >= least, right[split:], before), sure[split:] >= least
 
 

@@ -10,8 +10,6 @@ normalised hidden state at the last prompt token, the paper's representation for
 (appendix, `ln_final.hook_normalized`: after normalisation, before the gain), is read during the prefill.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +22,7 @@ from torch.nn import functional
 from transformers import DynamicCache, PreTrainedModel
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.norms import normalised
-from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading import norms, products
 
 KeysAndValues = list[tuple[Tensor, Tensor]]
 """By layer, `[record, kv_head, slot, head_dim]`."""
@@ -45,7 +42,7 @@ class SharedPrefix:
     @classmethod
     def of(
         cls, model: PreTrainedModel, sequences: Sequence[tuple[int, ...]], *, differentiated: bool = False
-    ) -> SharedPrefix:
+    ) -> "SharedPrefix":
         """The longest prefix of all `sequences`. Cost: one forward over it.
 
         What attends to it may be `differentiated`, which forbids tensors made in inference mode.
@@ -67,7 +64,7 @@ class SharedPrefix:
         return cls(tokens=low[:length], layers=contents(cache))
 
     @classmethod
-    def of_prompts(cls, model: PreTrainedModel, prompts: Sequence[tuple[int, ...]]) -> SharedPrefix:
+    def of_prompts(cls, model: PreTrainedModel, prompts: Sequence[tuple[int, ...]]) -> "SharedPrefix":
         """The longest that leaves every prompt a token of its own; empty for a single prompt."""
         own = [prompt[:-1] for prompt in prompts] if len(prompts) > 1 else [()]
         return cls.of(model, own, differentiated=True)
@@ -123,7 +120,7 @@ def generate_greedily(
     margins = np.zeros(len(prompts), np.float32)
     representation = np.zeros((len(prompts), model.config.hidden_size), np.float32)
     done = 0
-    with torch.no_grad(), through_onednn(model):
+    with torch.no_grad(), products.through_onednn(model):
         shared = SharedPrefix.of_prompts(model, prompts)
         for rows in _batches(model, prompts, max_new_tokens, batch):
             some = [prompts[row] for row in rows]
@@ -185,7 +182,7 @@ def _decoded(
             alive = [alive[slot] for slot in kept]
             ids, positions = chosen[index, None], positions[index, -1:] + 1
             mask = functional.pad(mask[index], (0, 1), value=1)
-    return completions, margins, normalised(final_norm, residuals[0]).cpu().numpy()
+    return completions, margins, norms.normalised(final_norm, residuals[0]).cpu().numpy()
 
 
 def _aligned(prompts: list[Tokens], shared: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:

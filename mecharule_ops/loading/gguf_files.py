@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.placement import WORKING, free_memory
-from mecharule_ops.loading.shape import first_line, wiring_for
+from mecharule_ops.loading import placement, shape
 
 if TYPE_CHECKING:
     from gguf import GGUFReader
@@ -78,8 +77,8 @@ def convert_gguf(parts: Sequence[Path], built: Path) -> None:
             )
         # The largest weight is there as it is made, or as a tensor and as the bytes to write.
         largest = max(int(tensor.n_elements) for reader in readers for tensor in reader.tensors)
-        needed = WORKING + 12 * largest
-        if (free := free_memory()) < needed:
+        needed = placement.WORKING + 12 * largest
+        if (free := placement.free_memory()) < needed:
             raise ModelUnavailable(
                 f"expected {needed / 1e9:.1f} GB of free memory to convert {parts[0]}, got {free / 1e9:.1f} GB; "
                 "name a Hugging Face directory of the model"
@@ -87,8 +86,8 @@ def convert_gguf(parts: Sequence[Path], built: Path) -> None:
         _convert(parts[0], readers, built)
     except _ERRORS as error:
         raise ModelUnavailable(
-            f"expected a GGUF file that transformers can convert, got {parts[0]} ({first_line(error)}); copy it again "
-            "or name a Hugging Face directory of the model"
+            f"expected a GGUF file that transformers can convert, got {parts[0]} ({shape.first_line(error)}); "
+            "copy it again or name a Hugging Face directory of the model"
         ) from error
 
 
@@ -111,7 +110,7 @@ def _convert(file: Path, readers: Sequence[GGUFReader], built: Path) -> None:
     tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
     config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name)
     config.tie_word_embeddings = "output.weight" not in tensors
-    wiring_for(config.model_type)
+    shape.wiring_for(config.model_type)
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     weights = dict(model.named_parameters(remove_duplicate=False))

@@ -13,15 +13,13 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from mecharule_ops.errors import ModelUnavailable, UsageError
+from mecharule_ops.loading import gguf_files, products, shape
 from mecharule_ops.loading.generation import Generation, Progress, Tokens, generate_greedily
-from mecharule_ops.loading.gguf_files import UNKNOWN_SPLITTER
-from mecharule_ops.loading.products import prepare
-from mecharule_ops.loading.shape import ModelShape
 from mecharule_ops.types import Basis
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Subject(ModelShape):
+class Subject(shape.ModelShape):
     """A loaded model. Hashes and token texts are computed once, when first asked for.
 
     It is in evaluation mode; between matrix products it computes in float32, whatever type its weights have.
@@ -36,7 +34,7 @@ class Subject(ModelShape):
         # Kept in the tokenizer's file they would cut and pad, and count for the hash until the first text.
         self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.backend_tokenizer.no_truncation()
-        prepare(self.hf, self.wiring.blocks(self.hf))
+        products.prepare(self.hf, self.wiring.blocks(self.hf))
 
     @property
     def device(self) -> torch.device:
@@ -106,7 +104,7 @@ class Subject(ModelShape):
         if behind:
             end = " ".join(map(repr, self.tokenizer.convert_ids_to_tokens(list(behind))))
             notes.append(f"the tokenizer appends {end} to a text; prompts are read without it")
-        if name := getattr(self.tokenizer, "init_kwargs", {}).get(UNKNOWN_SPLITTER):
+        if name := getattr(self.tokenizer, "init_kwargs", {}).get(gguf_files.UNKNOWN_SPLITTER):
             notes.append(
                 f"the file names a way to split text that is not known ({name!r}): text is split as GPT-2 does, maybe "
                 "not into the model's own tokens; a Hugging Face directory of the model has them"

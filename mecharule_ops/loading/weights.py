@@ -28,15 +28,14 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from mecharule_ops.errors import ModelUnavailable
-from mecharule_ops.loading.placement import Placement
-from mecharule_ops.loading.products import LOW
+from mecharule_ops.loading import placement, products
 from mecharule_ops.loading.shape import ModelShape, unreadable
 
 _CONSTANT = re.compile(r"(masked_bias|inv_freq|\.(attn|attention)\.bias)$")
 """What older files of GPT-2, GPT-J and GPT-NeoX, and of rotary models, hold beside weights: masks and frequencies."""
 
 
-def load_weights(shape: ModelShape, where: Placement) -> PreTrainedModel:
+def load_weights(shape: ModelShape, where: placement.Placement) -> PreTrainedModel:
     """The model of a directory where it was placed, in evaluation mode: the processor never holds one not for it.
 
     Raises `ModelUnavailable` for weights that do not read, where some are missing, and where blocks hold others.
@@ -45,7 +44,7 @@ def load_weights(shape: ModelShape, where: Placement) -> PreTrainedModel:
     logging.set_verbosity_error()
     layers, dtype = shape.wiring.layers, getattr(torch, where.dtype)
     kind: Any = type(shape.hf)
-    if dtype in LOW:
+    if dtype in products.LOW:
         # By name and module it is the family's own class: transformers looks up there what old files call a weight.
         wide = {"_keep_in_fp32_modules_strict": {rf"^(?!{re.escape(layers)}\.)"}}
         kind = type(kind.__name__, (kind,), {"__module__": kind.__module__, **wide})

@@ -28,9 +28,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading import model, products
 from mecharule_ops.loading.generation import SharedPrefix
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.types import Basis, Phase
 
@@ -76,7 +75,7 @@ class _Rows:
 
 
 def eap_ig(
-    subject: Subject,
+    subject: model.Subject,
     pairs: Sequence[AttributionPair],
     basis: Basis,
     phase: Phase,
@@ -115,7 +114,7 @@ def integrate(
     total = None
     for begin in range(0, len(pairs), batch):
         rows = _lay_out(hf, pairs[begin : begin + batch], len(prefix.tokens), phase)
-        with through_onednn(hf):
+        with products.through_onednn(hf):
             part = _integrate_rows(hf, sites, rows, prefix, steps)
         total = part if total is None else total + part
         if on_progress is not None:

@@ -25,13 +25,10 @@ from jaxtyping import Bool, Float16, Float32, Int, Int16
 from torch import Tensor
 
 from mecharule_ops.errors import AblationStopped
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.placement import is_out_of_memory
-from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading import model, placement, products
+from mecharule_ops.mechanism import forced, unit_axis
 from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect
-from mecharule_ops.mechanism.forced import Forcing
 from mecharule_ops.mechanism.leads import LeadHead, Leads
-from mecharule_ops.mechanism.unit_axis import UnitAxis
 from mecharule_ops.passes.batches import parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
@@ -111,7 +108,7 @@ class FirstOrderPass:
 
 
 def prediction(
-    subject: Subject,
+    subject: model.Subject,
     records: Sequence[BehaviourRecord],
     replacement: ReplacementTable,
     *,
@@ -126,7 +123,7 @@ def prediction(
     competitor, whatever the number of units. Memory: 4 bytes a record and unit.
     Raises `UsageError` and `AblationStopped`.
     """
-    axis = UnitAxis.of(subject, replacement.intervention.basis, units)
+    axis = unit_axis.UnitAxis.of(subject, replacement.intervention.basis, units)
     sweep = _Sweep(subject, records, replacement, axis, (Effect.STEADY,), competitors)
     shape = len(records), len(axis.units)
     excess, change = np.full(shape, -np.inf, np.float16), np.full(shape, -1, np.int16)
@@ -145,7 +142,7 @@ def prediction(
 
 
 def effects(
-    subject: Subject,
+    subject: model.Subject,
     records: Sequence[BehaviourRecord],
     replacement: ReplacementTable,
     units: Sequence[Neuron],
@@ -165,7 +162,7 @@ def effects(
 
 
 def effects_of_kinds(
-    subject: Subject,
+    subject: model.Subject,
     records: Sequence[BehaviourRecord],
     replacement: ReplacementTable,
     units: Sequence[Neuron],
@@ -175,7 +172,7 @@ def effects_of_kinds(
     should_stop: Stop = lambda: False,
 ) -> dict[Effect, Effects]:
     """As `effects` for several kinds, which share their forwards."""
-    axis = UnitAxis.of(subject, replacement.intervention.basis, units)
+    axis = unit_axis.UnitAxis.of(subject, replacement.intervention.basis, units)
     sweep = _Sweep(subject, records, replacement, axis, kinds, competitors)
     shape = (*sweep.leads.lead.shape, len(axis.units))
     found = {kind: np.full(shape, np.nan, np.float32) for kind in kinds}
@@ -192,7 +189,7 @@ def effects_of_kinds(
 
 
 def predicted_labels(
-    subject: Subject,
+    subject: model.Subject,
     task: Task,
     records: Sequence[BehaviourRecord],
     position: Int[np.ndarray, " record"],
@@ -216,17 +213,17 @@ class _Sweep:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: model.Subject,
         records: Sequence[BehaviourRecord],
         replacement: ReplacementTable,
-        axis: UnitAxis,
+        axis: unit_axis.UnitAxis,
         kinds: Sequence[Effect],
         competitors: int,
     ) -> None:
         self._subject, self._replacement = subject, replacement
         self._axis, self._kinds = axis, tuple(kinds)
         self._head = LeadHead(subject, competitors)
-        self._forcing = Forcing(subject, records, replacement.intervention.phase)
+        self._forcing = forced.Forcing(subject, records, replacement.intervention.phase)
         self.leads = Leads.empty(self._forcing.completions, competitors)
 
     def run(self, take: Take, should_stop: Stop) -> Iterator[int]:
@@ -237,10 +234,10 @@ class _Sweep:
                 raise AblationStopped("the estimates were stopped between two batches; nothing was kept")
             records = work.popleft()
             try:
-                with through_onednn(self._subject.hf):
+                with products.through_onednn(self._subject.hf):
                     self._one(records, take)
             except (MemoryError, RuntimeError) as error:
-                if len(records) == 1 or not is_out_of_memory(error):
+                if len(records) == 1 or not placement.is_out_of_memory(error):
                     raise
                 work.extendleft(reversed(parts(records, (len(records) + 1) // 2)))
                 continue

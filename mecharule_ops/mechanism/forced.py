@@ -18,14 +18,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from mecharule_ops.loading import norms
+from mecharule_ops.loading import model, norms, placement
 from mecharule_ops.loading.generation import SharedPrefix
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.placement import free_bytes
+from mecharule_ops.passes import forward, intervention
 from mecharule_ops.passes.batches import chunks_by_length
 from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
-from mecharule_ops.passes.forward import Blocks
-from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Basis, BehaviourRecord, Phase
@@ -92,8 +89,8 @@ class Forcing:
     Cost: one forward over the tokens that all prompts share.
     """
 
-    def __init__(self, subject: Subject, records: Sequence[BehaviourRecord], phase: Phase) -> None:
-        self.subject, self.blocks = subject, Blocks(subject)
+    def __init__(self, subject: model.Subject, records: Sequence[BehaviourRecord], phase: Phase) -> None:
+        self.subject, self.blocks = subject, forward.Blocks(subject)
         self.completions = [record.tokens for record in records]
         prompts = subject.encode([record.example.prompt for record in records])
         self.spans = [
@@ -117,7 +114,7 @@ class Forcing:
         hidden = getattr(config, "intermediate_size", 0) or 4 * subject.d_model
         slots = max((len(span.prefix) + len(span.fed) for span in self.spans), default=0)
         kept = 16 * subject.d_model + 6 * hidden + 4 * subject.n_heads * slots
-        fits = free_bytes(*subject.devices) // 4 // (4 * kept * subject.n_layers)
+        fits = placement.free_bytes(*subject.devices) // 4 // (4 * kept * subject.n_layers)
         return max(1, min(fits, _MOST_COLUMNS.get(subject.device.type, _MOST_COLUMNS["cpu"])))
 
     def feed(self, records: Sequence[int], traced_from: int | None) -> Forced:
@@ -189,11 +186,11 @@ class Forcing:
         """Has a layer's units, and the scale of the normalisation behind them, noted by the next forward."""
         block = self.blocks.stack[layer]
         module, in_input = self.subject.wiring.site(block, basis)
-        stack.callback(hooked(module, in_input, partial(units.__setitem__, layer)).remove)
+        stack.callback(intervention.hooked(module, in_input, partial(units.__setitem__, layer)).remove)
         norm = self.subject.wiring.norm_behind(block, basis)
         if norm is not None:
             see = partial(_note_scale, scales, layer, norm, self.subject.device)
-            stack.callback(hooked(norm, True, see).remove)
+            stack.callback(intervention.hooked(norm, True, see).remove)
 
     def _predicted(self, records: Sequence[int]) -> Predicted:
         flat = [

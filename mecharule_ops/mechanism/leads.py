@@ -4,8 +4,6 @@ The lead of a generated token y over a competitor w is ℓ = logit(y) − logit(
 soft cap where it has one. The competitors are the best other tokens; the best of them is the runner-up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +13,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.products import linear
+from mecharule_ops.loading import model, products
 from mecharule_ops.mechanism.forced import Predicted
 
 
@@ -42,7 +39,7 @@ class Leads:
         return np.flatnonzero(self.in_reach.any(0)).tolist()
 
     @classmethod
-    def empty(cls, completions: list[tuple[int, ...]], competitors: int) -> Leads:
+    def empty(cls, completions: list[tuple[int, ...]], competitors: int) -> "Leads":
         """No position in reach yet."""
         longest = max(map(len, completions), default=0)
         generated = np.full((len(completions), longest), -1)
@@ -51,7 +48,7 @@ class Leads:
         shape = (*generated.shape, competitors)
         return cls(lead=np.full(shape, np.nan, np.float32), token=np.full(shape, -1), generated=generated)
 
-    def enter(self, records: Sequence[int], predicted: Predicted, compared: Compared) -> None:
+    def enter(self, records: Sequence[int], predicted: Predicted, compared: "Compared") -> None:
         """Fill in the predicted tokens of one batch."""
         places = np.array(records)[predicted.row.cpu().numpy()], predicted.position.cpu().numpy()
         self.lead[places] = compared.lead.cpu().numpy()
@@ -72,7 +69,7 @@ class Compared:
 class LeadHead:
     """The unembedding of a subject, asked only about leads."""
 
-    def __init__(self, subject: Subject, competitors: int) -> None:
+    def __init__(self, subject: model.Subject, competitors: int) -> None:
         """Raises `UsageError` for fewer than one competitor or more than the vocabulary has."""
         _, head = subject.wiring.head(subject.hf)
         self._weight = head.get_parameter("weight").detach()
@@ -87,7 +84,7 @@ class LeadHead:
 
     def compare(self, hidden: Float[Tensor, "row channel"], generated: Int[Tensor, " row"]) -> Compared:
         """Each generated token against its best other tokens. Cost: the whole product."""
-        logits = linear(hidden.detach(), self._weight, self._bias)
+        logits = products.linear(hidden.detach(), self._weight, self._bias)
         own = logits.gather(1, generated[:, None])
         others = logits.scatter_(1, generated[:, None], -torch.inf).topk(self.competitors)
         return self._compared(generated, others.indices, torch.cat([own, others.values], 1))

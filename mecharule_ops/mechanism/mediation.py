@@ -14,8 +14,6 @@ Source: path patching and causal mediation (Vig et al. 2020; Wang et al. 2023), 
 Axes: record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,7 +37,7 @@ class Bounded:
     upper: float
 
     @classmethod
-    def of(cls, count: int, n: int, alpha: float) -> Bounded:
+    def of(cls, count: int, n: int, alpha: float) -> "Bounded":
         """The bounds of a rate at level 1 − α."""
         return cls(
             count=count,

@@ -23,19 +23,9 @@ from jaxtyping import Bool, Float, Float32
 from torch import Tensor
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading import model, products
+from mecharule_ops.mechanism import leads, links
 from mecharule_ops.mechanism.forced import ForcedUnits, Forcing
-from mecharule_ops.mechanism.leads import LeadHead
-from mecharule_ops.mechanism.links import (
-    EVERY,
-    FLIPPED,
-    UNFLIPPED,
-    Activation,
-    HeadReading,
-    Reads,
-    SourceRead,
-)
 from mecharule_ops.passes.forward import PrefixCache
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import BehaviourRecord, FlipCount, Neuron
@@ -45,22 +35,24 @@ ATTENDED = 4
 
 
 def reads(
-    subject: Subject,
+    subject: model.Subject,
     records: Sequence[BehaviourRecord],
     replacement: ReplacementTable,
     unit: Neuron,
     flipped: Bool[np.ndarray, " record"],
     sources: Sequence[Sequence[str]],
-) -> Reads:
+) -> links.Reads:
     """What the unit reads on flipped and on unflipped records; `sources` names each record's tokens.
 
     Raises `UsageError` when no token is in reach.
     """
     if unit.basis.row.heads:
         found = head_positions(subject, records, replacement, unit, sources)
-        return Reads(heads=_by_group(found.record, flipped, lambda some, name: _reading(found, some, name)))
+        return links.Reads(
+            heads=_by_group(found.record, flipped, lambda some, name: _reading(found, some, name))
+        )
     record, value, replaced = _values(subject, records, replacement, unit)
-    return Reads(
+    return links.Reads(
         activations=_by_group(
             record, flipped, lambda some, name: _activation(value[some], replaced[some], name)
         )
@@ -81,17 +73,17 @@ class HeadPositions:
 
 
 def head_positions(
-    subject: Subject,
+    subject: model.Subject,
     records: Sequence[BehaviourRecord],
     replacement: ReplacementTable,
     unit: Neuron,
     sources: Sequence[Sequence[str]],
 ) -> HeadPositions:
     """Attention and contribution of every named source at every position in reach. Raises `UsageError` for none."""
-    forcing, head = Forcing(subject, records, replacement.intervention.phase), LeadHead(subject, 1)
+    forcing, head = Forcing(subject, records, replacement.intervention.phase), leads.LeadHead(subject, 1)
     names = tuple(dict.fromkeys(name for row in sources for name in row))
     parts = []
-    with _weights_returned(subject), through_onednn(subject.hf):
+    with _weights_returned(subject), products.through_onednn(subject.hf):
         for batch in forcing.batches(ATTENDED * max((len(span.fed) for span in forcing.spans), default=1)):
             seen = _Seen(unit.channel, subject.device)
             with _noting(subject, unit.layer, seen):
@@ -136,7 +128,7 @@ class _NotingCache(PrefixCache):
 
 
 @contextmanager
-def _noting(subject: Subject, layer: int, seen: _Seen) -> Iterator[None]:
+def _noting(subject: model.Subject, layer: int, seen: _Seen) -> Iterator[None]:
     """Inside, a call of a layer's attention above a clean prefix leaves its weights and values in `seen`."""
     block = subject.wiring.blocks(subject.hf)[layer]
     module = attrgetter(subject.wiring.attention_projection.rpartition(".")[0])(block)
@@ -166,7 +158,7 @@ def _noting(subject: Subject, layer: int, seen: _Seen) -> Iterator[None]:
 
 
 @contextmanager
-def _weights_returned(subject: Subject) -> Iterator[None]:
+def _weights_returned(subject: model.Subject) -> Iterator[None]:
     """Inside, attention modules compute and return their weights; afterwards the model is as it was."""
     before = subject.hf.config._attn_implementation
     subject.hf.set_attn_implementation("eager")
@@ -194,7 +186,7 @@ def _placed(
 
 
 def _positions(
-    subject: Subject, head: LeadHead, fed: ForcedUnits, unit: Neuron, seen: _Seen, placed: Tensor
+    subject: model.Subject, head: leads.LeadHead, fed: ForcedUnits, unit: Neuron, seen: _Seen, placed: Tensor
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(record, attention, toward, ⟨g, v⟩) of each position of a batch."""
     forced = fed.forced
@@ -219,13 +211,13 @@ def _positions(
 
 
 def _values(
-    subject: Subject, records: Sequence[BehaviourRecord], replacement: ReplacementTable, unit: Neuron
+    subject: model.Subject, records: Sequence[BehaviourRecord], replacement: ReplacementTable, unit: Neuron
 ) -> list[np.ndarray]:
     """(record, value, replacement) of a scalar unit at every position in reach."""
     forcing = Forcing(subject, records, replacement.intervention.phase)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for batch in forcing.batches():
-        with torch.no_grad(), through_onednn(subject.hf):
+        with torch.no_grad(), products.through_onednn(subject.hf):
             fed = forcing.feed_units(batch, replacement, [unit.layer], traced=False)
         at = fed.forced.predicted
         held = fed.units[unit.layer].to(subject.device)[at.row, at.column, unit.channel]
@@ -244,18 +236,22 @@ def _joined(parts: Sequence[tuple[np.ndarray, ...]]) -> list[np.ndarray]:
 
 def _by_group(record: np.ndarray, flipped: np.ndarray, of: Any) -> tuple[Any, ...]:
     """`of(positions, name)` for all records, the flipped and the others, where there are any."""
-    groups = {EVERY: np.ones(len(record), bool), FLIPPED: flipped[record], UNFLIPPED: ~flipped[record]}
+    groups = {
+        links.EVERY: np.ones(len(record), bool),
+        links.FLIPPED: flipped[record],
+        links.UNFLIPPED: ~flipped[record],
+    }
     return tuple(of(some, name) for name, some in groups.items() if some.any())
 
 
-def _reading(found: HeadPositions, some: np.ndarray, group: str) -> HeadReading:
+def _reading(found: HeadPositions, some: np.ndarray, group: str) -> links.HeadReading:
     attention, toward = found.attention[some].mean(0), found.toward[some].mean(0)
     order = np.argsort(-attention, kind="stable")
-    return HeadReading(
+    return links.HeadReading(
         group=group,
         positions=int(some.sum()),
         sources=tuple(
-            SourceRead(
+            links.SourceRead(
                 name=found.names[place], attention=float(attention[place]), toward=float(toward[place])
             )
             for place in order
@@ -264,8 +260,8 @@ def _reading(found: HeadPositions, some: np.ndarray, group: str) -> HeadReading:
     )
 
 
-def _activation(value: np.ndarray, replaced: np.ndarray, group: str) -> Activation:
-    return Activation(
+def _activation(value: np.ndarray, replaced: np.ndarray, group: str) -> links.Activation:
+    return links.Activation(
         group=group,
         positions=len(value),
         mean=float(value.mean()),

@@ -1,7 +1,5 @@
 """Which units attribution patching is asked about, and how their values are gathered from the tensors of each layer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +25,7 @@ class UnitAxis:
     """Scalars in one unit."""
 
     @classmethod
-    def of(cls, subject: Subject, basis: Basis, units: Sequence[Neuron] | None) -> UnitAxis:
+    def of(cls, subject: Subject, basis: Basis, units: Sequence[Neuron] | None) -> "UnitAxis":
         """The axis of `units`, or of every unit of the basis. Raises `UsageError` for a unit it does not have."""
         width, depth = subject.width(basis), subject.n_layers
         if units is None:

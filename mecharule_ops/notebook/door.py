@@ -12,17 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mecharule_ops import errors, events, plain_text
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import UsageError
-from mecharule_ops.events import Event
-from mecharule_ops.loading.model_names import resolve
-from mecharule_ops.loading.shape import read_shape
+from mecharule_ops.loading import model_names, shape
 from mecharule_ops.notebook.finished_run import FinishedRun
 from mecharule_ops.notebook.progress import live_progress
-from mecharule_ops.plain_text import write_file
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import begun
-from mecharule_ops.run.outlook import settled
+from mecharule_ops.run import live_run, opening, outlook
 from mecharule_ops.store.run_directory import find_run, runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.from_file import check_once
@@ -32,7 +27,7 @@ from mecharule_ops.types import Basis
 if TYPE_CHECKING:
     from mecharule_ops.loading.model import Subject
 
-Listener = Callable[[Event], None]
+Listener = Callable[[events.Event], None]
 TABLES = "tables"
 """The folder inside that of the runs where tables given in a call are kept."""
 
@@ -62,7 +57,7 @@ def analyse(
     if not isinstance(task, str | Path):
         task = table_file(task, runs_directory() / TABLES, name)
     elif name:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected name= beside a table itself, got the task {task}, which has a name; leave it out"
         )
     if table is not None:
@@ -74,8 +69,8 @@ def analyse(
     task_of(config).describe()
     subject = None if isinstance(model, str | Path) else _subject(config.model, model, tokenizer)
     if subject is None:
-        read_shape(resolve(config.model))
-    return _finished(begun(settled(config)), subject, progress)
+        shape.read_shape(model_names.resolve(config.model))
+    return _finished(opening.begun(outlook.settled(config)), subject, progress)
 
 
 def resume(run: str | Path = "last", *, progress: bool | Listener = True) -> FinishedRun:
@@ -95,7 +90,7 @@ def _finished(store: RunStore, subject: Subject | None, progress: bool | Listene
     from mecharule_ops.run.analyse import analyse_run as stages
 
     with store:
-        run = Run(store)
+        run = live_run.Run(store)
         _check_offline(run.config)
         if subject is not None:
             run.subject = subject
@@ -107,7 +102,7 @@ def _finished(store: RunStore, subject: Subject | None, progress: bool | Listene
 def _check_offline(config: RunConfig) -> None:
     """Raises `UsageError` where a language model is to propose: the command line has these."""
     if config.proposer != "offline":
-        raise UsageError(
+        raise errors.UsageError(
             "expected the offline proposer in a library call; `mecharule run TASK -m MODEL --llm NAME` asks a language "
             "model"
         )
@@ -117,7 +112,7 @@ def _name_of(model: Any) -> str:
     """Where a loaded model came from. Raises `UsageError` for another object."""
     found = getattr(getattr(model, "config", None), "_name_or_path", "")
     if not hasattr(model, "state_dict") or not found:
-        raise UsageError(
+        raise errors.UsageError(
             "expected a model's name, or a transformers model that was loaded from a directory or the hub, got "
             f"{type(model).__name__}"
         )
@@ -129,7 +124,7 @@ def _subject(name: str, model: Any, tokenizer: Any) -> Subject:
     from mecharule_ops.loading.model import Subject
 
     if tokenizer is None:
-        raise UsageError("expected tokenizer= beside a model that is loaded already, got none")
+        raise errors.UsageError("expected tokenizer= beside a model that is loaded already, got none")
     return Subject(name=name, directory=Path(name), hf=model.eval(), tokenizer=tokenizer)
 
 
@@ -146,18 +141,18 @@ def table_file(table: object, folder: Path, name: str = "") -> Path:
     try:
         frame = given.to_pandas() if hasattr(given, "to_pandas") else pandas.DataFrame(given, dtype=object)
     except (TypeError, ValueError) as error:
-        raise UsageError(
+        raise errors.UsageError(
             "expected a pandas DataFrame, one split of a Hugging Face Dataset or a list of dicts as a table, got "
             f"{type(table).__name__}"
         ) from error
     check_once(list(map(str, frame.columns)), "the table")
     if frame.empty:
-        raise UsageError("expected a table with rows, got none")
+        raise errors.UsageError("expected a table with rows, got none")
     rows = frame.rename(columns=str).astype(object).to_dict("records")
     text = "".join(json.dumps(row, ensure_ascii=False, default=_plain) + "\n" for row in rows)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = folder / digest / Path(name).name if name else folder / digest
-    return write_file(f"{file}.jsonl", text).resolve()
+    return plain_text.write_file(f"{file}.jsonl", text).resolve()
 
 
 def _plain(cell: Any) -> Any:

@@ -13,25 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mecharule_ops import errors, plain_text
 from mecharule_ops.certificates.verification import VerificationStatus, verify
-from mecharule_ops.errors import UsageError
-from mecharule_ops.facts.answer_text import lines
+from mecharule_ops.facts import answer_text, examples, searches
 from mecharule_ops.facts.chain_facts import chain_facts
-from mecharule_ops.facts.examples import examples_of, of_strongest
-from mecharule_ops.facts.searches import search_names
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pages.as_text import text_of
-from mecharule_ops.pages.chain_plots import chain_figures
-from mecharule_ops.pages.content import account_section, opening_sections, report_page, search_section
-from mecharule_ops.pages.document import Figures, Section, Table
+from mecharule_ops.pages import as_text, chain_plots, content, document, plots
 from mecharule_ops.pages.drawing import standalone
 from mecharule_ops.pages.html import figure_of, fragment_of
-from mecharule_ops.pages.plots import MAP, account_figures, finding_figure
 from mecharule_ops.pages.rows import KINDS, RuleRow, UnitRow, rule_rows, unit_rows
 from mecharule_ops.pages.screen import screen
-from mecharule_ops.plain_text import write_file
 from mecharule_ops.run.opening import check_unit, findings_of, opened, strongest_regime
 from mecharule_ops.types import Neuron, Regime
 
@@ -54,7 +47,7 @@ class Picture:
 
     def save(self, file: str | Path) -> Path:
         """Writes the SVG as a file of its own, dark ink on white. Raises `StoreError`."""
-        return write_file(file, standalone(self.drawing))
+        return plain_text.write_file(file, standalone(self.drawing))
 
     def _repr_html_(self) -> str:
         return figure_of(self.drawing, self.caption)
@@ -68,15 +61,15 @@ class ReportPart:
     """Sections of the report with their figures: a notebook shows them, `str` gives their text."""
 
     title: str
-    sections: Sequence[Section]
-    draw: Callable[[], Figures] = dict
+    sections: Sequence[document.Section]
+    draw: Callable[[], document.Figures] = dict
     """Gives (SVG, caption) by the name that a section has for a figure; called when a notebook shows the part."""
 
     def _repr_html_(self) -> str:
         return fragment_of(self.title, [replace(one, folded=False) for one in self.sections], self.draw())
 
     def __repr__(self) -> str:
-        return text_of(self.title, self.sections, WIDTH)
+        return as_text.text_of(self.title, self.sections, WIDTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -96,12 +89,12 @@ class Plots:
 
     def map(self) -> Picture:
         """The model layer by layer with its units."""
-        drawn = finding_figure(self._run.findings, self._run._example)
+        drawn = plots.finding_figure(self._run.findings, self._run._example)
         if not drawn:
-            raise UsageError(
+            raise errors.UsageError(
                 f"expected a unit or a layer to draw, run {self._run.id} has none; see run.tree()"
             )
-        drawing, caption = drawn[MAP]
+        drawing, caption = drawn[plots.MAP]
         return Picture(drawing=drawing, caption=caption)
 
     def account(self, unit: str, regime: int | None = None) -> ReportPart:
@@ -124,8 +117,8 @@ class FinishedRun:
         """Everything that was found, with its counts."""
         with opened(str(path)) as run:
             self.findings = findings_of(run)
-            self._examples = examples_of(run)
-            self._example = of_strongest(self.findings, self._examples)
+            self._examples = examples.examples_of(run)
+            self._example = examples.of_strongest(self.findings, self._examples)
 
     @property
     def id(self) -> str:
@@ -150,7 +143,7 @@ class FinishedRun:
     def tree(self, basis: str | None = None, regime: int | None = None) -> ReportPart:
         """One search: of a basis, in a regime (1 is 1→0, 0 is 0→1); the first that fits. Raises `UsageError`."""
         index = _search_index(self.findings, basis, regime)
-        return ReportPart(title=f"Run {self.id}", sections=[search_section(self.findings, index)])
+        return ReportPart(title=f"Run {self.id}", sections=[content.search_section(self.findings, index)])
 
     def account(self, unit: str, regime: int | None = None) -> ReportPart:
         """When and why a unit flips, with its figures; in the regime where it is strongest unless one is named.
@@ -162,8 +155,11 @@ class FinishedRun:
             raise _not_made(self.id, "account", neuron, "drive")
         return ReportPart(
             title=f"{neuron} in run {self.id}",
-            sections=[account_section(self.id, neuron, chosen, known, chain)],
-            draw=lambda: {**account_figures(known), **(chain_figures(chain) if chain else {})},
+            sections=[content.account_section(self.id, neuron, chosen, known, chain)],
+            draw=lambda: {
+                **plots.account_figures(known),
+                **(chain_plots.chain_figures(chain) if chain else {}),
+            },
         )
 
     def chain(self, unit: str, regime: int | None = None) -> ReportPart:
@@ -173,8 +169,10 @@ class FinishedRun:
             raise _not_made(self.id, "chain", neuron, "chain")
         return ReportPart(
             title=f"How the flips of {neuron} ({chosen.arrow}) come about",
-            sections=[Section(title="", blocks=tuple(lines(chain_facts(known, self.id))))],
-            draw=partial(chain_figures, known),
+            sections=[
+                document.Section(title="", blocks=tuple(answer_text.lines(chain_facts(known, self.id))))
+            ],
+            draw=partial(chain_plots.chain_figures, known),
         )
 
     def _known(self, unit: str, regime: int | None) -> tuple[Neuron, Regime, Account | None, Chain | None]:
@@ -193,7 +191,7 @@ class FinishedRun:
         import pandas
 
         if kind not in KINDS:
-            raise UsageError(f"expected a table of {', '.join(KINDS)}, got {kind!r}")
+            raise errors.UsageError(f"expected a table of {', '.join(KINDS)}, got {kind!r}")
         of, rows = KINDS[kind]
         with opened(str(self.path)) as run:
             return pandas.DataFrame(map(asdict, rows(run)), columns=[each.name for each in fields(of)])
@@ -215,14 +213,14 @@ class FinishedRun:
             again = partial(rerun, bench_of_run(run)) if wanted else None
             found = [(one, verify(one, again)) for one in wanted if again]
         rows = tuple((f"c:{one.id}", each.sentence, one.claim) for one, each in found)
-        table = Table(header=("certificate", "second run", "claim"), rows=rows, align="lll")
+        table = document.Table(header=("certificate", "second run", "claim"), rows=rows, align="lll")
         match, differs, cannot = (
             sum(each.status is status for _, each in found) for status in VerificationStatus
         )
         said = f"{match} of {len(rows)} certificates match"
         return Checked(
             title=f"Run {self.id}, verified",
-            sections=[Section(title=said, blocks=(table,) if rows else ())],
+            sections=[document.Section(title=said, blocks=(table,) if rows else ())],
             match=match,
             differs=differs,
             cannot=cannot,
@@ -230,20 +228,20 @@ class FinishedRun:
 
     def report(self) -> str:
         """The whole report as one self-contained HTML page."""
-        return report_page(self.findings, self._examples)
+        return content.report_page(self.findings, self._examples)
 
     def _repr_html_(self) -> str:
         title = f"Run {self.id}: {self.findings.task} on {self.findings.model}"
-        sections = opening_sections(self.findings, self._examples)
-        return fragment_of(title, sections, finding_figure(self.findings, self._example))
+        sections = content.opening_sections(self.findings, self._examples)
+        return fragment_of(title, sections, plots.finding_figure(self.findings, self._example))
 
     def __repr__(self) -> str:
         return screen(self.findings, self._example).rstrip()
 
 
-def _not_made(run: str, what: str, unit: Neuron, parts: str) -> UsageError:
+def _not_made(run: str, what: str, unit: Neuron, parts: str) -> errors.UsageError:
     makes = f"`mecharule explain {run} {unit} --parts {parts}` makes it"
-    return UsageError(f"expected a run with the {what} of {unit}, it has none; {makes}")
+    return errors.UsageError(f"expected a run with the {what} of {unit}, it has none; {makes}")
 
 
 def _search_index(findings: Findings, basis: str | None, regime: int | None) -> int:
@@ -251,6 +249,6 @@ def _search_index(findings: Findings, basis: str | None, regime: int | None) -> 
     for index, outcome in enumerate(findings.searches):
         if basis in (None, outcome.intervention.basis) and regime in (None, outcome.regime.value):
             return index
-    searched = ", ".join(search_names(findings)) or "none"
+    searched = ", ".join(searches.search_names(findings)) or "none"
     asked = f"basis {basis!r}, regime {regime!r}"
-    raise UsageError(f"expected a search of run {findings.run} ({searched}), got {asked}")
+    raise errors.UsageError(f"expected a search of run {findings.run} ({searched}), got {asked}")

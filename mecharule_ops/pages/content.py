@@ -4,33 +4,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mecharule_ops.facts import answer_text, flips, glossary, run_setting, searches, shown_units
 from mecharule_ops.facts.account_facts import SAID_SURE, explanation, unit_parts
-from mecharule_ops.facts.answer_text import lines, proof
 from mecharule_ops.facts.control_facts import control_parts
 from mecharule_ops.facts.examples import NONE_TOLD, Examples, of_strongest
 from mecharule_ops.facts.fact import Fact, Stated, fact, said
-from mecharule_ops.facts.flips import unit_flips
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions, whole_layer_words
-from mecharule_ops.facts.glossary import explained
 from mecharule_ops.facts.run_evidence import cost_of, limits, missed_of, rule_counts, took, union_of
-from mecharule_ops.facts.run_setting import choices, setting, splitter_of
-from mecharule_ops.facts.searches import is_risk, search_names, search_titles
-from mecharule_ops.facts.shown_units import (
-    NOT_SHOWN,
-    evidence_words,
-    marked,
-    rank_words,
-    reached_words,
-    unshowable,
-)
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import of_n, plural, sentence
-from mecharule_ops.pages.as_text import latex_of, text_of
+from mecharule_ops.pages import as_text, html
 from mecharule_ops.pages.document import Block, Card, Figures, Section, Table, Verbatim
 from mecharule_ops.pages.drawing import figure_stem, saved, standalone
-from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.plots import MAP, NARROW, figures, finding_plots
 from mecharule_ops.pages.rows import UnitRow, kept_aside, unit_row, unit_rows
 from mecharule_ops.plain_text import write_file
@@ -43,7 +30,7 @@ WIDEST = 100
 
 def report_text(findings: Findings, width: int = WIDEST) -> str:
     """The report as plain text with aligned tables, never wider than `width`."""
-    return text_of(_title(findings), report_sections(findings), width)
+    return as_text.text_of(_title(findings), report_sections(findings), width)
 
 
 def report_page(findings: Findings, examples: Examples = NONE_TOLD) -> str:
@@ -52,7 +39,7 @@ def report_page(findings: Findings, examples: Examples = NONE_TOLD) -> str:
 
 
 def _page(findings: Findings, examples: Examples, drawn: Figures) -> str:
-    return html_of(_title(findings), [*report_sections(findings, examples), *to_copy(findings)], drawn)
+    return html.html_of(_title(findings), [*report_sections(findings, examples), *to_copy(findings)], drawn)
 
 
 def write_page(findings: Findings, examples: Examples, file: str | Path) -> None:
@@ -73,8 +60,8 @@ def report_sections(findings: Findings, examples: Examples = NONE_TOLD) -> list[
     """The whole report: summary, a card a unit, then what stands behind it, which a page folds."""
     how = [one.intervention for one in findings.searches[:1]]
     replaced = [f"Replacement of ablated units: baseline {one.baseline}, phase {one.phase}." for one in how]
-    setting_of = *_each(setting(findings)), *replaced, *_each([took(findings)])
-    chosen = _each(choices(findings))
+    setting_of = *_each(run_setting.setting(findings)), *replaced, *_each([took(findings)])
+    chosen = _each(run_setting.choices(findings))
     sections = [
         *opening_sections(findings, examples, (NARROW, MAP)),
         *_statistics(findings),
@@ -83,7 +70,7 @@ def report_sections(findings: Findings, examples: Examples = NONE_TOLD) -> list[
         Section(title="Limits", blocks=(_each(limits(findings)),), folded=True),
         *([Section(title="Named choices", blocks=(chosen,), folded=True)] if chosen else []),
     ]
-    words = explained(text_of(_title(findings), sections, WIDEST))
+    words = glossary.explained(as_text.text_of(_title(findings), sections, WIDEST))
     return [*sections, *([Section(title="Words", blocks=(words,), folded=True)] if words else [])]
 
 
@@ -95,7 +82,7 @@ def to_copy(findings: Findings) -> list[Section]:
     methods = said("report.methods", f=findings, right=of_n(findings.task_score), noun=noun)
     rows = [replace(unit_row(unit), unit=str(unit.neuron)) for unit in shown]
     table = Table.of_rows(UnitRow, rows, ("unit", "kept aside", "above random units", "flips D+", "flips D-"))
-    return [Section(title="To copy", blocks=(methods, Verbatim(latex_of(table))), folded=True)]
+    return [Section(title="To copy", blocks=(methods, Verbatim(as_text.latex_of(table))), folded=True)]
 
 
 def _each(stated: Iterable[Stated]) -> tuple[str, ...]:
@@ -114,7 +101,7 @@ def opening_sections(
     told = in_short(findings, of_strongest(findings, examples))
     found = tuple(f"{part}. {text}" for part, text in told.items())
     summary = Section(title="Summary", blocks=(*opening(findings), *found), opening=drawn)
-    named = zip(search_titles(findings), findings.searches, strict=True)
+    named = zip(searches.search_titles(findings), findings.searches, strict=True)
     if blocks := [block for name, outcome in named for block in _cards_of(findings, outcome, name, examples)]:
         return [summary, Section(title="Units", blocks=(said("report.cards.key"), *blocks))]
     return [summary]
@@ -127,14 +114,17 @@ def _cards_of(
     told = [unit for unit in findings.units_of(outcome) if unit.is_tau_agonist or unit.account]
     shown = [unit for unit in told if unit.is_shown]
     others = told[len(shown) :]
-    risk = ", a risk" if is_risk(findings, outcome) else ""
+    risk = ", a risk" if searches.is_risk(findings, outcome) else ""
     if shown:
         yield f"{name}: {plural(len(shown), 'unit')} shown{risk}, by the lower bound of what it flips."
     yield from (_card(findings, unit, examples) for unit in shown)
     if others:
-        why = unshowable(findings, outcome) or f"{NOT_SHOWN}, in the order of their names"
-        reached = reached_words(findings, outcome, len(others), "more " if shown else "")
-        yield f"{name}{risk}: {reached}, {why}. {_told(list(splitter_of(findings, outcome))[:1])}"
+        why = (
+            shown_units.unshowable(findings, outcome)
+            or f"{shown_units.NOT_SHOWN}, in the order of their names"
+        )
+        reached = shown_units.reached_words(findings, outcome, len(others), "more " if shown else "")
+        yield f"{name}{risk}: {reached}, {why}. {_told(list(run_setting.splitter_of(findings, outcome))[:1])}"
     yield from (_card(findings, unit, examples) for unit in others)
 
 
@@ -142,16 +132,19 @@ def _card(findings: Findings, unit: Unit, examples: Examples) -> Card:
     """What it flips of answers kept aside beside random units, an example; then what happens, how sure, when, how."""
     neuron, regime, evidence, ran = unit.neuron, unit.search.regime, unit.evidence, unit.controls
     example, source = examples.get((neuron, regime)), f"run:{findings.run}"
-    sure = evidence_words(findings, unit), *(control_parts(ran, unit.estimate, findings.tau) if ran else ())
+    sure = (
+        shown_units.evidence_words(findings, unit),
+        *(control_parts(ran, unit.estimate, findings.tau) if ran else ()),
+    )
     told = [fact(text[:1].upper() + text[1:], source, part=SAID_SURE) for text in sure[1:]]
     first = [*([example] if example else []), fact(sure[0], source, part=SAID_SURE), *told]
     opened = account_section(findings.run, neuron, regime, unit.account, unit.chain, unit.rule, first)
     held_out = unit.search.held_out
     return Card(
         row=(
-            marked(unit),
+            shown_units.marked(unit),
             kept_aside(unit_row(unit)),
-            rank_words(unit),
+            shown_units.rank_words(unit),
             str(example.value if example else ""),
         ),
         rate=evidence.flips.flips / evidence.flips.n if evidence else None,
@@ -172,9 +165,9 @@ def _statistics(findings: Findings) -> list[Section]:
 
 def search_section(findings: Findings, index: int) -> Section:
     """One search: its split, status, layers, units that are not ruled out, what it missed and took."""
-    outcome, name = findings.searches[index], search_names(findings)[index]
+    outcome, name = findings.searches[index], searches.search_names(findings)[index]
     status = " ".join(map(sentence, (outcome.slice_status, *outcome.status)))
-    blocks: list[Block] = [_told(splitter_of(findings, outcome)), status]
+    blocks: list[Block] = [_told(run_setting.splitter_of(findings, outcome)), status]
     if not outcome.tau_agonists:
         blocks.append(f"Negative result: {negative(findings, outcome)}")
     elif outcome.whole_layers:
@@ -195,7 +188,7 @@ def _weak(findings: Findings, outcome: SearchOutcome) -> str:
         return ""
     least = min(weak, key=lambda unit: unit.estimate.strength)
     are = f"{plural(len(weak), 'unit')} {'is' if len(weak) == 1 else 'are'}"
-    return said("report.not_ruled_out", f=findings, are=are, unit=least.neuron, flips=unit_flips(least))
+    return said("report.not_ruled_out", f=findings, are=are, unit=least.neuron, flips=flips.unit_flips(least))
 
 
 def account_section(
@@ -217,7 +210,7 @@ def account_section(
     numbers = [f"All its numbers: `mecharule explain {run} {asked}`."] if account else []
     return Section(
         title=f"When and why {unit} flips ({regime.arrow})",
-        blocks=(*lines(facts), proof(facts), *numbers),
+        blocks=(*answer_text.lines(facts), answer_text.proof(facts), *numbers),
         figures=(
             f"{figure_stem('account', regime, unit)}-leads",
             *(f"{stem}-{kind}" for kind in ("writes", "reads")),

@@ -1,7 +1,5 @@
 """The shape of a report before it is text or HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
@@ -30,7 +28,7 @@ class Table:
         assert len(self.notes) in {0, len(self.rows)}, self.header
 
     @classmethod
-    def of_rows(cls, kind: type, rows: Sequence[Any], only: Sequence[str] = ()) -> Table:
+    def of_rows(cls, kind: type, rows: Sequence[Any], only: Sequence[str] = ()) -> "Table":
         """The rows of a dataclass whose fields say how they print; `only` names columns, all of them if empty."""
         columns = [(*each.metadata["column"], each) for each in fields(kind) if each.metadata]
         told = [one for one in columns if one[0] and one[0] in (only or [one[0]])]
@@ -101,7 +99,7 @@ class Card:
     """A share that a page draws as a bar; None for none."""
     beside: float | None
     """A share that it marks on the bar."""
-    opened: Section
+    opened: "Section"
     """All that is known of it; its title is not said."""
 
 

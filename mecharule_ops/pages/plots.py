@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mecharule_ops.facts.account_facts import unit_parts
-from mecharule_ops.facts.chain_facts import READS
+from mecharule_ops.facts import account_facts, chain_facts, found, searches
 from mecharule_ops.facts.fact import said
-from mecharule_ops.facts.found import found_line, opening, when_line
-from mecharule_ops.facts.searches import search_titles
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
-from mecharule_ops.pages.chain_plots import chain_figures
-from mecharule_ops.pages.document import Figures
+from mecharule_ops.pages import chain_plots, document, rows
 from mecharule_ops.pages.drawing import BLUE, GREY, INK, draw, figure_stem, glyphs, tidy
-from mecharule_ops.pages.rows import kept_aside, unit_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,18 +28,18 @@ _NAMED = 12
 """Most units with their names in one panel."""
 
 
-def figures(findings: Findings, example: str = "") -> Figures:
+def figures(findings: Findings, example: str = "") -> document.Figures:
     """Every figure of a run; `example` is of the strongest unit, before and after."""
     accounts = [account for outcome in findings.searches for account in outcome.accounts]
     each = (
         finding_figure(findings, example),
-        *map(chain_figures, findings.chains),
+        *map(chain_plots.chain_figures, findings.chains),
         *map(account_figures, accounts),
     )
     return {name: drawn for some in each for name, drawn in some.items()}
 
 
-def finding_figure(findings: Findings, example: str = "") -> Figures:
+def finding_figure(findings: Findings, example: str = "") -> document.Figures:
     """What was found as one picture for a slide, and for a narrow window; empty as `finding_plots` are."""
     plots = finding_plots(findings, example)
     captions = {MAP: said("caption.map"), NARROW: ""}
@@ -59,14 +54,14 @@ def finding_plots(
     Each with its size. `example` is of the strongest unit, before and after. Empty where nothing was localized and no
     whole layer ablated.
     """
-    named, unit = zip(findings.searches, search_titles(findings), strict=True), findings.strongest()
+    named, unit = zip(findings.searches, searches.search_titles(findings), strict=True), findings.strongest()
     mapped = [one for one in named if one[0].agonists or one[0].whole_layers][:_PANELS]
     panels = len(mapped) + bool(unit)
 
     def slide(figure: Figure) -> None:
         style: Any = {"ha": "left", "color": INK}
-        figure.suptitle(_filled(found_line(findings), 84), x=0.01, fontsize=11, weight="bold", **style)
-        below = f"{opening(findings)[0]} Replay: `mecharule verify {findings.run} --all`"
+        figure.suptitle(_filled(found.found_line(findings), 84), x=0.01, fontsize=11, weight="bold", **style)
+        below = f"{found.opening(findings)[0]} Replay: `mecharule verify {findings.run} --all`"
         figure.supxlabel(_filled(below, 130), x=0.01, fontsize=7, **style)
         grid = figure.add_gridspec(len(mapped), 2 if unit else 1, width_ratios=(1, 1) if unit else None)
         for place, (outcome, name) in enumerate(mapped):
@@ -74,9 +69,11 @@ def finding_plots(
         if unit:
             right = grid[:, 1].subgridspec(3, 1, height_ratios=(2, 2, 3))
             texts = figure.add_subplot(right[0]), figure.add_subplot(right[2])
-            reads = unit_parts(unit.neuron, unit.account, unit.chain, findings.run)[READS]
+            reads = account_facts.unit_parts(unit.neuron, unit.account, unit.chain, findings.run)[
+                chain_facts.READS
+            ]
             how = "" if reads.offers else f"\n{reads.sentence}."
-            for axes, told in zip(texts, (example, when_line(findings) + how), strict=True):
+            for axes, told in zip(texts, (example, found.when_line(findings) + how), strict=True):
                 axes.set_axis_off()
                 style |= {"va": "top", "fontsize": 8, "in_layout": False}
                 text = "\n".join(_filled(line, 62) for line in told.splitlines())
@@ -157,11 +154,11 @@ def _beside_random(axes: Axes, unit: Unit, alpha: float) -> None:
     noun = unit.search.intervention.basis.row.noun
     axes.set_yticks([0.5, 1.4], [f"random {noun}s", str(unit.neuron)])
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.2, 1.9), xlabel="share of answers kept aside that it flips")
-    axes.set_title(f"{unit.neuron}: {kept_aside(unit_row(unit))}", fontsize=8, color=INK)
+    axes.set_title(f"{unit.neuron}: {rows.kept_aside(rows.unit_row(unit))}", fontsize=8, color=INK)
     tidy(axes)
 
 
-def account_figures(account: Account) -> Figures:
+def account_figures(account: Account) -> document.Figures:
     """Drop against lead by record, flipped and unflipped told apart by glyph; colour only repeats it."""
     points = account.points
     if points is None or not points.lead:

@@ -3,8 +3,6 @@
 Printed tables show the fields that have a `column` beside them. Every number is one of the run.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +10,8 @@ from itertools import product
 from operator import attrgetter
 from typing import Any
 
-from mecharule_ops.facts.control_facts import NOT_RUN, fewer_words
+from mecharule_ops.facts import control_facts, searches, shown_units
 from mecharule_ops.facts.rules import short, shown_words
-from mecharule_ops.facts.searches import search_names
-from mecharule_ops.facts.shown_units import NOT_MEASURED, unit_status
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
 from mecharule_ops.findings.records import Findings, Unit
@@ -23,8 +19,7 @@ from mecharule_ops.nodes import Node
 from mecharule_ops.numbers import k_of_n, percent, percent_at_least, plural, signed
 from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.rules.families import Family, UnitRule
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import findings_of
+from mecharule_ops.run import live_run, opening
 from mecharule_ops.state.search_view import OF_A_RUN
 from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import FlipCount, Neuron, Regime, Share
@@ -36,32 +31,32 @@ WORDS = "in words"
 _YES_NO = {Selective.SELECTIVE: "yes", Selective.NOT_SELECTIVE: "no"}
 
 
-def _flips(half: str) -> Callable[[UnitRow], str]:
+def _flips(half: str) -> "Callable[[UnitRow], str]":
     """`28/64 (44 %)` on a half of the split."""
     flips, n = attrgetter(f"{half}_flips"), attrgetter(f"{half}_n")
     return lambda row: k_of_n(FlipCount(flips=flips(row), n=n(row)))
 
 
-def kept_aside(row: UnitRow) -> str:
+def kept_aside(row: "UnitRow") -> str:
     """`17 of 64, at least 16 %`, the bound of a shown unit alone; `not measured` where it was not ablated on them."""
     if row.kept_aside_flips is None or row.kept_aside_lower is None:
-        return NOT_MEASURED
+        return shown_units.NOT_MEASURED
     least = f", at least {percent_at_least(row.kept_aside_lower)}" if row.certainty == Certainty.SHOWN else ""
     return f"{row.kept_aside_flips:,} of {row.kept_aside_n:,}{least}"
 
 
-def _above(row: UnitRow) -> str:
+def _above(row: "UnitRow") -> str:
     """`254 of 255`, `all 99` or `not run`."""
     if row.random_below is None or row.random_units is None:
-        return NOT_RUN
-    return fewer_words(Share(count=row.random_units - row.random_below, n=row.random_units))
+        return control_facts.NOT_RUN
+    return control_facts.fewer_words(Share(count=row.random_units - row.random_below, n=row.random_units))
 
 
 def _short(value: float | None) -> str:
     return "–" if value is None else short(value)
 
 
-def _held_out(row: RuleRow) -> str:
+def _held_out(row: "RuleRow") -> str:
     """`.78 [.64, .90] (n 412, 96 flips)`; without bounds on too few records."""
     if row.mcc is None:
         return "–"
@@ -69,7 +64,7 @@ def _held_out(row: RuleRow) -> str:
     return f"{short(row.mcc)}{interval} (n {row.records:,}, {plural(row.positives or 0, 'flip')})"
 
 
-def _where(row: RuleRow) -> str:
+def _where(row: "RuleRow") -> str:
     """`84 of 98, against 8 of 24`."""
     if row.flips_where is None:
         return "–"
@@ -291,13 +286,13 @@ def rule_rows(findings: Findings) -> tuple[RuleRow, ...]:
 
 def _named(findings: Findings) -> Iterator[tuple[str, Unit]]:
     """(the name of its search, unit)."""
-    for name, outcome in zip(search_names(findings), findings.searches, strict=True):
+    for name, outcome in zip(searches.search_names(findings), findings.searches, strict=True):
         yield from ((name, unit) for unit in findings.units_of(outcome))
 
 
 def prediction_rows(findings: Findings) -> Iterator[PredictionRow]:
     """Every score of every account; in the order of the accounts."""
-    named = zip(search_names(findings), findings.searches, strict=True)
+    named = zip(searches.search_names(findings), findings.searches, strict=True)
     for name, account in ((name, account) for name, outcome in named for account in outcome.accounts):
         about = {"unit": str(account.neuron), "regime": account.regime.arrow}
         right, beside = account.becomes_right, account.beside_right
@@ -308,7 +303,7 @@ def prediction_rows(findings: Findings) -> Iterator[PredictionRow]:
             yield row_of(PredictionRow, score, nothing_above=account.nothing_above, **about)
 
 
-def tree_rows(run: Run) -> Iterator[TreeRow]:
+def tree_rows(run: live_run.Run) -> Iterator[TreeRow]:
     """A row a tested group, children under their parent, as far as the run has got.
 
     Depth first with a stack, since a tree may be deeper than Python's own.
@@ -327,14 +322,14 @@ def tree_rows(run: Run) -> Iterator[TreeRow]:
                 waiting += [(child, depth + 1) for child in children[node.id]]
 
 
-def certificate_rows(run: Run) -> Iterator[CertificateRow]:
+def certificate_rows(run: live_run.Run) -> Iterator[CertificateRow]:
     """A row a certificate, oldest first. A changed certificate is refused by name."""
     for one in run.store.certificates():
         told = {"units": ", ".join(one.units), "regime": Regime(one.regime).arrow}
         yield row_of(CertificateRow, one, examples=len(one.example_ids), **told)
 
 
-def candidate_rows(run: Run, asked: Regime | None = None) -> Iterator[CandidateRow]:
+def candidate_rows(run: live_run.Run, asked: Regime | None = None) -> Iterator[CandidateRow]:
     """A row a unit, the largest |EAP-IG| first; in the order of channels where nothing read the scores."""
     found = {
         (search.regime, agonist.neuron): "τ-agonist" if agonist.is_tau_agonist else "localized"
@@ -359,10 +354,10 @@ def candidate_rows(run: Run, asked: Regime | None = None) -> Iterator[CandidateR
             )
 
 
-KINDS: Mapping[str, tuple[type, Callable[[Run], Iterable[Any]]]] = {
-    "units": (UnitRow, lambda run: unit_rows(findings_of(run))),
-    "rules": (RuleRow, lambda run: rule_rows(findings_of(run))),
-    "predictions": (PredictionRow, lambda run: prediction_rows(findings_of(run))),
+KINDS: Mapping[str, tuple[type, Callable[[live_run.Run], Iterable[Any]]]] = {
+    "units": (UnitRow, lambda run: unit_rows(opening.findings_of(run))),
+    "rules": (RuleRow, lambda run: rule_rows(opening.findings_of(run))),
+    "predictions": (PredictionRow, lambda run: prediction_rows(opening.findings_of(run))),
     "tree": (TreeRow, tree_rows),
     "certificates": (CertificateRow, certificate_rows),
     "claims": (ClaimRow, lambda run: [row_of(ClaimRow, one) for one in Ledger(run.store).entries()]),
@@ -380,9 +375,9 @@ def unit_row(unit: Unit, search: str = "") -> UnitRow:
         unit,
         search=search,
         unit=str(unit.neuron),
-        certainty=unit_status(unit),
+        certainty=shown_units.unit_status(unit),
         random_below=None if drawn is None else drawn.n - drawn.count,
-        selective=NOT_RUN if controls is None else controls.selective.value,
+        selective=control_facts.NOT_RUN if controls is None else controls.selective.value,
     )
 
 

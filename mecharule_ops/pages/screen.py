@@ -5,11 +5,9 @@ At most 40 lines of 100 columns, nothing said twice; everything else stands in t
 
 from collections.abc import Iterator
 
-from mecharule_ops.facts.fact import said
+from mecharule_ops.facts import fact, rules, searches
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions
 from mecharule_ops.facts.glossary import explained
-from mecharule_ops.facts.rules import when_in_short
-from mecharule_ops.facts.searches import is_risk, missed_words, search_titles
 from mecharule_ops.facts.shown_units import NOT_SHOWN, marked, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
@@ -30,7 +28,7 @@ def screen(findings: Findings, example: str = "", *, ends: bool = True) -> str:
     """The text; `example` is of the strongest unit, before and after; `ends` with what to ask next."""
     found = [f"{part}. {text}" for part, text in in_short(findings, example).items()]
     head = [line for text in (*opening(findings), *found) for line in _wrapped(text)]
-    named = list(zip(search_titles(findings), findings.searches, strict=True))[:SEARCHES]
+    named = list(zip(searches.search_titles(findings), findings.searches, strict=True))[:SEARCHES]
     heads = [_search_head(findings, outcome, name) for name, outcome in named]
     words = _wrapped(explained("\n".join([*head, *(line for of_search in heads for line in of_search)])))
     ending = [*words, *_ask_next(findings), f"All:  mecharule show {findings.run} --full"] if ends else []
@@ -45,15 +43,15 @@ def screen(findings: Findings, example: str = "", *, ends: bool = True) -> str:
 
 
 def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[str]:
-    risk = ", a risk" if is_risk(findings, outcome) else ""
+    risk = ", a risk" if searches.is_risk(findings, outcome) else ""
     if not outcome.tau_agonists:
-        missed = "" if outcome.nothing_searched else f" {sentence(missed_words(findings, outcome))}"
+        missed = "" if outcome.nothing_searched else f" {sentence(searches.missed_words(findings, outcome))}"
         text = f"{name}: {negative(findings, outcome)}{missed}"
     elif not findings.shown_of(outcome):
         why = unshowable(findings, outcome) or NOT_SHOWN
         text = f"{name}{risk}: {reached_words(findings, outcome, len(outcome.tau_agonists))}, {why}"
     else:
-        text = said("screen.columns", search=f"{name}{risk}")
+        text = fact.said("screen.columns", search=f"{name}{risk}")
     return _wrapped(text)
 
 
@@ -65,7 +63,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
         _strength,
         lambda unit: kept_aside(unit_row(unit)),
         rank_words,
-        lambda unit: when_in_short(unit.account),
+        lambda unit: rules.when_in_short(unit.account),
     )
     lines = [""] * len(told)
     for column in ([cell(unit) for unit in told] for cell in cells):

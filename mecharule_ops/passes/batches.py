@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.placement import free_bytes
+from mecharule_ops.loading import model, placement
 
 CHUNK_POSITIONS = 128
 """Positions that one copy of a chunk feeds: enough for a matrix product to be fast with a single group, few
@@ -12,13 +11,13 @@ _ROWS = {"cpu": 1024, "cuda": 16384}
 """Beyond these a larger batch gains nothing, measured on a processor, estimated for an accelerator."""
 
 
-def default_rows(subject: Subject) -> int:
+def default_rows(subject: model.Subject) -> int:
     """Positions a forward: what fits a quarter of free memory, and no more than the device gains from."""
     config = subject.hf.config
     widest = max(getattr(config, "intermediate_size", 0) or 0, 4 * subject.d_model)
     per_row = 4 * (4 * widest + 8 * subject.d_model + subject.n_heads * 1024)
     most = _ROWS.get(subject.device.type, _ROWS["cpu"])
-    return max(1, min(most, free_bytes(*subject.devices) // 4 // per_row))
+    return max(1, min(most, placement.free_bytes(*subject.devices) // 4 // per_row))
 
 
 def chunks_by_length(

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mecharule_ops.passes import forward, greedy
 from mecharule_ops.passes.clean import CleanSpans
-from mecharule_ops.passes.forward import PrefixCache, SpanBatch
-from mecharule_ops.passes.greedy import Likeliest
 
 Key = tuple[int, bool]
 """A record, and whether its span ends where the baseline's label is decided."""
@@ -26,7 +25,7 @@ class CleanPass:
     """Clean tensors of some records, and the likeliest tokens where theirs are predicted."""
 
     clean: CleanSpans
-    likeliest: Likeliest
+    likeliest: greedy.Likeliest
     """Rows run over the records and, within each, over its predicted tokens."""
     predicted: tuple[int, ...]
     """Predicted tokens of each record."""
@@ -100,8 +99,8 @@ def _gathered(rows: Sequence[tuple[CleanPass, int]]) -> CleanPass:
         return tuple(_padded(tensors, picks, 2, slots) for tensors in by_layer)
 
     clean = CleanSpans(
-        batch=SpanBatch(
-            prefix=PrefixCache(prefixes("keys"), prefixes("values")),
+        batch=forward.SpanBatch(
+            prefix=forward.PrefixCache(prefixes("keys"), prefixes("values")),
             prefix_lengths=prefix_lengths,
             tokens=_padded([batch.tokens for batch in batches], picks, 1, longest),
             span_lengths=span_lengths,
@@ -116,7 +115,7 @@ def _gathered(rows: Sequence[tuple[CleanPass, int]]) -> CleanPass:
         start = sum(source.predicted[:row])
         parts.append(source.likeliest[start : start + source.predicted[row]])
     predicted = tuple(source.predicted[row] for source, row in rows)
-    return CleanPass(clean=clean, likeliest=Likeliest.joined(parts), predicted=predicted)
+    return CleanPass(clean=clean, likeliest=greedy.Likeliest.joined(parts), predicted=predicted)
 
 
 def _padded(sources: Sequence[Tensor], picks: Sequence[Pick], axis: int = 0, length: int = 0) -> Tensor:

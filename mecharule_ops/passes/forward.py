@@ -9,8 +9,6 @@ layout, by running it with every block replaced by a recorder.
 Axes: record copy position channel; `kv_head slot head_dim` for keys and values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +36,7 @@ class PrefixCache:
         """What a block attends to: the clean prefix of its layer, then `keys` and `values`."""
         return torch.cat([self.keys[layer_idx], keys], 2), torch.cat([self.values[layer_idx], values], 2)
 
-    def select(self, records: Int[Tensor, " record"]) -> PrefixCache:
+    def select(self, records: Int[Tensor, " record"]) -> "PrefixCache":
         """The same prefixes in another order, with repetition."""
         return PrefixCache(
             tuple(keys[records.to(keys.device)] for keys in self.keys),

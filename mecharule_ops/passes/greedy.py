@@ -12,8 +12,6 @@ When the second-best candidate reaches the bound, the two best tokens and their 
 vocabulary. Rows where it does not are multiplied in full.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,8 +20,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.products import linear
+from mecharule_ops.loading import model, products
 
 _SLACK = 1e-3
 """Added to every bound, in logits: more than float32 rounding of one product can move it."""
@@ -55,13 +52,13 @@ class Unembedding:
         """Whether the second bound is worth computing here."""
 
     @cached_property
-    def rounded(self) -> Rounded:
+    def rounded(self) -> "Rounded":
         """The bfloat16 copy, made when first needed."""
         return Rounded.of(self.weight, self.bias)
 
     def logits(self, hidden: Float[Tensor, "row channel"]) -> Float[Tensor, "row token"]:
         """Every logit, before any soft cap."""
-        return linear(hidden, self.weight, self.bias)
+        return products.linear(hidden, self.weight, self.bias)
 
     def greedy(self, hidden: Float[Tensor, "row channel"]) -> Greedy:
         """Exact by definition; at most `_LOGITS_AT_ONCE` logits exist at a time."""
@@ -86,7 +83,7 @@ class Unembedding:
         return logits if self._softcap is None else self._softcap * torch.tanh(logits / self._softcap)
 
 
-def unembedding_of(subject: Subject) -> Unembedding:
+def unembedding_of(subject: model.Subject) -> Unembedding:
     """The model's own, with its soft cap."""
     _, head = subject.wiring.head(subject.hf)
     return Unembedding(head, getattr(subject.hf.config, "final_logit_softcapping", None))
@@ -101,7 +98,9 @@ class Likeliest:
     """The logit of the likeliest token beyond them; of the last one when the vocabulary has no more."""
 
     @classmethod
-    def of(cls, unembedding: Unembedding, clean: Float[Tensor, "row channel"], count: int = 32) -> Likeliest:
+    def of(
+        cls, unembedding: Unembedding, clean: Float[Tensor, "row channel"], count: int = 32
+    ) -> "Likeliest":
         """Cost: the whole product."""
         ranks = min(count + 1, unembedding.vocabulary)
         tops = [unembedding.logits(rows).topk(ranks) for rows in clean.split(unembedding.rows_at_once)]
@@ -111,11 +110,11 @@ class Likeliest:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Likeliest]) -> Likeliest:
+    def joined(cls, parts: "Sequence[Likeliest]") -> "Likeliest":
         """The rows of all parts."""
         return cls(torch.cat([part.tokens for part in parts]), torch.cat([part.next for part in parts]))
 
-    def __getitem__(self, rows: slice) -> Likeliest:
+    def __getitem__(self, rows: slice) -> "Likeliest":
         return Likeliest(self.tokens[rows], self.next[rows])
 
 
@@ -141,7 +140,7 @@ class NearClean:
 
     def greedy(self, hidden: Float[Tensor, "row channel"], rows: Int[Tensor, " row"]) -> Greedy:
         """Greedy tokens of `hidden`, whose clean states are `rows` of the ones given at construction."""
-        logits = linear(hidden, self._weight, self._bias)
+        logits = products.linear(hidden, self._weight, self._bias)
         best = self._whole.best(logits)
         tokens, margins = self._candidates[best.tokens], best.margins
         second = logits.topk(2, dim=-1).values[:, 1]
@@ -186,7 +185,7 @@ class Rounded:
     """Largest norm of a rounded row."""
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None) -> Rounded:
+    def of(cls, weight: Tensor, bias: Tensor | None) -> "Rounded":
         """Rounds the weights, `[token, channel]`, 4,096 rows at a time, and measures what rounding did to each."""
         low = weight.to(torch.bfloat16)
         parts = zip(weight.split(4096), low.split(4096), strict=True)

@@ -4,8 +4,6 @@ A cut is the roundest number near a quantile of the train records. Every cut giv
 need not negate, and so that a record without a value (NaN) is in neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -41,16 +39,16 @@ class PredicateColumns:
                 f"expected distinct texts, one a column, got {len(self.texts)} for {self.matrix.shape[1]} columns"
             )
 
-    def at(self, chosen: Shaped[np.ndarray, " _"]) -> PredicateColumns:
+    def at(self, chosen: Shaped[np.ndarray, " _"]) -> "PredicateColumns":
         """The columns at these places, or for each predicate whether it is one of them."""
         texts = tuple(np.array(self.texts, object)[chosen])
         return PredicateColumns(texts=texts, matrix=self.matrix[:, chosen])
 
-    def on(self, records: Shaped[np.ndarray, " _"]) -> PredicateColumns:
+    def on(self, records: Shaped[np.ndarray, " _"]) -> "PredicateColumns":
         """The same on some records: their places, or for each record whether it is one of them."""
         return PredicateColumns(texts=self.texts, matrix=self.matrix[records])
 
-    def beside(self, other: PredicateColumns) -> PredicateColumns:
+    def beside(self, other: "PredicateColumns") -> "PredicateColumns":
         """These columns, then those of the other that are not among them."""
         fresh = [place for place, text in enumerate(other.texts) if text not in self.texts]
         return PredicateColumns(

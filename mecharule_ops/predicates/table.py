@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
-from mecharule_ops.predicates.type_check import PredicateRefused
+from mecharule_ops.predicates import language, type_check
 from mecharule_ops.types import Columns
 
 WEAK_AUC, WEAK_LIFT = 0.01, 0.005
@@ -52,7 +51,7 @@ class Refusal:
 class PredicateTable:
     """Φ evaluated on every record; the order is the order of proposal."""
 
-    predicates: tuple[Predicate, ...]
+    predicates: tuple[language.Predicate, ...]
     matrix: Bool[np.ndarray, "record predicate"]
     scores: tuple[PredicateScore, ...]
     """Aligned with `predicates`; train records only."""
@@ -119,17 +118,17 @@ def build_table(
 
 def _evaluate_distinct(
     texts: Sequence[str], columns: Columns, train: Bool[np.ndarray, " record"]
-) -> tuple[list[tuple[str, Predicate]], Bool[np.ndarray, "record predicate"], list[Refusal]]:
+) -> tuple[list[tuple[str, language.Predicate]], Bool[np.ndarray, "record predicate"], list[Refusal]]:
     """(text, predicate) of distinct non-constant fire vectors on train, their matrix, other refusals."""
-    schema, parsed, vectors, refusals = schema_of(columns), [], [], []
+    schema, parsed, vectors, refusals = language.schema_of(columns), [], [], []
     seen: dict[bytes, str] = {}
     for text in texts:
         try:
-            predicate = parse_predicate(text, schema)
-        except PredicateRefused as refused:
+            predicate = language.parse_predicate(text, schema)
+        except type_check.PredicateRefused as refused:
             refusals.append(Refusal(text=text, reason=str(refused)))
             continue
-        fires = evaluate(predicate, columns)
+        fires = language.evaluate(predicate, columns)
         on_train = fires[train]
         key = np.packbits(on_train).tobytes()
         if on_train.all() or not on_train.any():

@@ -11,8 +11,6 @@
   padding when prompts differ in length); it carries an attention sink's massive activations into the answer.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,12 +20,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mecharule_ops.errors import UsageError
+from mecharule_ops import errors, subsets
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.passes.intervention import Units
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.statistics import Observed, first_slot_means, nearest_observed, observe_values
-from mecharule_ops.subsets import some_records
 from mecharule_ops.types import Baseline, BehaviourRecord, Intervention, Neuron
 
 RECORDS = 256
@@ -80,7 +77,7 @@ class ReplacementTable:
             )
         return held
 
-    def agrees_with(self, other: ReplacementTable) -> bool:
+    def agrees_with(self, other: "ReplacementTable") -> bool:
         """Whether another table, measured on the same records by other sums, holds the same values to a rounding."""
         same = (self.intervention, self.records) == (other.intervention, other.records)
         if not same or not torch.equal(self.offsets, other.offsets):
@@ -126,13 +123,13 @@ def replacement_table(
     over the former for the donor baselines. Raises `UsageError` when no record has an intervened position, for
     example when every completion is a single token in the decode phase.
     """
-    drawn = some_records(records, of="replacement", seed=seed)
+    drawn = subsets.some_records(records, of="replacement", seed=seed)
     measured = min(RECORDS, len(drawn) - len(drawn) // OTHERS)
     chosen, others = drawn[:measured], drawn[measured : measured + RECORDS]
     prompts = subject.encode([record.example.prompt for record in chosen])
     spans = _spans(subject, chosen, intervention)
     if not spans:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected completions with positions in the {intervention.phase} phase, got none in {len(chosen)} "
             "records; choose the last-prompt or whole phase"
         )

@@ -11,9 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mecharule_ops.loading.generation import SharedPrefix
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.products import through_onednn
+from mecharule_ops.loading import generation, model, products
 from mecharule_ops.passes.clean import clean_pass
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.types import Basis
@@ -41,7 +39,7 @@ class Observed:
     layers: tuple[UnitStatistics, ...]
 
 
-def observe_values(subject: Subject, spans: Sequence[Span], basis: Basis) -> Observed:
+def observe_values(subject: model.Subject, spans: Sequence[Span], basis: Basis) -> Observed:
     """Statistics of `basis` over the spans' positions. Cost: one forward over every prompt and completion."""
     offsets = sorted({offset for span in spans for offset in _offsets(span)})
     place = {offset: index for index, offset in enumerate(offsets)}
@@ -68,7 +66,7 @@ def observe_values(subject: Subject, spans: Sequence[Span], basis: Basis) -> Obs
 
 
 def nearest_observed(
-    subject: Subject,
+    subject: model.Subject,
     spans: Sequence[Span],
     basis: Basis,
     targets: Sequence[Float[Tensor, "target channel *head_dim"]],
@@ -93,7 +91,7 @@ def nearest_observed(
 
 
 def first_slot_means(
-    subject: Subject, prompts: Sequence[Sequence[int]], basis: Basis
+    subject: model.Subject, prompts: Sequence[Sequence[int]], basis: Basis
 ) -> tuple[Float[Tensor, " channel *head_dim"], ...]:
     """Mean over prompts of every unit at the first prompt token, by layer; that token depends on nothing else."""
     firsts = [Span(prefix=(), fed=(prompt[0],), offset=0) for prompt in prompts]
@@ -106,7 +104,7 @@ def _offsets(span: Span) -> range:
 
 
 def _unit_values(
-    subject: Subject, spans: Sequence[Span], basis: Basis
+    subject: model.Subject, spans: Sequence[Span], basis: Basis
 ) -> Iterator[tuple[Sequence[Span], list[Tensor]]]:
     """A few records at a time: (spans, values `[position of any span, channel, *head_dim]` by layer)."""
     sites = {
@@ -115,10 +113,10 @@ def _unit_values(
     }
     shape = subject.unit_shape(basis)
     kept = [span for span in spans if span.fed]
-    shared = SharedPrefix.of(subject.hf, [span.prefix for span in kept])
+    shared = generation.SharedPrefix.of(subject.hf, [span.prefix for span in kept])
     for begin in range(0, len(kept), _RECORDS_AT_ONCE):
         rows = kept[begin : begin + _RECORDS_AT_ONCE]
-        with torch.inference_mode(), through_onednn(subject.hf):
+        with torch.inference_mode(), products.through_onednn(subject.hf):
             seen, _ = clean_pass(subject, rows, sites, shared)
         held = torch.tensor([len(span.fed) for span in rows])
         real = torch.arange(int(held.max())) < held[:, None]

@@ -8,14 +8,13 @@ import numpy as np
 import torch
 
 from mecharule_ops.errors import StoreError, system_errors
-from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.replacement.statistics import Observed, UnitStatistics
+from mecharule_ops.replacement import baselines, statistics
 from mecharule_ops.types import Intervention
 
 _STATISTICS = ("mean", "low", "high")
 
 
-def arrays_of(table: ReplacementTable) -> dict[str, np.ndarray]:
+def arrays_of(table: baselines.ReplacementTable) -> dict[str, np.ndarray]:
     """Ids and offsets, and of every layer the values; offsets and counts of other records and what they hold."""
     arrays = {
         "records": np.array(table.records, dtype=np.int64),
@@ -29,33 +28,33 @@ def arrays_of(table: ReplacementTable) -> dict[str, np.ndarray]:
     return arrays
 
 
-def table_from(arrays: Mapping[str, np.ndarray], intervention: Intervention) -> ReplacementTable:
+def table_from(arrays: Mapping[str, np.ndarray], intervention: Intervention) -> baselines.ReplacementTable:
     """The table that `arrays_of` took apart, equal in every bit. Raises `KeyError` when an array is missing."""
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     layers = range(sum(name.startswith("value") for name in tensors))
-    return ReplacementTable(
+    return baselines.ReplacementTable(
         intervention=intervention,
         values=tuple(tensors[f"value{layer}"] for layer in layers),
         offsets=tensors["offsets"],
         records=tuple(tensors["records"].tolist()),
-        others=Observed(
+        others=statistics.Observed(
             offsets=tensors["range_offsets"],
             counts=tensors["counts"],
             layers=tuple(
-                UnitStatistics(**{name: tensors[f"{name}{layer}"] for name in _STATISTICS})
+                statistics.UnitStatistics(**{name: tensors[f"{name}{layer}"] for name in _STATISTICS})
                 for layer in layers
             ),
         ),
     )
 
 
-def write_table(path: Path, table: ReplacementTable) -> None:
+def write_table(path: Path, table: baselines.ReplacementTable) -> None:
     """Writes the table's arrays as `.npz`. Raises `StoreError`."""
     with system_errors(f"to write {path}"):
         np.savez_compressed(path, **arrays_of(table))  # type: ignore[arg-type]
 
 
-def read_table(path: Path, intervention: Intervention) -> ReplacementTable:
+def read_table(path: Path, intervention: Intervention) -> baselines.ReplacementTable:
     """The values of an intervention; its hash tells whether they are the ones that were written.
 
     Raises `StoreError` when the file does not read.

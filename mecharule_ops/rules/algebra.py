@@ -5,8 +5,6 @@ atom, see `atoms.py`) and combines the bits. Values are canonical by constructio
 only in order, repetition or absorbed clauses are equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -74,7 +72,7 @@ class Clause:
         """The predicates it reads."""
         return frozenset(condition.predicate for condition in self.conditions)
 
-    def subsumes(self, other: Clause) -> bool:
+    def subsumes(self, other: "Clause") -> bool:
         """True when this clause fires wherever the other does, because the other only adds conditions."""
         return set(self.conditions) <= set(other.conditions)
 

@@ -4,8 +4,6 @@ A literal is an integer: 2·j for "predicate j is false", 2·j + 1 for "predicat
 read `x < t` (the `yes` child) against `x >= t`; on 0/1 features with 0 < t ≤ 1 these are "false" and "true".
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +23,7 @@ class Rows:
     target: Bool[np.ndarray, " row"]
     counts: Int[np.ndarray, " row"]
 
-    def sample(self, draws: int, generator: np.random.Generator) -> Rows:
+    def sample(self, draws: int, generator: np.random.Generator) -> "Rows":
         """All rows when there are at most `draws`, otherwise the rows hit by that many draws by count."""
         if len(self.counts) <= draws:
             return self

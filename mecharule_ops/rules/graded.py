@@ -16,12 +16,10 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata
 
 from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.rules import clause_pool, matthews, short_rules
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
 from mecharule_ops.rules.boosting import parameters
-from mecharule_ops.rules.clause_pool import varied
 from mecharule_ops.rules.families import Fit, Graded, Term
-from mecharule_ops.rules.matthews import best_cut
-from mecharule_ops.rules.short_rules import FOLDS, agreement, beside_sets, phrased, value_sets
 from mecharule_ops.types import FlipsWhere
 
 MOST = 5
@@ -45,15 +43,15 @@ def graded(table: PredicateColumns, of: Numbers, train: Places, test: Places, se
     train, test = (places[np.isfinite(of[places])] for places in (train, test))
     if min(len(train), len(test)) < LEAST or min(np.ptp(of[train]), np.ptp(of[test])) == 0:
         return None
-    table, some = table.at(varied(table.matrix[train])), np.concatenate([train, test])
-    folds, ranks = np.random.default_rng(seed).permutation(len(train)) % FOLDS, np.zeros(len(of))
+    table, some = table.at(clause_pool.varied(table.matrix[train])), np.concatenate([train, test])
+    folds, ranks = np.random.default_rng(seed).permutation(len(train)) % short_rules.FOLDS, np.zeros(len(of))
     ranks[some] = rankdata(of[some]) / len(some)
     mixed, cut = ranks.copy(), np.quantile(ranks[train], 2 / 3)
     mixed[some] = ranks[np.random.default_rng([seed, 1]).permutation(some)]
 
     def chosen(wanted: Numbers) -> Step:
         missed = np.zeros(MOST + 1)
-        for fold in range(FOLDS):
+        for fold in range(short_rules.FOLDS):
             out = train[folds == fold]
             steps = _pursuit(table, wanted, cut, train[folds != fold])
             missed += [np.sum((wanted[out] - said[out]) ** 2) for _, said in steps]
@@ -66,13 +64,13 @@ def graded(table: PredicateColumns, of: Numbers, train: Places, test: Places, se
     features = table.matrix.astype(np.float32)
     data = xgb.DMatrix(features[train], label=ranks[train], nthread=1)
     trees = xgb.train(parameters(DEPTH, seed) | TREES, data, ROUNDS).predict(xgb.DMatrix(features, nthread=1))
-    put_there = said > best_cut(said[train], ranks[train] > cut)
+    put_there = said > matthews.best_cut(said[train], ranks[train] > cut)
     return Graded(
         terms=terms,
         fit=_fit(said[test], ranks[test], cut),
         trees=_fit(trees[test], ranks[test], cut),
         permuted=_fit(chance[test], mixed[test], cut),
-        agreement=agreement(again, ranks > cut, train, seed),
+        agreement=short_rules.agreement(again, ranks > cut, train, seed),
         records=len(test),
         top=FlipsWhere.of(put_there[test], ranks[test] > cut),
     )
@@ -97,7 +95,7 @@ def auc_interval(said: Numbers, upper: Bool[np.ndarray, " record"]) -> tuple[flo
 
 def _pursuit(table: PredicateColumns, ranks: Numbers, cut: float, inside: Places) -> list[Step]:
     """No term, one, two, … with what so many say of every record, by weights from the records inside."""
-    whole = beside_sets(table, value_sets(table.on(inside), ranks[inside] > cut))
+    whole = short_rules.beside_sets(table, short_rules.value_sets(table.on(inside), ranks[inside] > cut))
     wanted, clauses = ranks[inside], [Clause((Condition(text, True),)) for text in whole.texts]
     best = _correlation(whole.matrix[inside], wanted - wanted.mean()).argsort()[::-1][:PAIRED]
     known = [whole.matrix]
@@ -121,7 +119,7 @@ def _pursuit(table: PredicateColumns, ranks: Numbers, cut: float, inside: Places
 def _term(clause: Clause, lifts: float) -> Term:
     """Said by what is rather than by what is not: where neither holds lowers as much as where either does lifts."""
     if any(condition.value for condition in clause.conditions):
-        return Term(rule=phrased(Rule((clause,))), lifts=lifts)
+        return Term(rule=short_rules.phrased(Rule((clause,))), lifts=lifts)
     either = Rule(tuple(Clause((replace(condition, value=True),)) for condition in clause.conditions))
     return Term(rule=either, lifts=-lifts)
 

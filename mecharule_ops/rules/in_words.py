@@ -14,10 +14,8 @@ from itertools import compress
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.predicates.atoms import Literal
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates import atoms, language, type_check
 from mecharule_ops.predicates.literals import comparison, conjuncts, links, tree_of
-from mecharule_ops.predicates.type_check import PredicateRefused
 from mecharule_ops.rules.algebra import Clause, Condition, Rule
 from mecharule_ops.rules.families import Family, Graded, UnitRule
 from mecharule_ops.tasks.base import Task
@@ -27,7 +25,7 @@ from mecharule_ops.types import Columns
 
 EVERYWHERE, NOWHERE = "always: the task has no other input", "never: the task has no such input"
 Fires = Bool[np.ndarray, " input"]
-Clauses = list[list[Literal]]
+Clauses = list[list[atoms.Literal]]
 
 
 def rule_in_words(rule: Rule, task: Task) -> str:
@@ -80,9 +78,9 @@ def simplified(rule: Rule, domain: Domain) -> Rule | bool:
     return Rule(tuple(Clause(tuple(Condition(*literal) for literal in clause)) for clause in clauses))
 
 
-def _decided(clause: Clause, domain: Domain) -> list[Literal] | None:
+def _decided(clause: Clause, domain: Domain) -> list[atoms.Literal] | None:
     """The conjuncts of a clause that are not certain; None where one is impossible, or two contradict each other."""
-    literals: list[Literal] = []
+    literals: list[atoms.Literal] = []
     for condition in clause.conditions:
         for literal in _parts((condition.predicate, condition.value), domain):
             known = _value(literal, domain)
@@ -93,7 +91,7 @@ def _decided(clause: Clause, domain: Domain) -> list[Literal] | None:
     return literals
 
 
-def _parts(literal: Literal, domain: Domain) -> tuple[Literal, ...]:
+def _parts(literal: atoms.Literal, domain: Domain) -> tuple[atoms.Literal, ...]:
     """The conjuncts of a literal; of a chain that shall not hold first the links go that always do."""
     atom, value = literal
     tree = tree_of(atom)
@@ -104,7 +102,7 @@ def _parts(literal: Literal, domain: Domain) -> tuple[Literal, ...]:
     return conjuncts((open_links[0], False)) if len(open_links) == 1 else (literal,)
 
 
-def _value(literal: Literal, domain: Domain) -> bool | None:
+def _value(literal: atoms.Literal, domain: Domain) -> bool | None:
     """What a literal is on every input; None where it is not the same on all, or not known."""
     fires = _fires(literal, domain)
     if fires is None and (ends := _ends(literal[0], domain)):
@@ -122,15 +120,15 @@ def _ends(atom: str, domain: Domain) -> Columns:
 
 
 @lru_cache(maxsize=128)
-def _fires(literal: Literal, domain: Domain) -> Fires | None:
+def _fires(literal: atoms.Literal, domain: Domain) -> Fires | None:
     """Where a literal holds; None where it is open."""
     return None if domain.whole is None else _holds(literal, domain.whole)
 
 
-def _holds(literal: Literal, columns: Columns) -> Fires | None:
+def _holds(literal: atoms.Literal, columns: Columns) -> Fires | None:
     try:
-        fires = evaluate(parse_predicate(literal[0], schema_of(columns)), columns)
-    except PredicateRefused:
+        fires = language.evaluate(language.parse_predicate(literal[0], language.schema_of(columns)), columns)
+    except type_check.PredicateRefused:
         return None
     return fires if literal[1] else ~fires
 
@@ -156,7 +154,7 @@ def _shorter(clauses: Clauses, domain: Domain) -> Iterator[Clauses]:
                 yield [*clauses[:place], rest, *clauses[place + 1 :]]
 
 
-def _where(clauses: Clauses, opens: Iterable[frozenset[Literal]], domain: Domain) -> list[Fires]:
+def _where(clauses: Clauses, opens: Iterable[frozenset[atoms.Literal]], domain: Domain) -> list[Fires]:
     """For each set of open literals the inputs on which some clause holds where these alone are true."""
     nowhere = np.zeros(domain.inputs, bool)
     known = [[m for one in clause if (m := _fires(one, domain)) is not None] for clause in clauses]
@@ -165,5 +163,5 @@ def _where(clauses: Clauses, opens: Iterable[frozenset[Literal]], domain: Domain
     return [np.logical_or.reduce([nowhere, *compress(masks, map(true.issuperset, own))]) for true in opens]
 
 
-def _open(clause: Iterable[Literal], domain: Domain) -> frozenset[Literal]:
+def _open(clause: Iterable[atoms.Literal], domain: Domain) -> frozenset[atoms.Literal]:
     return frozenset(literal for literal in clause if _fires(literal, domain) is None)

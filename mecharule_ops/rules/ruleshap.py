@@ -10,8 +10,6 @@ stays: the shortest, and of those the one with the fewest negations. The importa
 ranked by (MCC, importance). Attribution only proposes here; it is never read as causation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -21,16 +19,8 @@ from jaxtyping import Bool, Float
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.rules import boosting, clause_pool
 from mecharule_ops.rules.algebra import Clause, Rule, compactify, greedy_or, lookup_in, score
-from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
-from mecharule_ops.rules.clause_pool import (
-    Literals,
-    MeasuredClauses,
-    as_clause,
-    measure,
-    plainness,
-    shap_weights,
-)
 from mecharule_ops.rules.families import CHOSEN, COVERAGE_FLOOR, PERMUTED, RuleStatus
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.types import RuleScore
@@ -111,7 +101,7 @@ class Learned:
     clauses: tuple[CandidateClause, ...] = ()
     """Every clause it is chosen from, best first by (MCC, importance)."""
 
-    def up_to(self, literals: int) -> Learned:
+    def up_to(self, literals: int) -> "Learned":
         """The same over the clauses that have at most so many literals, not combined yet."""
         kept = tuple(each for each in self.clauses if len(each.clause.conditions) <= literals)
         none = self.status is RuleStatus.LEARNED and not (kept and kept[0].mcc > 0)
@@ -135,15 +125,15 @@ def extract(
     status = readiness(target, table.texts)
     if status is not RuleStatus.LEARNED:
         return Learned(status=status, clauses=())
-    rows = distinct_rows(table.matrix, target)
-    booster = fit(rows, settings.rounds, settings.depth, seed)
+    rows = boosting.distinct_rows(table.matrix, target)
+    booster = boosting.fit(rows, settings.rounds, settings.depth, seed)
     sample = rows.sample(settings.shap_draws, np.random.default_rng(seed))
     # Not `shap.TreeExplainer`, which after an import of seconds makes the same call; a test walks the trees with it.
-    phi = shap_values(booster, sample.features)
-    singles: set[Literals] = {(literal,) for literal in range(2 * len(table.texts))}
-    offered = sorted(path_prefixes(booster) | singles, key=plainness)
-    found = measure(offered, table.matrix, target, settings.least_firings(len(target)))
-    weights = shap_weights(found.clauses, sample.features, sample.counts, phi)
+    phi = boosting.shap_values(booster, sample.features)
+    singles: set[clause_pool.Literals] = {(literal,) for literal in range(2 * len(table.texts))}
+    offered = sorted(boosting.path_prefixes(booster) | singles, key=clause_pool.plainness)
+    found = clause_pool.measure(offered, table.matrix, target, settings.least_firings(len(target)))
+    weights = clause_pool.shap_weights(found.clauses, sample.features, sample.counts, phi)
     ranked = _ranked(found, weights, table.texts, len(target), settings.pool)
     status = RuleStatus.LEARNED if ranked and ranked[0].mcc > 0 else RuleStatus.NO_CLAUSE
     return Learned(status=status, clauses=ranked)
@@ -219,7 +209,7 @@ def check_target(table: PredicateColumns, target: Bool[np.ndarray, " _"]) -> Non
 
 
 def _ranked(
-    found: MeasuredClauses,
+    found: clause_pool.MeasuredClauses,
     weights: Float[np.ndarray, " clause"],
     predicates: Sequence[str],
     records: int,
@@ -228,7 +218,7 @@ def _ranked(
     """The best measured clauses by (MCC, SHAP weight); ties keep the shorter clause before the longer."""
     return tuple(
         CandidateClause(
-            clause=as_clause(found.clauses[index], predicates),
+            clause=clause_pool.as_clause(found.clauses[index], predicates),
             mcc=float(found.mcc[index]),
             importance=float(weights[index]),
             coverage=float(found.fired[index] / records),

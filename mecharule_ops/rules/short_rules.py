@@ -21,9 +21,8 @@ from jaxtyping import Bool, Float, Int
 
 from mecharule_ops.predicates.atoms import canonical, complement, equality
 from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.rules import clause_pool, families
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, mcc
-from mecharule_ops.rules.clause_pool import varied
-from mecharule_ops.rules.families import RuleStatus
 from mecharule_ops.rules.ruleshap import Learned, RuleShapSettings, check_target, combined, extract, readiness
 
 LONGEST = 5
@@ -79,9 +78,9 @@ def short_rule(
 
     """
     check_target(given, target)
-    table = given.at(varied(given.matrix[train]))
+    table = given.at(clause_pool.varied(given.matrix[train]))
     status = readiness(target[train], table.texts)
-    if status is not RuleStatus.LEARNED:
+    if status is not families.RuleStatus.LEARNED:
         return Short(learned=Learned(status=status))
     folds = folds_of(target[train], FOLDS, np.random.default_rng(seed))
     scores = np.zeros((len(SIZES), FOLDS))

@@ -22,13 +22,9 @@ from jaxtyping import Bool, Float32, Int
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.predicates.cuts import PredicateColumns
+from mecharule_ops.rules import boosting, interval, matthews, ruleshap, short_rules
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in, score
-from mecharule_ops.rules.boosting import parameters
 from mecharule_ops.rules.families import STRONG, Family, RuleStatus, UnitRule
-from mecharule_ops.rules.interval import MccInterval, chance_test, mcc_interval
-from mecharule_ops.rules.matthews import MARGIN, best_threshold
-from mecharule_ops.rules.ruleshap import MIN_CLASS, check_target, learn_rule, readiness
-from mecharule_ops.rules.short_rules import agreement, beside_sets, folds_of, phrased, short_rule, value_sets
 from mecharule_ops.types import FlipCount, FlipsWhere, Neuron
 
 DEPTHS, ROUNDS = (2, 5), (30, 60, 100)
@@ -59,7 +55,7 @@ class Target:
             bare,
             rule=rule,
             held_out=score(held, flips) if len(flips) else None,
-            chance=chance_test(held, flips),
+            chance=interval.chance_test(held, flips),
             where=FlipsWhere.of(held, flips),
         )
 
@@ -75,9 +71,9 @@ def hq_rules(
 
     Cost: no model calls; two RuleSHAP fits. Raises `UsageError` when shapes disagree.
     """
-    check_target(table, target.flips)
-    learned = learn_rule(table.on(target.train), target.flips[target.train], seed=seed)
-    full = learn_rule(table, target.flips, seed=seed)
+    ruleshap.check_target(table, target.flips)
+    learned = ruleshap.learn_rule(table.on(target.train), target.flips[target.train], seed=seed)
+    full = ruleshap.learn_rule(table, target.flips, seed=seed)
     bare = UnitRule(
         neuron=unit,
         family=Family.ANCHORED,
@@ -99,17 +95,17 @@ def input_rule(unit: Neuron, target: Target, table: PredicateColumns, seed: int)
     """
     bare, ready = (
         UnitRule(neuron=unit, family=Family.INPUT),
-        readiness(target.flips[target.train], table.texts),
+        ruleshap.readiness(target.flips[target.train], table.texts),
     )
     if ready is not RuleStatus.LEARNED:
         return replace(bare, absent=ready)
     trees = free_form_trees(table.matrix.astype(np.float32), target, np.random.default_rng([seed, 0]), seed)
-    short = short_rule(table, target.flips, target.train, seed)
+    short = short_rules.short_rule(table, target.flips, target.train, seed)
     bare = replace(bare, free_form=trees, validated=short.validated, train=short.learned.train)
     bare = replace(bare, agreement=short.agreement, permuted=short.permuted, prompt_only=True)
     if short.learned.rule is None or short.fires is None:
         return replace(bare, absent=short.learned.status, prompt_only=False)
-    return target.scored(bare, phrased(short.learned.rule), short.fires)
+    return target.scored(bare, short_rules.phrased(short.learned.rule), short.fires)
 
 
 def exception(unit: Neuron, target: Target, table: PredicateColumns, seed: int) -> UnitRule | None:
@@ -121,14 +117,14 @@ def exception(unit: Neuron, target: Target, table: PredicateColumns, seed: int) 
     flips, train = target.flips, target.train
     if not len(train) or flips[train].mean() < STRONG:
         return None
-    whole = beside_sets(table, value_sets(table.on(train), ~flips[train]))
+    whole = short_rules.beside_sets(table, short_rules.value_sets(table.on(train), ~flips[train]))
     met, many = np.column_stack([whole.matrix, ~whole.matrix]), len(whole.texts)
 
     def quiet(inside: Int[np.ndarray, " inside"]) -> Int[np.ndarray, " literal"]:
         here = met[inside]
         return np.where(here[flips[inside]].any(axis=0), 0, here.sum(axis=0))
 
-    if not many or quiet(train).max() < MIN_CLASS:
+    if not many or quiet(train).max() < ruleshap.MIN_CLASS:
         return None
     place = int(quiet(train).argmax())
     rule, fires = Rule((Clause((Condition(whole.texts[place % many], place >= many),)),)), ~met[:, place]
@@ -140,13 +136,13 @@ def exception(unit: Neuron, target: Target, table: PredicateColumns, seed: int) 
         found = quiet(half)
         return met[target.test, found.argmax()] if found.max() else np.zeros(len(target.test), bool)
 
-    agrees = agreement(again, flips, train, seed)
+    agrees = short_rules.agreement(again, flips, train, seed)
     return target.scored(replace(bare, agreement=agrees), rule, fires)
 
 
 def free_form_trees(
     features: Float32[np.ndarray, "record column"], target: Target, generator: np.random.Generator, seed: int
-) -> MccInterval | None:
+) -> interval.MccInterval | None:
     """Return the held-out MCC of trees fitted on train; NaN is a missing value. Needs both sides in train.
 
     None where there are too few held-out records for an interval. Cost: no model calls.
@@ -155,18 +151,18 @@ def free_form_trees(
     def fitted(records: Int[np.ndarray, " some"], depth: int, rounds: int) -> xgb.Booster:
         """Each tree is grown on a drawn four fifths of the records."""
         data = xgb.DMatrix(features[records], label=target.flips[records].astype(np.float32), nthread=1)
-        return xgb.train({**parameters(depth, seed), "subsample": 0.8}, data, rounds)
+        return xgb.train({**boosting.parameters(depth, seed), "subsample": 0.8}, data, rounds)
 
     train, wanted = target.train, target.flips[target.train]
-    folds = folds_of(wanted, FOLDS, generator)
+    folds = short_rules.folds_of(wanted, FOLDS, generator)
     guessed = {choice: np.zeros(len(train), np.float32) for choice in product(DEPTHS, ROUNDS)}
     for fold, depth in product(range(FOLDS), DEPTHS):
         out = folds == fold
         booster, unseen = fitted(train[~out], depth, ROUNDS[-1]), xgb.DMatrix(features[train[out]], nthread=1)
         for rounds in ROUNDS:  # Fewer are a prefix of more.
             guessed[depth, rounds][out] = booster.predict(unseen, iteration_range=(0, rounds))
-    found = {choice: best_threshold(guess, wanted) for choice, guess in guessed.items()}
+    found = {choice: matthews.best_threshold(guess, wanted) for choice, guess in guessed.items()}
     best = max(value for _, value in found.values())
-    (depth, rounds), (threshold, _) = next(one for one in found.items() if one[1][1] > best - MARGIN)
+    (depth, rounds), (threshold, _) = next(one for one in found.items() if one[1][1] > best - matthews.MARGIN)
     said = fitted(train, depth, rounds).predict(xgb.DMatrix(features[target.test], nthread=1))
-    return mcc_interval(said >= threshold, target.flips[target.test])
+    return interval.mcc_interval(said >= threshold, target.flips[target.test])

@@ -18,20 +18,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import spearmanr
 
-from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.engine.settling import until_settled
-from mecharule_ops.events import Event
-from mecharule_ops.findings import accounts
+from mecharule_ops import events, subsets
+from mecharule_ops.engine import behaviour, settling
+from mecharule_ops.findings import accounts, shown
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.findings.shown import corrected_beside
 from mecharule_ops.mechanism.first_order import Effects, Progress, effects, predicted_labels
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
+from mecharule_ops.rules import in_words, interval, matthews
 from mecharule_ops.rules.graded import graded
-from mecharule_ops.rules.in_words import with_words, worded_terms
-from mecharule_ops.rules.interval import mcc_interval
-from mecharule_ops.rules.matthews import best_cut
 from mecharule_ops.rules.unit_rules import Target, exception, input_rule
 from mecharule_ops.run.controlling import unit_vocabulary
 from mecharule_ops.run.journal import Journal
@@ -39,7 +35,6 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.preparation import chosen_for_train
 from mecharule_ops.store import keys
 from mecharule_ops.store.ledger import HypothesisState, Ledger, Prediction, TestOutcome
-from mecharule_ops.subsets import some_places, unseen
 from mecharule_ops.types import BehaviourRecord, Neuron, Regime
 
 LEARNED_FROM = 2000
@@ -90,11 +85,11 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
     config = run.config
     known = {record.example.id for record in run.records}
     wanted = min(config.records, held_out_missing(run)) if config.further is None else config.further
-    fresh = unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
+    fresh = subsets.unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
     if not fresh:
         run.observe_further((), np.zeros(0, bool))
         return 0
-    seen = behaviour_on(run.task, run.subject, fresh, on_progress=on_progress)
+    seen = behaviour.behaviour_on(run.task, run.subject, fresh, on_progress=on_progress)
     run.observe_further(
         seen.records, chosen_for_train(run, seen.records, seen.labels, run.task.columns(seen.records))
     )
@@ -124,7 +119,7 @@ def account_forwards(run: Run, regime: Regime) -> int:
 
 
 def kept_accounts(
-    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[Event], object] = lambda event: None
+    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[events.Event], object] = lambda event: None
 ) -> Iterator[accounts.Account]:
     """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
 
@@ -144,8 +139,8 @@ def kept_accounts(
     flips = run.flips([(unit,) for unit in units], eligible, regime)
     in_train = run.observed.train[eligible]
     seed = run.config.seed
-    train = some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
-    test = some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
+    train = subsets.some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
+    test = subsets.some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
     first = FirstOrder(run, units, regime, records, train, test)
     drives, prompts = _drives(run, units, eligible, first.drops), _prompt_table(run)
     every, rest = (np.flatnonzero(run.observed.train == part) for part in (True, False))
@@ -163,8 +158,8 @@ def kept_accounts(
             flips=int(flipped.sum()),
             records=len(flipped),
             held_out=len(test),
-            families=tuple(with_words(rule, run.task) for rule in rules if rule is not None),
-            drive=drive and worded_terms(drive, run.task),
+            families=tuple(in_words.with_words(rule, run.task) for rule in rules if rule is not None),
+            drive=drive and in_words.worded_terms(drive, run.task),
             nothing_above=unit in arithmetic,
             points=_points(first.drops, unit, flipped, test[:DRAWN]),  # The held-out places come as a draw.
         )
@@ -173,7 +168,7 @@ def kept_accounts(
         if claim and claim.state == HypothesisState.OPEN and account.first_order is not None:
             ledger.decide(claim.id, partial(_prediction_outcome, account.first_order))
         if run.finished:
-            beside = corrected_beside(account.families, run.rule_ps(unit, regime), run.findings.alpha)
+            beside = shown.corrected_beside(account.families, run.rule_ps(unit, regime), run.findings.alpha)
             account = replace(account, families=beside)
         run.keep_of_unit(keys.of_unit(keys.ACCOUNT, unit, regime), account)
         yield account
@@ -194,8 +189,8 @@ def _drives(
     """
     every, found = run.observed.records, np.full((len(run.observed.records), len(units)), np.nan)
     rest = np.setdiff1d(np.arange(len(every)), eligible)
-    rest = some_places(every, rest, LEARNED_FROM, of="drives", seed=run.config.seed)
-    asked = until_settled(run.subject, run.task, [every[at] for at in rest])
+    rest = subsets.some_places(every, rest, LEARNED_FROM, of="drives", seed=run.config.seed)
+    asked = settling.until_settled(run.subject, run.task, [every[at] for at in rest])
     table = run.replacement(run.intervention(units[0].basis))
     found[eligible] = drops.largest
     found[rest] = effects(run.subject, asked, table, drops.units, should_stop=run.should_stop).largest
@@ -264,14 +259,14 @@ class FirstOrder:
         and for each unit an ablation of them from its layer up.
         """
         self.run, self.regime, self.train, self.test, self.asked = run, regime, train, test, test
-        self.records = until_settled(run.subject, run.task, records)
+        self.records = settling.until_settled(run.subject, run.task, records)
         table = run.replacement(run.intervention(units[0].basis))
         self.drops = effects(run.subject, self.records, table, units, should_stop=run.should_stop)
         seed, also = run.config.seed, train[:0]
         if regime is Regime.BASELINE_NEGATIVE:
-            self.train = also = some_places(records, train, MEASURED_ON, of="fitted", seed=seed)
+            self.train = also = subsets.some_places(records, train, MEASURED_ON, of="fitted", seed=seed)
         else:
-            self.asked = some_places(records, test, MEASURED_ON, of="integrated", seed=seed)
+            self.asked = subsets.some_places(records, test, MEASURED_ON, of="integrated", seed=seed)
         self.measured_on = np.concatenate([self.asked, also])
         every = [self.records[at] for at in self.measured_on]
         self.measured = measured_drop(run.subject, every, table, [[unit] for unit in units])
@@ -324,7 +319,7 @@ def _score(
     return accounts.PredictionScore(
         kind=kind,
         predicted=int(said[where].sum()),
-        held_out=mcc_interval(said[where], happened[where]),
+        held_out=interval.mcc_interval(said[where], happened[where]),
         records=len(where),
         happened=int(happened[where].sum()),
         threshold=threshold,
@@ -345,7 +340,7 @@ def cut_scores(
         (accounts.PredictionKind.LEAD_ONLY, -lead, -1),
         (accounts.PredictionKind.DROP_ONLY, drop, 1),
     ):
-        cut = best_cut(values[train], target[train])
+        cut = matthews.best_cut(values[train], target[train])
         found.append(_score(kind, values > cut, target, test, sign * cut))
     return tuple(found)
 

@@ -13,12 +13,10 @@ from mecharule_ops.certificates.certificate import Certificate, ExampleRow
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.findings.chain import Chain, mediation_in, pairs_in
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.mechanism import links
+from mecharule_ops.mechanism import links, mediation
 from mecharule_ops.mechanism.holds import Above, HeldLayer, Hold, Together, is_above, layers_above
-from mecharule_ops.mechanism.mediation import first_change
-from mecharule_ops.run import certify
+from mecharule_ops.run import certify, opening
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.opening import sizes_of
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Regime
 
@@ -72,7 +70,7 @@ def chain_plan(
     if len(higher) > 1:
         holds.append(Together(tuple(higher)))
     notes = [] if higher else [f"no found unit lies above {unit}, so none can carry its effect"]
-    sizes = sizes_of(run, unit)
+    sizes = opening.sizes_of(run, unit)
     depth = run.subject.n_layers if sizes is None else sizes[0]
     heads, mlps = (layers_above(unit, kind, depth) for kind in (Basis.ATTN_HEAD, Basis.MLP_OUT))
     if mlps or heads:
@@ -135,7 +133,7 @@ def breaks_of(run: Run, records: Sequence[BehaviourRecord], rows: Sequence[Examp
 
     found = []
     for record, row in zip(records, rows, strict=True):
-        at = first_change(row.before.tokens, row.after.tokens)
+        at = mediation.first_change(row.before.tokens, row.after.tokens)
         if not row.flipped or at is None:
             continue
         names = token_sources(run.subject, run.task, record)[-len(record.tokens) :]

@@ -17,23 +17,19 @@ from itertools import chain, islice
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mecharule_ops import events, subsets
 from mecharule_ops.engine.outcomes import Group
-from mecharule_ops.events import RuleAnchored
 from mecharule_ops.findings import evidence
 from mecharule_ops.findings.controls import AgonistControls, as_many, decided
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
-from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.predicates import cuts, proposer
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.rules.families import UnitRule
-from mecharule_ops.rules.in_words import with_words
-from mecharule_ops.rules.ruleshap import chosen_scores
+from mecharule_ops.rules import families, in_words, ruleshap
 from mecharule_ops.rules.unit_rules import Target, hq_rules
 from mecharule_ops.run.driver import count
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, flips_on
-from mecharule_ops.subsets import random_units, some_of
 from mecharule_ops.types import Baseline, FlipCount, FlipEstimate, Neuron, Regime, Share
 
 RECORDS = 64
@@ -56,7 +52,7 @@ def held_out_flips(run: Run, found: Localised, progress: Callable[[int, int], No
     most = (
         evidence.to_draw(run.config.controls, RECORDS, len(records), size, len(units), alpha) if units else 0
     )
-    drawn = random_units(basis, layers, width, most, seed=run.config.seed)
+    drawn = subsets.random_units(basis, layers, width, most, seed=run.config.seed)
     asked = list(dict.fromkeys([*units, *drawn]))
     flips = _held_out_counts(run, regime, asked, records, progress)
     return evidence.HeldOut(
@@ -126,16 +122,16 @@ def control_records(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
     """The held-out records of D_b on which random units are ablated."""
     held_out = _held_out(run, regime)
     ids = [run.records[position].example.id for position in held_out]
-    return held_out[some_of(ids, RECORDS, of="control records", seed=run.config.seed)]
+    return held_out[subsets.some_of(ids, RECORDS, of="control records", seed=run.config.seed)]
 
 
 def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...], tuple[Neuron, ...]]:
     """The run's `most` random units of the basis, and random ones of its layer, less the unit itself; none of 0."""
     width, seed = run.subject.width(unit.basis), run.config.seed
-    drawn = random_units(unit.basis, range(run.subject.n_layers), width, most, seed=seed)
+    drawn = subsets.random_units(unit.basis, range(run.subject.n_layers), width, most, seed=seed)
     every = tuple(each for each in drawn if each != unit)
     of_layer = OF_LAYER if most else 0
-    layer = random_units(
+    layer = subsets.random_units(
         unit.basis, [unit.layer], width, of_layer, but=[unit], of="control of the layer", seed=seed
     )
     return every, layer
@@ -146,7 +142,7 @@ def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> l
     drawn: list[Neuron] = []
     for layer, many in sorted(Counter(unit.layer for unit in units).items()):
         basis, seed = units[0].basis, run.config.seed
-        drawn += random_units(basis, [layer], run.subject.width(basis), many, of=of, seed=seed)
+        drawn += subsets.random_units(basis, [layer], run.subject.width(basis), many, of=of, seed=seed)
     return drawn
 
 
@@ -210,7 +206,7 @@ def coverage(
 
 def unit_vocabulary(
     run: Run, positions: Int[np.ndarray, " record"], flips: Bool[np.ndarray, " record"]
-) -> PredicateColumns:
+) -> cuts.PredicateColumns:
     """Φ on some records, and up to `refinements` predicates proposed from one unit's train flips on them.
 
     The paper learns every anchored rule over one vocabulary Φ, chosen to tell success from failure; what tells a unit's
@@ -218,31 +214,31 @@ def unit_vocabulary(
     target, on train records only, and the best texts are added to Φ for that unit's rule alone.
     """
     columns = {name: column[positions] for name, column in run.observed.columns.items()}
-    table, train = evaluated(run.vocabulary["kept"], columns), run.observed.train[positions]
+    table, train = cuts.evaluated(run.vocabulary["kept"], columns), run.observed.train[positions]
     target = flips[train]
     if not run.config.refinements or min(int(target.sum()), int((~target).sum())) < LEAST:
         return table
     seen = table.on(train)
     seen = seen.at(np.flatnonzero(seen.matrix.any(axis=0) & ~seen.matrix.all(axis=0)))
     in_train = {name: column[train] for name, column in columns.items()}
-    context = ProposalContext(
+    context = proposer.ProposalContext(
         columns=in_train,
         labels=target,
         prompt_columns=run.task.prompt_columns,
         known=dict(zip(seen.texts, score_predicates(seen.matrix, target), strict=True)),
     )
-    proposed = OfflineProposer(limit=run.config.refinements).propose(context)
-    return table.beside(evaluated(proposed, columns))
+    proposed = proposer.OfflineProposer(limit=run.config.refinements).propose(context)
+    return table.beside(cuts.evaluated(proposed, columns))
 
 
 def anchored_rule(
     run: Run, neuron: Neuron, eligible: Int[np.ndarray, " eligible"], flips: Bool[np.ndarray, " eligible"]
-) -> UnitRule:
+) -> families.UnitRule:
     """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
     train, test = (np.flatnonzero(run.train[eligible] == part) for part in (True, False))
     target, table = Target(flips=flips, train=train, test=test), unit_vocabulary(run, eligible, flips)
     rule = hq_rules(neuron, target, table, run.prompt_only, run.config.seed)
-    return with_words(rule, run.task)
+    return in_words.with_words(rule, run.task)
 
 
 def anchor_rules(
@@ -251,7 +247,7 @@ def anchor_rules(
     regime: Regime,
     units: Sequence[Neuron],
     flips: Bool[np.ndarray, "unit eligible"],
-) -> tuple[UnitRule, ...]:
+) -> tuple[families.UnitRule, ...]:
     """A rule for each unit, learned on the train part of D_b and scored once on the rest.
 
     By the published protocol each is scored over both regimes too. Cost then: units × the other records.
@@ -265,21 +261,21 @@ def anchor_rules(
         journal.progress("anchored rules")(done, len(units))
         rule = anchored_rule(run, neuron, run.eligible(regime), target)
         if run.config.published:
-            table = evaluated(run.vocabulary["kept"], run.columns)
-            scores = chosen_scores(table, both[done], run.labels, run.train, run.config.seed)
+            table = cuts.evaluated(run.vocabulary["kept"], run.columns)
+            scores = ruleshap.chosen_scores(table, both[done], run.labels, run.train, run.config.seed)
             rule = replace(rule, published=scores)
         anchored.append(rule)
         tell_rule(journal, regime, rule)
     return tuple(anchored)
 
 
-def tell_rule(journal: Journal, regime: Regime, rule: UnitRule) -> None:
+def tell_rule(journal: Journal, regime: Regime, rule: families.UnitRule) -> None:
     """Say what was learned of a unit: when it is, and again when the run has decided which rules are shown."""
     if rule.rule is None:
         return
     interval = rule.interval
     journal.emit(
-        RuleAnchored(
+        events.RuleAnchored(
             regime=regime.value,
             neuron=str(rule.neuron),
             rule=str(rule.rule),

@@ -11,10 +11,8 @@ from itertools import starmap
 
 import numpy as np
 
-from mecharule_ops import events, types
+from mecharule_ops import errors, events, nodes, types
 from mecharule_ops.cha.group_search import GroupSearch
-from mecharule_ops.errors import AblationStopped
-from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.store.stored_engine import StoredEngine
 
 SEEN = 2
@@ -55,7 +53,7 @@ class SearchDriver:
             try:
                 if reason is None:
                     yield from self._answered(searches, self._batch(pending))
-            except AblationStopped:
+            except errors.AblationStopped:
                 reason = types.SearchStatus.STOPPED
             if reason is not None:
                 for search in searches.values():
@@ -95,7 +93,7 @@ class SearchDriver:
     def _answered(self, searches: Searches, items: Sequence[Asked]) -> Iterator[events.Event]:
         """Ablate what some questions ask for and tell the searches what was answered, then show answers that flip."""
         for name, query in items:
-            node = Node(
+            node = nodes.Node(
                 id=query.node,
                 parent=query.parent,
                 layer=query.layer,
@@ -112,7 +110,7 @@ class SearchDriver:
             answer = types.GroupAnswer(node=query.node, estimate=estimate_of(flips, len(associated)))
             for node in searches[name].tell(answer):
                 yield events.NodeTested(search=name, node=node)
-                if node.verdict is not Verdict.KEPT:
+                if node.verdict is not nodes.Verdict.KEPT:
                     continue
                 (unit,) = self._group(node)
                 agonist = searches[name].tree.agonist(unit, node.estimate, node.ucb)
@@ -123,7 +121,7 @@ class SearchDriver:
         if self.example:
             yield from starmap(self.example, reversed(strong))
 
-    def _group(self, of: types.GroupQuery | Node) -> tuple[types.Neuron, ...]:
+    def _group(self, of: types.GroupQuery | nodes.Node) -> tuple[types.Neuron, ...]:
         return tuple(types.Neuron(self.basis, of.layer, int(channel)) for channel in of.channels)
 
 

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.cha.settings import ChaSettings
-from mecharule_ops.codec import decode, encode
+from mecharule_ops import codec, errors
+from mecharule_ops.cha import prediction, settings
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.engine.outcomes import Engine, Group
-from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.chain import Chain
 from mecharule_ops.findings.controls import AgonistControls
@@ -28,12 +26,9 @@ from mecharule_ops.findings.records import Findings, SearchOutcome, from_json
 from mecharule_ops.findings.shown import ps_of
 from mecharule_ops.predicates.language import Predicate, evaluate, parse_predicate, schema_of
 from mecharule_ops.predicates.table import PredicateTable, score_predicates
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, UnitRule
+from mecharule_ops.rules import algebra, families
 from mecharule_ops.slices import CompactSlices, E1Condition, compact_slices
-from mecharule_ops.store import keys
-from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import Cost, StoredEngine, context_key
+from mecharule_ops.store import keys, run_store, stored_engine
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import (
@@ -57,14 +52,14 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-_OfUnit = TypeVar("_OfUnit", UnitRule, Account, AgonistControls)
+_OfUnit = TypeVar("_OfUnit", families.UnitRule, Account, AgonistControls)
 
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
     """r₀; the first two None when no rule was learned."""
 
-    rule: Rule | None
+    rule: algebra.Rule | None
     train_mcc: float | None
     note: str
     """Why it is not the rule of highest MCC; empty where it is."""
@@ -90,7 +85,7 @@ class Run:
 
     def __init__(
         self,
-        store: RunStore,
+        store: run_store.RunStore,
         should_stop: Callable[[], bool] = lambda: False,
         device: str | None = None,
     ) -> None:
@@ -106,8 +101,8 @@ class Run:
         self.device = device
         self.told_where: Callable[[str], None] = lambda reason: None
         """Hears where the model goes, and why, before it is loaded."""
-        self.cost = Cost()
-        self._engines: dict[Intervention, StoredEngine] = {}
+        self.cost = stored_engine.Cost()
+        self._engines: dict[Intervention, stored_engine.StoredEngine] = {}
         self._clean: dict[tuple[Phase, bool], Chunks] = {}
         self._tables: dict[Intervention, ReplacementTable] = {}
 
@@ -119,7 +114,7 @@ class Run:
     @cached_property
     def records(self) -> tuple[BehaviourRecord, ...]:
         """What the unablated model did, from the run file."""
-        return tuple(decode(BehaviourRecord, row) for row in self.store.get(keys.RECORDS))
+        return tuple(codec.decode(BehaviourRecord, row) for row in self.store.get(keys.RECORDS))
 
     @cached_property
     def labels(self) -> Bool[np.ndarray, " record"]:
@@ -141,7 +136,7 @@ class Run:
         """Every record observed so far; positions of the run's own are the same."""
         records, labels, columns, train = self.records, self.labels, self.columns, self.train
         if (further := self.store.find(keys.FURTHER)) is not None:
-            records = (*records, *(decode(BehaviourRecord, row) for row in further))
+            records = (*records, *(codec.decode(BehaviourRecord, row) for row in further))
             labels, columns = np.array([each.label for each in records], bool), self.task.columns(records)
             train = np.concatenate([train, self.store.get(keys.FURTHER_TRAIN)])
         return ObservedRecords(records=records, labels=labels, columns=columns, train=train)
@@ -176,7 +171,7 @@ class Run:
     @property
     def splitter(self) -> Splitter:
         """r₀, its train MCC, and why it was chosen."""
-        return decode(Splitter, self.store.get(keys.SPLITTER))
+        return codec.decode(Splitter, self.store.get(keys.SPLITTER))
 
     @property
     def regimes(self) -> tuple[Regime, ...]:
@@ -236,7 +231,7 @@ class Run:
             return Candidates.unranked(basis, self.sizes(basis, regime), cap=cap, layer=self.config.layer)
         return Candidates.strongest(basis, scores, cap=cap, layer=self.config.layer)
 
-    def predictions(self, basis: Basis, regime: Regime) -> tuple[LayerPrediction, ...]:
+    def predictions(self, basis: Basis, regime: Regime) -> tuple[prediction.LayerPrediction, ...]:
         """What first order predicted of each layer's candidates; empty where it was not asked."""
         kept = self.store.find(keys.predicted_rates(basis, regime))
         if kept is None:
@@ -246,7 +241,7 @@ class Run:
         flips = np.unpackbits(packed, axis=1, count=excess.size).astype(bool).reshape(-1, *excess.shape)
         split = len(self.slices(regime).associated)
         return tuple(
-            LayerPrediction(
+            prediction.LayerPrediction(
                 associated=associated[layer.layer, layer.channels],
                 unrelated=unrelated[layer.layer, layer.channels],
                 scores=excess[layer.layer, layer.channels],
@@ -258,7 +253,7 @@ class Run:
             for layer in self.candidates(basis, regime).layers
         )
 
-    def search_settings(self, regime: Regime) -> ChaSettings:
+    def search_settings(self, regime: Regime) -> settings.ChaSettings:
         """How every layer is searched in one regime."""
         from mecharule_ops.run.planning import search_settings
 
@@ -279,7 +274,7 @@ class Run:
             rule
             for search in self.findings.searches
             for rule in search.rules
-            if rule.family is Family.ANCHORED or (rule.neuron, search.regime) != (but, regime)
+            if rule.family is families.Family.ANCHORED or (rule.neuron, search.regime) != (but, regime)
         )
 
     def chain(self, unit: Neuron, regime: Regime) -> Chain | None:
@@ -296,7 +291,7 @@ class Run:
     def _kept(self, name: keys.Artefact[dict[str, Any]], form: type[T]) -> T | None:
         """What was measured of a unit; None until it was."""
         kept = self.store.find(name)
-        return None if kept is None else decode(form, kept)
+        return None if kept is None else codec.decode(form, kept)
 
     @property
     def told(self) -> RunState:
@@ -320,14 +315,14 @@ class Run:
         searches = tuple(
             replace(
                 search,
-                anchored=self._and_later(keys.ANCHORED, UnitRule, search, search.anchored),
+                anchored=self._and_later(keys.ANCHORED, families.UnitRule, search, search.anchored),
                 accounts=self._and_later(keys.ACCOUNT, Account, search, search.accounts),
                 controls=self._and_later(keys.CONTROLS, AgonistControls, search, search.controls),
             )
             for search in found.searches
         )
         kept = keys.of_units(keys.CHAIN, self.store.names())
-        chains = (*found.chains, *(decode(Chain, self.store.get(name)) for name in kept))
+        chains = (*found.chains, *(codec.decode(Chain, self.store.get(name)) for name in kept))
         latest = {(chain.unit, chain.regime): chain for chain in chains}
         return replace(found, searches=searches, chains=tuple(latest.values()))
 
@@ -341,12 +336,12 @@ class Run:
         for name in keys.of_units(about, self.store.names()):
             unit = Neuron.parse(name.removeprefix(about))
             if unit.basis is search.intervention.basis and unit not in final:
-                parts[unit] = decode(form, self.store.get(name))
+                parts[unit] = codec.decode(form, self.store.get(name))
         return tuple(parts.values())
 
     def keep_of_unit(self, name: keys.Artefact[dict[str, Any]], measured: object) -> None:
         """Put what was measured of a unit into the file; the findings have it from now on."""
-        self.store.put(name, encode(measured))
+        self.store.put(name, codec.encode(measured))
         self.__dict__.pop("findings", None)
 
     @cached_property
@@ -393,10 +388,10 @@ class Run:
         engine = self.engine(intervention or self.intervention(groups[0][0].basis))
         return regime.flipped(engine.labels(groups, positions))
 
-    def engine(self, intervention: Intervention) -> StoredEngine:
+    def engine(self, intervention: Intervention) -> stored_engine.StoredEngine:
         """The engine of an intervention behind the run's stored outcomes; all engines share one cost."""
         if intervention not in self._engines:
-            self._engines[intervention] = StoredEngine(
+            self._engines[intervention] = stored_engine.StoredEngine(
                 lambda: self._checked_engine(intervention),
                 self.store,
                 self._context(intervention),
@@ -408,7 +403,7 @@ class Run:
     def observe_further(self, records: Sequence[BehaviourRecord], train: Bool[np.ndarray, " record"]) -> None:
         """Keep records beyond the run's own; `train` is True for those that may select anything."""
         self.store.put(keys.FURTHER_TRAIN, train)
-        self.store.put(keys.FURTHER, [encode(record) for record in records])
+        self.store.put(keys.FURTHER, [codec.encode(record) for record in records])
         self.__dict__.pop("observed", None)
         self._engines.clear()
         self._clean.clear()
@@ -456,7 +451,7 @@ class Run:
 
     def _checked_engine(self, intervention: Intervention) -> Engine:
         if self._measured_context(intervention) != self._context(intervention):
-            raise ModelUnavailable(
+            raise errors.ModelUnavailable(
                 f"expected {self.config.model} as it was when run {self.id} was made, its weights, tokenizer or "
                 "task have changed; start a new run"
             )
@@ -493,7 +488,7 @@ class Run:
         dtype = self.subject.dtype_name
         # A key without a type is of float32.
         of_dtype = {} if dtype == "float32" else {"dtype": dtype}
-        return context_key(
+        return stored_engine.context_key(
             model=self.subject.model_hash,
             tokenizer=self.subject.tokenizer_hash,
             task=self.task.describe(),

@@ -20,19 +20,17 @@ from functools import partial
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops import types
+from mecharule_ops import events, plain_text, types
 from mecharule_ops.cha.audit import Audit, pruned_together
 from mecharule_ops.cha.search import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled
-from mecharule_ops.events import FlipsSeen, LayerAblated, SeenAnswer
 from mecharule_ops.findings import counts
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.first_order import predicted_labels, prediction
 from mecharule_ops.numbers import plural
-from mecharule_ops.plain_text import last_line
 from mecharule_ops.run import planning
 from mecharule_ops.run.driver import SearchDriver, estimate_of, found_event
 from mecharule_ops.run.journal import Journal, Stage
@@ -116,7 +114,7 @@ def whole_layers(
         whole = tuple(counts.WholeLayer(layer=one.layer, estimate=estimate) for one, estimate in layers)
         for each in whole:
             layer, strength = f"{basis.letter}{each.layer}", each.estimate.strength
-            journal.emit(LayerAblated(regime=regime.value, layer=layer, strength=strength))
+            journal.emit(events.LayerAblated(regime=regime.value, layer=layer, strength=strength))
         strongest = max(whole, key=lambda layer: layer.least)
         stage.summary = f"layer {strongest.layer} as a whole flips {strongest.estimate.strength:.0%}"
     return whole
@@ -241,20 +239,20 @@ def _alone(trees: Sequence[ChaTree], basis: types.Basis) -> tuple[counts.UnitStr
     )
 
 
-def _became(run: Run, regime: types.Regime, unit: types.Neuron, positions: Sequence[int]) -> FlipsSeen:
+def _became(run: Run, regime: types.Regime, unit: types.Neuron, positions: Sequence[int]) -> events.FlipsSeen:
     """What some answers became without a unit. Cost: a completion each."""
     after = run.completer(run.intervention(unit.basis)).completions([(unit,)], positions)
     records = [run.records[position] for position in positions]
     told = tuple(
-        SeenAnswer(
-            prompt=last_line(record.example.prompt),
+        events.SeenAnswer(
+            prompt=plain_text.last_line(record.example.prompt),
             before=record.completion,
             after=run.subject.decode(tokens),
             flipped=label != record.label,
         )
         for record, tokens, label in zip(records, after.tokens[0], after.labels[0].tolist(), strict=True)
     )
-    return FlipsSeen(regime=regime.value, neuron=str(unit), answers=told)
+    return events.FlipsSeen(regime=regime.value, neuron=str(unit), answers=told)
 
 
 def audit_search(run: Run, journal: Journal, found: Localised) -> None:

@@ -22,9 +22,7 @@ from mecharule_ops.errors import ModelUnavailable, StoreError, UsageError
 from mecharule_ops.events import CertificateWritten, Event
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.store import keys
-from mecharule_ops.store.run_directory import find_run, new_run_id, run_path, runs_directory
-from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store import keys, run_directory, run_store
 from mecharule_ops.types import Baseline, Neuron, Regime
 
 OBSERVED = ("model", "task", "task_settings", "records", "test_share", "seed", "dtype")
@@ -74,12 +72,12 @@ def opened(
 
     Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read.
     """
-    path, kept = find_run(run, runs_directory()), _KEPT.get()
+    path, kept = run_directory.find_run(run, run_directory.runs_directory()), _KEPT.get()
     found = None if write or kept is None else kept.run
     with ExitStack() as closing:
         if found is None or found.store.path != path:
             opener = closing if write or kept is None else kept.closing
-            found = Run(opener.enter_context(RunStore.open(path, read_only=not write)))
+            found = Run(opener.enter_context(run_store.RunStore.open(path, read_only=not write)))
         if kept is not None:
             kept.run = None if write else found
         found.told_where, found.should_stop = tell, should_stop
@@ -104,21 +102,21 @@ def written_to(run: Run) -> Iterator[None]:
             kept.run = None
 
 
-def begun(config: RunConfig, earlier: RunStore | None = None) -> RunStore:
+def begun(config: RunConfig, earlier: run_store.RunStore | None = None) -> run_store.RunStore:
     """The file of a new run in the runs directory, held for writing.
 
     From its first moment it holds what it takes over from an `earlier` run. So wherever it is cut it can go on.
     """
 
-    def fill(store: RunStore) -> None:
+    def fill(store: run_store.RunStore) -> None:
         if earlier is not None:
             take_over(store, earlier)
 
-    folder = runs_directory()
-    run = new_run_id(folder, secrets.token_hex)
+    folder = run_directory.runs_directory()
+    run = run_directory.new_run_id(folder, secrets.token_hex)
     source = {} if earlier is None else {"forked_from": earlier.path.stem}
     settings = {"run": run, "settings": config.model_dump(mode="json"), **source}
-    return RunStore.create(run_path(run, folder), settings, fill=fill)
+    return run_store.RunStore.create(run_directory.run_path(run, folder), settings, fill=fill)
 
 
 def observed_otherwise(earlier: RunConfig, config: RunConfig) -> list[str]:
@@ -138,7 +136,7 @@ class Flips(NamedTuple):
     others: Int[np.ndarray, " record"]
 
 
-def take_over(store: RunStore, earlier: RunStore) -> None:
+def take_over(store: run_store.RunStore, earlier: run_store.RunStore) -> None:
     """Fill a new run with what an earlier one observed and ablated, and its vocabulary where the same proposes."""
     ours, theirs = (Run(each).config for each in (store, earlier))
     anew = [] if all(getattr(ours, name) == getattr(theirs, name) for name in PROPOSED) else keys.PROPOSED

@@ -8,20 +8,16 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from mecharule_ops import codec, errors
 from mecharule_ops.cha.prediction import LayerPrediction
-from mecharule_ops.codec import encode
 from mecharule_ops.config import RunConfig
-from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading.model_names import on_this_machine
-from mecharule_ops.loading.placement import place, this_machine
+from mecharule_ops.loading import model_names, placement
 from mecharule_ops.loading.shape import ModelShape, read_shape, read_tokenizer
-from mecharule_ops.run import planning
-from mecharule_ops.run.live_run import Run
+from mecharule_ops.run import live_run, planning
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.tasks import prompt_table, task_names
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.prompt_table import PromptTable, Write
-from mecharule_ops.tasks.task_names import settings_for, task_of
 from mecharule_ops.types import Basis, Candidates, Neuron, Regime, Share, Value
 
 PROMPTS = 256
@@ -65,17 +61,17 @@ def outlook(config: RunConfig) -> Outlook:
     Raises `UsageError` for a task that does not exist or prompts that do not fit the model, `ModelUnavailable` for
     a model that is not here or cannot be used.
     """
-    task = task_of(config)
+    task = task_names.task_of(config)
     task.describe()
-    shape = read_shape(on_this_machine(config.model))
+    shape = read_shape(model_names.on_this_machine(config.model))
     check_layer(config, shape)
     searches = tuple(
         _search(config, shape, basis, Regime(label), task.max_new_tokens)
         for basis, label in product(config.bases, config.regimes)
     )
     try:
-        placed = place(shape, this_machine(), config.device, config.dtype).reason
-    except ModelUnavailable as error:  # Nothing is loaded.
+        placed = placement.place(shape, placement.this_machine(), config.device, config.dtype).reason
+    except errors.ModelUnavailable as error:  # Nothing is loaded.
         placed = str(error)
     longest = _longest_prompt(config, task, shape)
     return Outlook(shape=shape, placed=placed, longest_prompt=longest, searches=searches)
@@ -114,7 +110,7 @@ def _search(
 def check_layer(config: RunConfig, shape: ModelShape) -> None:
     """Raises `UsageError` for a layer that the model does not have."""
     if config.layer is not None and config.layer >= shape.n_layers:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected one of {shape.n_layers} layers, which count from 0, got layer {config.layer}"
         )
 
@@ -126,7 +122,7 @@ def _longest_prompt(config: RunConfig, task: Task, shape: ModelShape) -> int:
     longest = max((len(tokenizer.encode(example.prompt).ids) for example in examples), default=0)
     room = shape.positions
     if room is not None and longest + task.max_new_tokens > room:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected prompts of at most {max(0, room - task.max_new_tokens)} tokens for {config.model}, got "
             f"{longest}; shorten the few-shot lines or the completion: {task.max_new_tokens} tokens are generated"
         )
@@ -142,10 +138,10 @@ def measured_pace(config: RunConfig, clock: Callable[[], float]) -> tuple[Mappin
 
     settings = {"run": "pace", "settings": config.model_dump(mode="json")}
     with TemporaryDirectory() as folder, RunStore.create(Path(folder) / "pace.mecharule", settings) as store:
-        run = Run(store)
+        run = live_run.Run(store)
         examples = run.task.examples(RECORDS, np.random.default_rng(config.seed))
         behaviour = behaviour_on(run.task, run.subject, examples)
-        store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
+        store.put(keys.RECORDS, [codec.encode(record) for record in behaviour.records])
         store.put(keys.TRAIN, np.ones(len(behaviour.records), bool))
         right = Share(count=int(run.labels.sum()), n=len(run.records))
         paces = dict[Basis, float]()
@@ -169,26 +165,26 @@ def settled(config: RunConfig) -> RunConfig:
     Raises `UsageError` for a table that does not read or whose prompts and answers do not fit the model, and
     `ModelUnavailable` for a model without a tokenizer here.
     """
-    task = task_of(config)
-    if not isinstance(task, PromptTable):
+    task = task_names.task_of(config)
+    if not isinstance(task, prompt_table.PromptTable):
         return config
-    chosen = {**settings_for(config.task, config.model), **config.task_settings}
+    chosen = {**task_names.settings_for(config.task, config.model), **config.task_settings}
     told: dict[str, Value] = {"content": str(task.describe()["content"])}
     if "max_new_tokens" not in chosen:
         write = writing(task, config.model)
         told["max_new_tokens"] = task.tokens_for(lambda answer: max(count for count, _ in write(answer)))
     whole = config.model_copy(update={"task_settings": {**told, **config.task_settings}})
-    _longest_prompt(whole, task_of(whole), read_shape(on_this_machine(config.model)))
+    _longest_prompt(whole, task_names.task_of(whole), read_shape(model_names.on_this_machine(config.model)))
     return whole
 
 
-def writing(task: PromptTable, model: str) -> Write:
+def writing(task: prompt_table.PromptTable, model: str) -> prompt_table.Write:
     """How a model's tokenizer writes answers of a table.
 
     A word behind a prompt that ends without a space has one before it, as a model writes it; any other answer is
     tried with and without. Raises as `settled`.
     """
-    tokenizer = read_tokenizer(on_this_machine(model)).backend_tokenizer
+    tokenizer = read_tokenizer(model_names.on_this_machine(model)).backend_tokenizer
     spaced = not any(prompt[-1:].isspace() for prompt in task.questions)
 
     def write(answer: str) -> list[tuple[int, str]]:

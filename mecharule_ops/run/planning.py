@@ -3,8 +3,6 @@
 One search a layer, all driven together. A price says the most and the least that they can cost.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from mecharule_ops import types
+from mecharule_ops import confidence, events, nodes, thresholds, types
 from mecharule_ops.cha.audit import Audit, AuditSettings, unsettled
 from mecharule_ops.cha.group_search import GroupSearch
 from mecharule_ops.cha.guided import Guide, GuidedSettings
@@ -21,13 +19,9 @@ from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.search import ChaSearch, exhaustive_search
 from mecharule_ops.cha.settings import ALGORITHM_1, ChaSettings
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.confidence import AlphaPolicy
 from mecharule_ops.config import RunConfig
-from mecharule_ops.events import Price
-from mecharule_ops.nodes import Verdict
 from mecharule_ops.run.driver import estimate_of
 from mecharule_ops.state import search_view
-from mecharule_ops.thresholds import COMPETITORS
 
 LARGEST = {types.Regime.BASELINE_POSITIVE: 8, types.Regime.BASELINE_NEGATIVE: 4}
 """Units of the largest group asked where the config names none: units that repair an answer hide one another more."""
@@ -61,7 +55,7 @@ def search_settings(
         ALGORITHM_1 if config.parity else own,
         tau=config.tau,
         epsilon=config.epsilon,
-        alpha=AlphaPolicy(alpha=config.alpha, spending=config.spending, halved=config.parity),
+        alpha=confidence.AlphaPolicy(alpha=config.alpha, spending=config.spending, halved=config.parity),
         n_associated=n_associated,
         n_unrelated=n_unrelated,
     )
@@ -168,7 +162,7 @@ def audit_strata(
                 predicted[(rate < some) + (rate <= 0)] for rate in plan.predictions[nth].strength.tolist()
             )
         else:
-            dropped = {node.channels[0] for node in tree.nodes if node.verdict is Verdict.DROPPED}
+            dropped = {node.channels[0] for node in tree.nodes if node.verdict is nodes.Verdict.DROPPED}
             names = (ALONE if unit in dropped else IN_A_GROUP for unit in channels)
         name = dict(zip(channels, names, strict=True))
         for neuron in unsettled(tree, layer, candidates.basis, plan.settings.full_test):
@@ -188,7 +182,7 @@ class Rehearsed:
     """Groups that are asked, each once."""
     example_forwards: int = 0
 
-    def picked(self, pick: Callable[[int, int], int], other: Rehearsed) -> Rehearsed:
+    def picked(self, pick: Callable[[int, int], int], other: "Rehearsed") -> "Rehearsed":
         """The smaller or larger of each number."""
         forwards = pick(self.example_forwards, other.example_forwards)
         return Rehearsed(pick(self.groups, other.groups), forwards)
@@ -252,7 +246,7 @@ NOTHING = Rehearsed()
 
 def price(
     config: RunConfig, candidates: types.Candidates, plan: SearchPlan, seconds_a_forward: float
-) -> Price:
+) -> events.Price:
     """What the searches of one basis and regime cost, with their audit, brute force and whole layers.
 
     Where first order was asked also as it predicts; what that took is not in it, and is spent before.
@@ -266,9 +260,9 @@ def price(
 
 def price_of(
     least: Rehearsed, most: Rehearsed, seconds_a_forward: float, likely: Rehearsed = NOTHING
-) -> Price:
+) -> events.Price:
     """The price between two bounds; seconds are NaN where no pace is known."""
-    return Price(
+    return events.Price(
         evaluations=most.groups,
         example_forwards=most.example_forwards,
         seconds=most.example_forwards * seconds_a_forward,
@@ -319,9 +313,9 @@ class PredictionPrice:
     """Of testing every unit alone on the examples; that of one competitor where it is not asked."""
 
     @classmethod
-    def of(cls, examples: int, tokens: int, units: int) -> PredictionPrice:
+    def of(cls, examples: int, tokens: int, units: int) -> "PredictionPrice":
         """For so many examples with so many generated tokens in reach, all together, and units of the basis."""
-        for competitors, most in ((COMPETITORS, AFFORDABLE), (1, STILL_ASKED)):
+        for competitors, most in ((thresholds.COMPETITORS, AFFORDABLE), (1, STILL_ASKED)):
             forwards = examples + 2 * competitors * tokens
             share = forwards / (units * examples) if units * examples else math.inf
             if share <= most:

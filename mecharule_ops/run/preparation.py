@@ -11,20 +11,17 @@ from functools import partial
 import numpy as np
 from jaxtyping import Bool
 
-from mecharule_ops.codec import encode
+from mecharule_ops import codec, slices, subsets
 from mecharule_ops.engine.behaviour import Behaviour, behaviour_on, observe
 from mecharule_ops.engine.rounding import COMPARED, measure_rounding
 from mecharule_ops.engine.soundness import check_soundness
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext, Proposer
 from mecharule_ops.predicates.table import build_table, is_one_sided
-from mecharule_ops.rules.algebra import Rule, mcc
-from mecharule_ops.rules.ruleshap import learn_rule
+from mecharule_ops.rules import algebra, ruleshap
 from mecharule_ops.run.journal import Journal, Stage
 from mecharule_ops.run.live_run import Run, Splitter
-from mecharule_ops.slices import E1Condition, best_split
 from mecharule_ops.store import keys
-from mecharule_ops.subsets import held_out, some_of, unseen
 from mecharule_ops.types import BehaviourRecord, Columns, Example
 
 MOST = 4
@@ -52,7 +49,7 @@ def prepare(run: Run, journal: Journal, proposer: Proposer | None = None) -> Non
 def _behaviour(run: Run, stage: Stage) -> None:
     """Completions of `records` examples, and of more where a baseline outcome is too rare for two full slices."""
     drawn = run.task.examples(run.config.records, np.random.default_rng(run.config.seed))
-    order = some_of([example.id for example in drawn], of="order", seed=run.config.seed)
+    order = subsets.some_of([example.id for example in drawn], of="order", seed=run.config.seed)
     examples = [drawn[place] for place in order]
     behaviour = observe(run.task, run.subject, examples, regimes=run.regimes, on_progress=stage.progress)
     said = ""
@@ -66,13 +63,13 @@ def _behaviour(run: Run, stage: Stage) -> None:
     run.store.put(keys.RECORDS.summary, said)
     run.store.put(keys.REPRESENTATION, behaviour.representation)
     identifiers = [record.example.id for record in behaviour.records]
-    some = some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
+    some = subsets.some_of(identifiers, COMPARED, of="rounding", seed=run.config.seed)
     pairs = [(behaviour.prompts[place], behaviour.records[place].tokens) for place in some]
     check_soundness(run.subject, *zip(*pairs, strict=True))
     rounding = measure_rounding(run.subject, *zip(*pairs, strict=True))
-    run.store.put(keys.ROUNDING, encode(rounding))
+    run.store.put(keys.ROUNDING, codec.encode(rounding))
     run.store.put(keys.TOKEN_LENGTHS, np.array([len(prompt) for prompt in behaviour.prompts]))
-    run.store.put(keys.RECORDS, [encode(record) for record in behaviour.records])
+    run.store.put(keys.RECORDS, [codec.encode(record) for record in behaviour.records])
 
 
 def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
@@ -104,7 +101,7 @@ def _vocabulary(run: Run, stage: Stage, proposer: Proposer | None) -> None:
     kept = [predicate.text for predicate in table.predicates]
     said = f"{len(kept)} predicates kept of {len(texts)}, {len(refused)} refused"
     run.store.put(keys.VOCABULARY.summary, said)
-    refusals = [encode(refusal) for refusal in refused]
+    refusals = [codec.encode(refusal) for refusal in refused]
     run.store.put(keys.VOCABULARY, keys.Vocabulary(kept=kept, proposed=len(texts), refusals=refusals))
 
 
@@ -122,41 +119,41 @@ def chosen_for_train(
     seeds = evaluated(run.task.seed_predicates(), columns).matrix
     identifiers = [record.example.id for record in records]
     share = run.config.test_share if test_share is None else test_share
-    return ~held_out(seeds, labels, identifiers, seed=run.config.seed, test_share=share)
+    return ~subsets.held_out(seeds, labels, identifiers, seed=run.config.seed, test_share=share)
 
 
 def _splitter(run: Run, stage: Stage) -> None:
     """r₀ on the train split; under the fake-rule condition it is learned from permuted targets."""
     train, target = run.train, run.labels[run.train]
-    if run.config.condition == E1Condition.FAKE_RULE.value:
+    if run.config.condition == slices.E1Condition.FAKE_RULE.value:
         target = np.random.default_rng(run.config.seed).permutation(target)
     table = PredicateColumns(texts=tuple(run.vocabulary["kept"]), matrix=run.table.matrix[train])
-    learned = learn_rule(table, target, seed=run.config.seed)
+    learned = ruleshap.learn_rule(table, target, seed=run.config.seed)
     rules = [] if learned.rule is None or learned.train is None else [(learned.rule, learned.train.mcc)]
-    alone = [(Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
+    alone = [(algebra.Rule((ranked.clause,)), ranked.mcc) for ranked in learned.clauses]
     why = learned.status.value
     if is_one_sided(labels := run.labels[train]):
         why = f"every answer is {run.task.words.of(bool(labels[0]))}, so no rule tells right from wrong"
     rule, note = _powered(run, [*rules, *alone]) if rules else (None, f"{why}; the spectral split stands in")
     train_mcc, summary = None, note
     if rule is not None:
-        train_mcc = mcc(rule.fires(run.fires)[train], run.labels[train])
+        train_mcc = algebra.mcc(rule.fires(run.fires)[train], run.labels[train])
         summary = f"{rule} (train MCC {train_mcc:.2f}){note and f'; {note}'}"
     run.store.put(keys.SPLITTER.summary, summary)
-    run.store.put(keys.SPLITTER, encode(Splitter(rule, train_mcc, note)))
+    run.store.put(keys.SPLITTER, codec.encode(Splitter(rule, train_mcc, note)))
 
 
-def _powered(run: Run, rules: Sequence[tuple[Rule, float]]) -> tuple[Rule | None, str]:
+def _powered(run: Run, rules: Sequence[tuple[algebra.Rule, float]]) -> tuple[algebra.Rule | None, str]:
     """The rule that splits best for the power that it leaves, of rules with their MCC, r₀ first; why it is not r₀."""
     needed = run.config.least_slice
 
-    def smallest_side(rule: Rule) -> int:
+    def smallest_side(rule: algebra.Rule) -> int:
         fires = rule.fires(run.fires)
         bases = [run.train & ~regime.flipped(run.labels) for regime in run.regimes]
         return min(int(np.count_nonzero(of & side)) for of in bases for side in (fires, ~fires))
 
     measured = ((agrees, smallest_side(rule)) for rule, agrees in rules)
-    chosen = best_split(measured, needed=needed, wanted=run.config.slice_size)
+    chosen = slices.best_split(measured, needed=needed, wanted=run.config.slice_size)
     if chosen is None:
         return None, f"no rule leaves both slices {needed} examples; the spectral split stands in"
     (best, agrees), rule = rules[0], rules[chosen][0]
@@ -177,4 +174,4 @@ def _more_examples(run: Run, behaviour: Behaviour) -> tuple[Example, ...]:
     short = math.ceil(1.2 * len(labels) * (wanted / max(1, rarest) - 1))
     more = min(short, (MOST - 1) * config.records)
     known = {record.example.id for record in behaviour.records}
-    return tuple(unseen(run.task.examples, known, more, of="order", seed=config.seed, salt=2))
+    return tuple(subsets.unseen(run.task.examples, known, more, of="order", seed=config.seed, salt=2))

@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from mecharule_ops.certificates.certificate import Certificate, Completion, ExampleRow, ablated
-from mecharule_ops.engine.outcomes import Group
-from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.engine import outcomes, reference
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.holds import parse_hold
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.run.certify import all_but, completion_of, held_units
-from mecharule_ops.run.live_run import Run
+from mecharule_ops.run import certify, live_run
 from mecharule_ops.store import keys
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.task_names import task_from
@@ -50,7 +48,7 @@ class Bench:
         return task_from(certificate.task)
 
 
-def bench_of_run(run: Run, subject: Subject | None = None) -> Bench:
+def bench_of_run(run: live_run.Run, subject: Subject | None = None) -> Bench:
     """The run's own model, or one that is loaded already, and the run's replacement values where they are confirmed.
 
     They are measured anew: where that gives the run's own to a rounding, as another processor does, the run's own are
@@ -97,7 +95,7 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
         BehaviourRecord(example=task.read(prompt), tokens=(), completion="", parsed={}, label=False)
         for prompt in prompts
     ]
-    engine = ReferenceEngine(bench.subject, task, records, intervention, table)
+    engine = reference.ReferenceEngine(bench.subject, task, records, intervention, table)
     column = {prompt: position for position, prompt in enumerate(prompts)}
     completed = _completed(bench.subject, engine, certificate, column)
 
@@ -116,7 +114,7 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
 
 
 def _completed(
-    subject: Subject, engine: ReferenceEngine, certificate: Certificate, column: Mapping[str, int]
+    subject: Subject, engine: reference.ReferenceEngine, certificate: Certificate, column: Mapping[str, int]
 ) -> dict[tuple[tuple[str | None, str | None] | None, int], Completion]:
     """Completions by the units and held units that rows name, None for none ablated, and by place of the prompt.
 
@@ -130,16 +128,16 @@ def _completed(
         together.setdefault(tuple(positions), []).append(names)
     completed: dict[tuple[tuple[str | None, str | None] | None, int], Completion] = {}
     for places, some in together.items():
-        groups, held = list[Group]([()]), list[Group]([()])
+        groups, held = list[outcomes.Group]([()]), list[outcomes.Group]([()])
         for unit, hold in some:
             units = tuple(map(Neuron.parse, ablated(certificate.units, unit)))
             basis, suffices = Basis(certificate.intervention.basis), certificate.kind == "suffices"
-            groups.append(all_but(subject, basis, units) if suffices else units)
-            held.append(held_units(subject, groups[-1], None if hold is None else parse_hold(hold)))
+            groups.append(certify.all_but(subject, basis, units) if suffices else units)
+            held.append(certify.held_units(subject, groups[-1], None if hold is None else parse_hold(hold)))
         found = engine.completions(groups, places, held)
         for index, named in enumerate((None, *some)):
             for at, place in enumerate(places):
-                completed[named, place] = completion_of(found, index, at, subject.decode)
+                completed[named, place] = certify.completion_of(found, index, at, subject.decode)
     return completed
 
 

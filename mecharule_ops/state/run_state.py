@@ -5,14 +5,11 @@ an event costs about the same at the first node and at the ten-thousandth, and a
 Events may be repeated: a resumed search tells its story again and replaces what it told before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mecharule_ops import events
+from mecharule_ops import events, nodes
 from mecharule_ops.events import Event
-from mecharule_ops.nodes import Neuron, Node
 from mecharule_ops.state.search_view import CHA, EXHAUSTIVE, GUIDED, SearchId, SearchView
 from mecharule_ops.thresholds import Thresholds
 
@@ -54,7 +51,7 @@ class RunState:
     """`not started`, `running`, or how the run ended."""
     finished: bool = False
 
-    def apply(self, event: Event) -> RunState:
+    def apply(self, event: Event) -> "RunState":
         """The state after an event; the same state for a kind that changes nothing shown here.
 
         A node event of a search that was never started is a broken invariant.
@@ -106,23 +103,23 @@ class RunState:
         assert search in self.searches, f"{search} was never started"
         return self.searches[search]
 
-    def settled(self, unit: Neuron, regime: int) -> tuple[Node, ...]:
+    def settled(self, unit: nodes.Neuron, regime: int) -> tuple[nodes.Node, ...]:
         """The nodes of its layer's search from a root to the one that settled a unit; empty when none did."""
         kinds = (GUIDED, CHA, EXHAUSTIVE)
         named = (str(SearchId(kind, regime, unit.basis, unit.layer)) for kind in kinds)
         view = next((self.searches[name] for name in named if name in self.searches), None)
-        node, path = view and view.settled(unit.channel), list[Node]()
+        node, path = view and view.settled(unit.channel), list[nodes.Node]()
         while view and node:
             path.insert(0, node)
             node = None if node.parent is None else view.nodes.get(node.parent)
         return tuple(path)
 
-    def _with_search(self, view: SearchView) -> RunState:
+    def _with_search(self, view: SearchView) -> "RunState":
         return replace(self, searches={**self.searches, view.search: view})
 
     def _with_stage(
         self, event: events.StageStarted | events.StageProgress | events.StageFinished
-    ) -> RunState:
+    ) -> "RunState":
         if isinstance(event, events.StageStarted):
             return replace(self, stage=StageView(stage=event.stage, total=event.total, unit=event.unit))
         here = self.stage if self.stage and self.stage.stage == event.stage else None

@@ -4,14 +4,11 @@ Nodes stand in a map that shares structure: a new version costs the chunk of its
 never change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from mecharule_ops.bases import Basis
-from mecharule_ops.events import PredictionsDropped, SearchFinished
+from mecharule_ops import bases, events
 from mecharule_ops.nodes import Node, Verdict
 from mecharule_ops.thresholds import Thresholds
 
@@ -29,17 +26,17 @@ class SearchId:
 
     kind: str
     regime: int
-    basis: Basis
+    basis: bases.Basis
     layer: int
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.regime}:{self.basis.letter}{self.layer}"
 
     @classmethod
-    def parse(cls, text: str) -> SearchId:
+    def parse(cls, text: str) -> "SearchId":
         """The id that prints so."""
         kind, regime, place = text.split(":")
-        basis = next(each for each in Basis if each.letter == place[0])
+        basis = next(each for each in bases.Basis if each.letter == place[0])
         return cls(kind, int(regime), basis, int(place[1:]))
 
 
@@ -54,7 +51,7 @@ class IntMap(Mapping[int, T], Generic[T]):
     def __init__(self, chunks: Mapping[int, Mapping[int, T]] | None = None, size: int = 0) -> None:
         self._chunks, self._size = chunks or {}, size
 
-    def set(self, key: int, value: T) -> IntMap[T]:
+    def set(self, key: int, value: T) -> "IntMap[T]":
         """A map that also holds `value` at `key`."""
         place = key // CHUNK
         chunk = self._chunks.get(place, {})
@@ -70,7 +67,7 @@ class IntMap(Mapping[int, T], Generic[T]):
     def __len__(self) -> int:
         return self._size
 
-    def changed(self, before: IntMap[T] | None) -> Iterator[T]:
+    def changed(self, before: "IntMap[T] | None") -> Iterator[T]:
         """The values that an earlier version had not, or had otherwise, in order of key."""
         known = before._chunks if before else {}
         for place in sorted(self._chunks):
@@ -94,9 +91,9 @@ class SearchView:
     nodes: IntMap[Node] = field(default_factory=IntMap)
     tested: int = 0
     """Groups and units."""
-    result: SearchFinished | None = None
+    result: events.SearchFinished | None = None
     """None while the search runs."""
-    dropped: PredictionsDropped | None = None
+    dropped: events.PredictionsDropped | None = None
     """From which node on it went without predictions; None when it had none or kept them."""
 
     @property
@@ -104,7 +101,7 @@ class SearchView:
         """What is searched, and how."""
         return SearchId.parse(self.search)
 
-    def told(self, node: Node) -> SearchView:
+    def told(self, node: Node) -> "SearchView":
         """The view after a node was asked or decided, for the first time or again; a verdict stays."""
         known = self.nodes.get(node.id)
         decided = known is not None and known.verdict is not None

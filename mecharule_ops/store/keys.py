@@ -3,8 +3,6 @@
 An artefact is its name, so that it can be handed to SQLite as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypedDict, TypeVar
 
@@ -21,7 +19,7 @@ class Artefact(str, Generic[T]):
     __slots__ = ()
 
     @property
-    def summary(self) -> Artefact[str]:
+    def summary(self) -> "Artefact[str]":
         """The line that a person reads about the stage which makes this artefact."""
         return Artefact(f"{self}-summary")
 

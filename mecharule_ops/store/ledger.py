@@ -6,16 +6,13 @@ result. It is decided once. That a unit flips more often where a rule holds is a
 its fields; any other hypothesis is a `Prediction` in words.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from mecharule_ops.codec import canonical_json, decode, encode
+from mecharule_ops import codec, events
 from mecharule_ops.errors import ClaimNotSupported, UsageError
-from mecharule_ops.events import Event, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.store.keys import HYPOTHESES
 from mecharule_ops.store.run_store import RunStore
@@ -49,7 +46,7 @@ class _Fixed:
     @property
     def sha256(self) -> str:
         """Of everything that was fixed."""
-        return hashlib.sha256(canonical_json(encode(self)).encode("ascii")).hexdigest()
+        return hashlib.sha256(codec.canonical_json(codec.encode(self)).encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +70,7 @@ class Prediction(_Fixed):
         return self.sha256[:8]
 
     @property
-    def matter(self) -> Prediction:
+    def matter(self) -> "Prediction":
         """What it says of what, and by which test, whatever its threshold."""
         return replace(self, threshold=0.0)
 
@@ -95,7 +92,7 @@ class Claim(_Fixed):
         return replace(self, by="").sha256[:8]
 
     @property
-    def matter(self) -> Claim:
+    def matter(self) -> "Claim":
         """What it says of what, whatever its threshold and whoever said it."""
         return replace(self, threshold=0.0, by="")
 
@@ -164,14 +161,14 @@ class Hypothesis:
 class Ledger:
     """The hypotheses of one run, in the order registered."""
 
-    def __init__(self, store: RunStore, emit: Callable[[Event], object] = lambda event: None) -> None:
+    def __init__(self, store: RunStore, emit: Callable[[events.Event], object] = lambda event: None) -> None:
         """`emit` is told before an entry changes, so that no decision is ever told of what nobody heard registered."""
         self._store = store
         self._emit = emit
 
     def entries(self) -> tuple[Hypothesis, ...]:
         """Every hypothesis. Raises `ClaimNotSupported` when a registered prediction was changed."""
-        entries = tuple(decode(Hypothesis, row) for row in self._store.find(HYPOTHESES) or ())
+        entries = tuple(codec.decode(Hypothesis, row) for row in self._store.find(HYPOTHESES) or ())
         if changed := [one.prediction for one in entries if one.prediction.sha256 != one.sha256]:
             about = f"the prediction about {changed[0].subject} as it was registered"
             raise ClaimNotSupported(f"expected {about}, it was changed; it decides nothing")
@@ -192,7 +189,7 @@ class Ledger:
         entries = self.entries()
         known = next((entry for entry in entries if entry.id == prediction.id), None)
         self._emit(
-            HypothesisRegistered(
+            events.HypothesisRegistered(
                 hypothesis=prediction.id,
                 subject=prediction.subject,
                 statement=statement or prediction.statement,
@@ -233,7 +230,7 @@ class Ledger:
         outcome = test(entry.prediction)
         decided = replace(entry, state=_decision(entry.prediction, outcome).value, outcome=outcome)
         self._emit(
-            HypothesisDecided(
+            events.HypothesisDecided(
                 hypothesis=id,
                 subject=entry.prediction.subject,
                 state=decided.state,
@@ -246,7 +243,7 @@ class Ledger:
         return decided
 
     def _write(self, entries: tuple[Hypothesis, ...]) -> None:
-        self._store.put(HYPOTHESES, [encode(entry) for entry in entries])
+        self._store.put(HYPOTHESES, [codec.encode(entry) for entry in entries])
 
 
 def _decision(prediction: Claim | Prediction, outcome: TestOutcome) -> HypothesisState:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from platformdirs import user_data_dir
 
-from mecharule_ops.errors import StoreError, UsageError
-from mecharule_ops.events import RunFinished, RunStarted, UnitJudged
-from mecharule_ops.plain_text import user_folder
+from mecharule_ops import errors, events, plain_text
 from mecharule_ops.store.run_file import is_held
 from mecharule_ops.store.run_log import RunLog
 
@@ -38,7 +36,7 @@ class RunSummary:
 
 def runs_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """The folder of runs: `MECHARULE_RUNS`, else one in the user's data folder. Raises as `user_folder`."""
-    return user_folder("MECHARULE_RUNS", lambda name: f"{user_data_dir(name)}/runs", environment)
+    return plain_text.user_folder("MECHARULE_RUNS", lambda name: f"{user_data_dir(name)}/runs", environment)
 
 
 def run_path(run: str, folder: Path) -> Path:
@@ -75,7 +73,7 @@ def find_run(wanted: str, folder: Path, *, to_resume: bool = False) -> Path:
         return Path(wanted)
     found = [path for path in paths if wanted and path.stem.startswith(wanted)]
     if len(found) != 1:
-        raise UsageError(
+        raise errors.UsageError(
             f"expected a run id, prefix, path or 'last', got {wanted!r}; {_way_out(found, paths, folder)}"
         )
     return found[0]
@@ -94,8 +92,8 @@ def _finished_at(path: Path) -> float | None:
     """Unix time at which a run finished; None for one that did not, or cannot be read."""
     try:
         with RunLog.read(path) as log:
-            finished = log.latest_with_time(RunFinished)
-    except StoreError:
+            finished = log.latest_with_time(events.RunFinished)
+    except errors.StoreError:
         return None
     return None if finished is None else finished[0]
 
@@ -120,10 +118,10 @@ def _last_write(path: Path) -> float:
 def _summary(path: Path) -> RunSummary:
     try:
         with RunLog.read(path) as log:
-            started, finished = log.latest(RunStarted), log.latest_with_time(RunFinished)
-            judged = {(one.regime, one.neuron): one for _, one in log.every(UnitJudged)}
+            started, finished = log.latest(events.RunStarted), log.latest_with_time(events.RunFinished)
+            judged = {(one.regime, one.neuron): one for _, one in log.every(events.UnitJudged)}
             when = finished[0] if finished else log.written
-    except StoreError as error:
+    except errors.StoreError as error:
         return RunSummary(id=path.stem, path=path, when=None, task="", model="", status=f"corrupt: {error}")
     unfinished = "running" if is_held(path) else "interrupted"
     shown = [one.flips / one.n for one in judged.values() if one.rank is not None]

@@ -3,8 +3,6 @@
 Every failure of the file is a `StoreError`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3
@@ -14,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self, TypeVar
 
-from mecharule_ops import events
-from mecharule_ops.codec import canonical_json, decode, encode, parse_json
+from mecharule_ops import codec, events
 from mecharule_ops.errors import StoreError, UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.store.run_file import check_there, connect_existing, store_errors
@@ -46,7 +43,7 @@ class RunLog:
             ) from error
 
     @classmethod
-    def read(cls, path: Path) -> RunLog:
+    def read(cls, path: Path) -> "RunLog":
         """That of a stored run. Raises `StoreError` when it is missing, damaged or newer.
 
         The file is not read through, and only what is asked of it is checked.
@@ -118,7 +115,7 @@ class RunLog:
 
 def settings_crc(settings: Mapping[str, str]) -> str:
     """The checksum of the settings."""
-    return str(zlib.crc32(canonical_json(dict(settings)).encode("ascii")))
+    return str(zlib.crc32(codec.canonical_json(dict(settings)).encode("ascii")))
 
 
 def event_crc(moment: float, body: str) -> int:
@@ -141,7 +138,7 @@ EVENT_CLASSES: Mapping[str, type[Event]] = {
 
 def event_to_json(event: Event) -> str:
     """One line of JSON. Raises `UsageError` when a field does not hold what its class declares."""
-    return canonical_json({"kind": kind_of(type(event)), **encode(event)})
+    return codec.canonical_json({"kind": kind_of(type(event)), **codec.encode(event)})
 
 
 def event_from_json(text: str) -> Event:
@@ -151,7 +148,7 @@ def event_from_json(text: str) -> Event:
     type.
     """
     try:
-        data = parse_json(text)
+        data = codec.parse_json(text)
     except ValueError as error:
         raise UsageError(f"expected an event as a JSON object, got {text[:80]!r}") from error
     kind = data.pop("kind", None) if isinstance(data, dict) else None
@@ -159,4 +156,4 @@ def event_from_json(text: str) -> Event:
         raise UsageError(
             f"expected an event of a known kind, got {kind!r}; a newer version may have written it"
         )
-    return decode(EVENT_CLASSES[kind], data)
+    return codec.decode(EVENT_CLASSES[kind], data)

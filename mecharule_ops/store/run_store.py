@@ -4,8 +4,6 @@ What a method has returned from is on file and survives `kill -9`. One process w
 the same time. Methods may be called from several threads. Every failure of the file is a `StoreError`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -24,24 +22,15 @@ from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError, system_errors
 from mecharule_ops.events import Event
+from mecharule_ops.store import outcome_blocks, run_log
 from mecharule_ops.store.keys import Artefact
-from mecharule_ops.store.outcome_blocks import Known, OutcomeTable, StoredAnswers
 from mecharule_ops.store.run_file import RunLock, check_there, connect_existing, connect_new, store_errors
-from mecharule_ops.store.run_log import (
-    RESTORE,
-    SETTINGS_CRC,
-    RunLog,
-    event_crc,
-    event_to_json,
-    kind_of,
-    settings_crc,
-)
 
 T = TypeVar("T")
 _SINGLE = "array"
 
 
-class RunStore(RunLog):
+class RunStore(run_log.RunLog):
     """An open run; a context manager. Make one with `create` or `open`."""
 
     def __init__(
@@ -50,7 +39,7 @@ class RunStore(RunLog):
         super().__init__(path, connection)
         self._lock = lock
         self._clock = clock
-        self._outcomes = OutcomeTable(connection)
+        self._outcomes = outcome_blocks.OutcomeTable(connection)
 
     @classmethod
     def create(
@@ -58,15 +47,15 @@ class RunStore(RunLog):
         path: Path,
         config: Mapping[str, object],
         *,
-        fill: Callable[[RunStore], None] = lambda store: None,
+        fill: "Callable[[RunStore], None]" = lambda store: None,
         clock: Callable[[], float] = time.time,
-    ) -> RunStore:
+    ) -> "RunStore":
         """A new run, held for writing, which holds what `fill` puts there as soon as there is a file.
 
         Raises `StoreError` when the file exists or cannot be made.
         """
         settings = {"config": canonical_json(dict(config)), "created": repr(clock())}
-        settings[SETTINGS_CRC] = settings_crc(settings)
+        settings[run_log.SETTINGS_CRC] = run_log.settings_crc(settings)
         with system_errors(f"to make {path.parent}"):
             path.parent.mkdir(parents=True, exist_ok=True)
         lock = RunLock(path)
@@ -87,7 +76,7 @@ class RunStore(RunLog):
         read_only: bool = False,
         whole: bool = True,
         clock: Callable[[], float] = time.time,
-    ) -> RunStore:
+    ) -> "RunStore":
         """A stored run. Raises `StoreError` when it is missing, damaged, newer or held by a process.
 
         Without `whole` the file is not read through, and only what is asked of it is checked.
@@ -114,7 +103,7 @@ class RunStore(RunLog):
             self._lock = RunLock(self.path)
             self._connection.close()
             self._connection = connect_existing(self.path, read_only=False, whole=False)
-            self._outcomes = OutcomeTable(self._connection)
+            self._outcomes = outcome_blocks.OutcomeTable(self._connection)
 
     def close(self) -> None:
         """Ends the use of the file and lets another process write; closing twice is harmless."""
@@ -126,9 +115,9 @@ class RunStore(RunLog):
 
     def append(self, events: Iterable[Event]) -> int:
         """The number of the last event after adding these, all or none of them."""
-        bodies = [(kind_of(type(event)), event_to_json(event)) for event in events]
+        bodies = [(run_log.kind_of(type(event)), run_log.event_to_json(event)) for event in events]
         now = self._clock()
-        rows = [(now, kind, body, event_crc(now, body)) for kind, body in bodies]
+        rows = [(now, kind, body, run_log.event_crc(now, body)) for kind, body in bodies]
         with self._transaction():
             self._connection.executemany(
                 "INSERT INTO event (unix_time, kind, body, crc) VALUES (?, ?, ?, ?)", rows
@@ -174,7 +163,7 @@ class RunStore(RunLog):
         """The names of all artefacts, in order."""
         return tuple(name for (name,) in self._rows("SELECT name FROM artefact ORDER BY name"))
 
-    def take_over(self, earlier: RunStore, names: Iterable[str]) -> None:
+    def take_over(self, earlier: "RunStore", names: Iterable[str]) -> None:
         """Copies another run's ablation outcomes, which are keyed by content, and the artefacts named.
 
         This run must hold no outcome yet; all is copied or nothing.
@@ -198,7 +187,7 @@ class RunStore(RunLog):
         """Whether an artefact of that name was put; it is not read."""
         return bool(self._rows("SELECT 1 FROM artefact WHERE name = ?", name))
 
-    def put_outcomes(self, context: str, outcomes: Iterable[StoredAnswers]) -> None:
+    def put_outcomes(self, context: str, outcomes: Iterable[outcome_blocks.StoredAnswers]) -> None:
         """Stores what ablating several groups did in one transaction, all or none.
 
         `context` names all else that fixes it, such as the model.
@@ -210,7 +199,7 @@ class RunStore(RunLog):
 
     def known_outcomes(
         self, context: str, group: str, example_ids: Sequence[int] | Int[np.ndarray, " example"]
-    ) -> Known:
+    ) -> outcome_blocks.Known:
         """Stored outcomes of one group for these examples, merged over every earlier answer."""
         with self._guard, store_errors(self.path):
             return self._outcomes.known(context, group, example_ids)
@@ -239,10 +228,12 @@ class RunStore(RunLog):
 
     def _certificate(self, sha256: str, body: str) -> Certificate:
         if not isinstance(body, str):
-            raise StoreError(f"expected certificate {sha256} of {self.path} as text: {RESTORE}")
+            raise StoreError(f"expected certificate {sha256} of {self.path} as text: {run_log.RESTORE}")
         certificate = Certificate.from_json(body)
         if certificate.sha256 != sha256:
-            raise StoreError(f"expected certificate {sha256} of {self.path} under its own id: {RESTORE}")
+            raise StoreError(
+                f"expected certificate {sha256} of {self.path} under its own id: {run_log.RESTORE}"
+            )
         return certificate
 
     @contextmanager

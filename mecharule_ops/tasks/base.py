@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.column_words import COLUMNS, OF_EVERY_TASK, ColumnWords, Domain
-from mecharule_ops.tasks.text_pieces import SourceSpan
+from mecharule_ops.tasks import column_words, text_pieces
 from mecharule_ops.types import RIGHT_OR_WRONG, BehaviourRecord, Columns, Example, OutcomeWords, Phase, Value
 
 OWN = -1
@@ -65,17 +64,17 @@ class Task(ABC):
         return ()
 
     @property
-    def wording(self) -> Mapping[str, ColumnWords]:
+    def wording(self) -> Mapping[str, column_words.ColumnWords]:
         """What a person calls the columns."""
-        return {**OF_EVERY_TASK, **COLUMNS.get(type(self).name, {})}
+        return {**column_words.OF_EVERY_TASK, **column_words.COLUMNS.get(type(self).name, {})}
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> column_words.Domain:
         """What the task makes possible; nothing is ruled out where it does not say.
 
         Items of a file are a sample of more: that none of them has a property is no reason to leave it unsaid.
         """
-        return Domain()
+        return column_words.Domain()
 
     @abstractmethod
     def examples(self, count: int, generator: np.random.Generator) -> tuple[Example, ...]:
@@ -113,7 +112,7 @@ class Task(ABC):
         return ()
 
     @abstractmethod
-    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+    def sources(self, example: Example, completion: str) -> tuple[text_pieces.SourceSpan, ...]:
         """Named pieces of the prompt followed by a completion, end to end: what an attention head can read."""
 
     def columns(self, records: Sequence[BehaviourRecord]) -> Columns:

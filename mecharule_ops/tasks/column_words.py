@@ -4,8 +4,6 @@ The words of the tasks that come with the package, and of what every run has bes
 of a token, stand in `words.toml`; a table's columns go by their names.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +47,7 @@ class Domain:
     """Least and largest value of columns of whole numbers, over all inputs."""
 
     @classmethod
-    def of(cls, whole: Columns) -> Domain:
+    def of(cls, whole: Columns) -> "Domain":
         """Of a task all of whose inputs are known."""
         spans = {name: (int(x.min()), int(x.max())) for name, x in whole.items() if x.dtype.kind == "i"}
         return cls(whole=whole, ranges=spans)

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from mecharule_ops.codec import parse_json
+from mecharule_ops import codec, plain_text
 from mecharule_ops.errors import UsageError
-from mecharule_ops.plain_text import typed_path
 from mecharule_ops.tasks.text import Row, TextTask, is_free
 from mecharule_ops.types import Phase, Value
 
@@ -41,7 +40,7 @@ csv.field_size_limit(1 << 30)
 
 def is_table(name: str) -> bool:
     """Whether a task's name is that of a table, by its ending."""
-    return _kind(typed_path(name)) in SUFFIXES and name not in SUFFIXES
+    return _kind(plain_text.typed_path(name)) in SUFFIXES and name not in SUFFIXES
 
 
 def _kind(path: Path) -> str:
@@ -133,7 +132,7 @@ def _read(path: Path, at: str) -> list[Any]:
     if kind == ".eval":
         with zipfile.ZipFile(path) as log:
             names = [name for name in log.namelist() if re.match(r"samples/.*\.json$", name)]
-            return [parse_json(log.read(name)) for name in names]
+            return [codec.parse_json(log.read(name)) for name in names]
     whole = path.read_bytes()
     text = decoded_text(gzip.decompress(whole) if path.name.lower().endswith(".gz") else whole)
     text = re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
@@ -242,7 +241,7 @@ class TableTask(TextTask, ABC):
 
     def rows(self) -> Sequence[Row]:
         """The file's rows. Raises `UsageError` as `read_table` does."""
-        given = typed_path(self.file)
+        given = plain_text.typed_path(self.file)
         beside = Path(str(sys.modules[type(self).__module__].__file__)).parent / given
         chosen = beside if self.file and not given.is_file() and beside.is_file() else given
         return read_table(str(chosen) if self.file else "", self.needs)
@@ -253,7 +252,7 @@ def read_table(file: str, needs: Sequence[str] = ()) -> tuple[Row, ...]:
 
     Raises `UsageError` when there is no file, it does not read, or a column of `needs` is missing.
     """
-    found = raw_rows(typed_path(file)) if file else [{}]
+    found = raw_rows(plain_text.typed_path(file)) if file else [{}]
     if missing := [name for name in needs if name not in found[0]]:
         raise UsageError(
             f"expected the columns {', '.join(needs)} in {file!r}, got {', '.join(found[0]) or 'no file'}; "

@@ -26,8 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.plain_text import typed_path
+from mecharule_ops import errors, plain_text
 from mecharule_ops.tasks.base import check_template
 from mecharule_ops.tasks.column_words import COLUMNS, WORDS
 from mecharule_ops.tasks.from_file import is_table, raw_rows
@@ -73,9 +72,9 @@ class Jailbreak(TextTask):
         TextTask.__post_init__(self)
         check_template(self.template, "{request}")
         if self.grader != _REFUSALS and not re.fullmatch(f"{_MOCK}.+", self.grader, re.DOTALL):
-            raise UsageError(f"expected a grader of refusal-prefix or mock:TEXT, got {self.grader!r}")
+            raise errors.UsageError(f"expected a grader of refusal-prefix or mock:TEXT, got {self.grader!r}")
         if not 0 <= self.sigma <= 1:
-            raise UsageError(f"expected a strength sigma between 0 and 1, got {self.sigma}")
+            raise errors.UsageError(f"expected a strength sigma between 0 and 1, got {self.sigma}")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -151,9 +150,9 @@ class Jailbreak(TextTask):
 
 def read_requests(setting: str) -> tuple[str, ...]:
     """Distinct requests in the order of the file. Raises `UsageError`; no message holds a request."""
-    path = typed_path(setting)
+    path = plain_text.typed_path(setting)
     if not setting or not path.is_file():
-        raise UsageError(
+        raise errors.UsageError(
             f"expected a file of requests, got {setting!r}, which is none; name one with --set task.requests=FILE"
         )
     try:
@@ -162,8 +161,8 @@ def read_requests(setting: str) -> tuple[str, ...]:
         rows = raw_rows(path) if table else []
         named = next((name for name in rows[0] if name.lower() in _COLUMNS), _TEXT) if rows else _TEXT
         lines = [str(row[named]) for row in rows] if table else text.splitlines()
-    except (OSError, ValueError, KeyError, UsageError) as error:
-        raise UsageError(
+    except (OSError, ValueError, KeyError, errors.UsageError) as error:
+        raise errors.UsageError(
             f"expected a request a line, or a table with a column request, in {path}, it does not read "
             f"({type(error).__name__})"
         ) from None

@@ -18,11 +18,10 @@ from typing import Any, ClassVar
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.plain_text import typed_path
+from mecharule_ops.tasks import from_file, text_pieces
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
-from mecharule_ops.tasks.from_file import decoded_text, typed_rows
 from mecharule_ops.tasks.layout import ANSWER, ANSWERS, COLUMN, FOIL, OR, PROMPT, TARGET, LaidTable, filled
 from mecharule_ops.tasks.text import Row, content_of
-from mecharule_ops.tasks.text_pieces import SourceSpan
 from mecharule_ops.types import Example, Phase, Value
 
 EXAMPLE_SETS = ("ioi", "agreement", "greater-than", "hans")
@@ -130,7 +129,7 @@ class PromptTable(LaidTable):
         """The label once no continuation can change it."""
         return begins_with_any(partial, self.right(example.fields), self.twins)
 
-    def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
+    def sources(self, example: Example, completion: str) -> tuple[text_pieces.SourceSpan, ...]:
         """Pieces by the names of columns other than the prompt itself and what is right."""
         hidden = {PROMPT, *self.solution_columns}
         fields = {name: value for name, value in example.fields.items() if name not in hidden}
@@ -149,7 +148,7 @@ class PromptTable(LaidTable):
     @cached_property
     def _read(self) -> tuple[tuple[Row, ...], tuple[str, ...]]:
         """(rows as settings want them, what was made of the file). Raises `UsageError`."""
-        rows = typed_rows(self._laid.rows, self.path, {*self.shown_columns, *self.solution_columns})
+        rows = from_file.typed_rows(self._laid.rows, self.path, {*self.shown_columns, *self.solution_columns})
         told = list(self._laid.told)
         if self.graded_by != TARGET:
             return rows, tuple(told)
@@ -190,7 +189,7 @@ def prompt_settings(
     yield from ((f"task.{name}", value) for name, value in reading.items() if value)
     if few_shot is not None:
         try:
-            text = decoded_text(typed_path(few_shot).read_bytes())
+            text = from_file.decoded_text(typed_path(few_shot).read_bytes())
         except (OSError, ValueError) as error:
             raise UsageError(f"expected a text file of few-shot lines, got {few_shot!r}: {error}") from error
         if not text.strip():

@@ -12,8 +12,7 @@ import numpy as np
 
 from mecharule_ops.codec import canonical_json, encode
 from mecharule_ops.numbers import plural
-from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.predicates.proposer import enumerate_candidates
+from mecharule_ops.predicates import cuts, proposer
 from mecharule_ops.predicates.table import build_table
 from mecharule_ops.tasks.beginning import compared
 from mecharule_ops.tasks.from_file import kind_of
@@ -101,8 +100,8 @@ def rehearse(task: TextTask) -> None:
     canonical_json([encode(record) for record in records])
     columns = {name: column[:REHEARSED] for name, column in task.columns(records).items()}
     labels = np.arange(min(len(records), REHEARSED)) % 2 == 0
-    evaluated((*task.seed_predicates(), *task.account_predicates()), columns)
-    proposed = enumerate_candidates(columns, labels, task.prompt_columns)
+    cuts.evaluated((*task.seed_predicates(), *task.account_predicates()), columns)
+    proposed = proposer.enumerate_candidates(columns, labels, task.prompt_columns)
     build_table(proposed, columns, labels, np.ones(len(labels), bool), prompt_columns=task.prompt_columns)
 
 

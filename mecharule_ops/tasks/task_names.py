@@ -13,11 +13,9 @@ from typing import Any
 from mecharule_ops.config import RunConfig
 from mecharule_ops.errors import ClaimNotSupported, UsageError, did_you_mean
 from mecharule_ops.plain_text import typed_path
+from mecharule_ops.tasks import column_words, from_file, text
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.tasks.column_words import WORDS
-from mecharule_ops.tasks.from_file import SUFFIXES, is_table
 from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable
-from mecharule_ops.tasks.text import USER_MODULE, TextTask
 from mecharule_ops.types import Value
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = tomllib.loads(
@@ -31,7 +29,7 @@ _TASKS = {
     **{"jailbreak": "jailbreak:Jailbreak", "program": "programs:KnownProgram"},
 }
 """Where those lie that have a class of their own."""
-BUNDLED: Mapping[str, str] = WORDS["tasks"]
+BUNDLED: Mapping[str, str] = column_words.WORDS["tasks"]
 """Every task that comes with the package, with what it asks."""
 
 
@@ -98,11 +96,11 @@ def _class_of(name: str) -> Any:
     if not file.endswith(".py"):
         raise UsageError(
             f"expected a task of: {', '.join((*_TASKS, *EXAMPLE_SETS))}, a table "
-            f"({', '.join(SUFFIXES)}), or FILE.py:CLASS; got {name!r}{did_you_mean(name, (*_TASKS, *EXAMPLE_SETS))}; "
-            "`mecharule tasks` says what each asks"
+            f"({', '.join(from_file.SUFFIXES)}), or FILE.py:CLASS; got {name!r}"
+            f"{did_you_mean(name, (*_TASKS, *EXAMPLE_SETS))}; `mecharule tasks` says what each asks"
         )
     found = getattr(_module(typed_path(file)), attribute, None)
-    if not (isinstance(found, type) and issubclass(found, TextTask)):
+    if not (isinstance(found, type) and issubclass(found, text.TextTask)):
         raise UsageError(
             f"expected a class {attribute} in {file} that extends TableTask or TextTask, got none"
         )
@@ -110,7 +108,7 @@ def _class_of(name: str) -> Any:
 
 
 def _is_table(name: str) -> bool:
-    return name in EXAMPLE_SETS or (name not in _TASKS and is_table(name))
+    return name in EXAMPLE_SETS or (name not in _TASKS and from_file.is_table(name))
 
 
 def _module(path: Path) -> Any:
@@ -119,7 +117,7 @@ def _module(path: Path) -> Any:
         source = path.read_bytes()
     except OSError as error:
         raise UsageError(f"expected a Python file with a task at {path}, got {error.strerror}") from error
-    name = f"{USER_MODULE}{sha256(source).hexdigest()[:16]}"
+    name = f"{text.USER_MODULE}{sha256(source).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     module = sys.modules[name] = ModuleType(name)

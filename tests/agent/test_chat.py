@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
+from agent import consent, prose
 from agent.chat import ask, names_of
-from agent.consent import Listener
-from agent.prose import MARK
 from mecharule_ops.errors import ModelUnavailable, UsageError
 from mecharule_ops.events import AgonistFound, Event, LlmMessage, QuestionAnswered
 from mecharule_ops.facts.shown_units import evidence_words, unit_status
@@ -32,7 +31,7 @@ def put(copied_run: Path, tmp_path: Path) -> Put:
         script.write_text(json.dumps({"replies": replies}))
         model = {"MECHARULE_LLM": f"mock:{script}"} if replies else {}
         environment = {"MECHARULE_CONFIG": str(tmp_path / "none.json"), **model}
-        listener = Listener(**listening)
+        listener = consent.Listener(**listening)
         return ask(str(copied_run), question, listener, seconds=seconds, environment=environment)
 
     return put
@@ -106,7 +105,7 @@ def test_a_model_follows_on_the_offline_answer_and_what_came_before(copied_run: 
     replies = {"when": ["why was that"], "text": "As was said."}, {"text": "It flips 99 of 98."}
     one = put("why does the strongest channel flip?", *replies, first=first.append)
     assert first[0].data["understood"] == "why"
-    assert MARK in one.text
+    assert prose.MARK in one.text
     assert "Facts:" not in one.text
     assert put("why was that?", *replies).text.startswith("As was said.")
     with opened(str(copied_run)) as run:

@@ -15,8 +15,7 @@ from llm_wire import CANARY, anthropic_events, stream
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from agent import chat_models
-from agent.consent import Listener
+from agent import chat_models, consent
 from agent.talk import Talk
 from mecharule_ops.errors import AblationStopped, ModelUnavailable
 from mecharule_ops.events import Event, LlmMessage
@@ -34,7 +33,7 @@ def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 def _ask(server: HTTPServer, wire: str, run: Path, **more: Any) -> Any:
     model, choice = model_of(server, wire), choice_of(server, wire)
-    talk = Talk(model=model, choice=choice, path=run, listener=Listener(**more))
+    talk = Talk(model=model, choice=choice, path=run, listener=consent.Listener(**more))
     assert len(talk.sheet) / 4 <= 1500
     return SimpleNamespace(**talk.ask("which units were found?").data)
 

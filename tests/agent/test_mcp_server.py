@@ -13,9 +13,7 @@ import pytest
 from command_process import Commands
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
-from agent.mcp_server import SAID_ONCE, allowed, listed
-from agent.prose import MARK
-from agent.toolbox import Toolbox
+from agent import mcp_server, prose, toolbox
 from agent.verbs.options import VERBS
 from mecharule_ops.errors import UsageError
 from mecharule_ops.run.opening import findings_of, opened
@@ -52,10 +50,10 @@ def conversation(runs: Path, talk: Callable[[Ask], Awaitable[None]]) -> list[str
 
 def test_the_list_is_the_toolbox_in_few_tokens_and_says_what_only_reads() -> None:
     """Four characters a token; every tool that has a price takes `seconds`, and none can accept it otherwise."""
-    tools = {one["name"]: one for one in listed()}
-    assert tools.keys() == {*Toolbox("last").names, "check_prose"}
-    assert (len(json.dumps(listed(), ensure_ascii=False)) + len(SAID_ONCE)) / 4 <= 5000
-    for name in Toolbox("last").names:
+    tools = {one["name"]: one for one in mcp_server.listed()}
+    assert tools.keys() == {*toolbox.Toolbox("last").names, "check_prose"}
+    assert (len(json.dumps(mcp_server.listed(), ensure_ascii=False)) + len(mcp_server.SAID_ONCE)) / 4 <= 5000
+    for name in toolbox.Toolbox("last").names:
         properties = tools[name]["inputSchema"]["properties"]
         assert ("annotations" in tools[name]) is not TOOLS[name].works
         assert ("seconds" in properties) is ("estimate" in TOOLS[name].arguments.model_fields)
@@ -80,9 +78,9 @@ def test_a_client_calls_is_refused_with_the_price_pays_and_has_its_words_checked
         assert re.findall(r"(?m)^\[f(\d+)\] ", again) == [str(len(numbered) + int(one)) for one in numbered]
         sentence = told.partition("\n")[0].removeprefix("[f1] ")
         right, _ = await ask("check_prose", text=f"{sentence.rstrip('.')} [f1].")
-        assert MARK not in right
+        assert prose.MARK not in right
         wrong, _ = await ask("check_prose", text="It flips 999 of 1000 answers [f1].")
-        assert MARK in wrong
+        assert prose.MARK in wrong
         assert "999 of 1000" in wrong
 
         price, failed = await ask("ablate", units=dear)
@@ -110,11 +108,11 @@ def test_a_client_calls_is_refused_with_the_price_pays_and_has_its_words_checked
 
 def test_a_price_is_paid_up_to_what_is_allowed_and_never_where_it_is_unknown() -> None:
     dear, unknown = (Quoted(example_forwards=9, seconds=seconds) for seconds in (90.0, None))
-    allowed(dear, 91)
-    allowed(None, None)
+    mcp_server.allowed(dear, 91)
+    mcp_server.allowed(None, None)
     for price, seconds in ((dear, 90), (dear, None), (unknown, 1e9)):
         with pytest.raises(UsageError, match="not run: it costs"):
-            allowed(price, seconds)
+            mcp_server.allowed(price, seconds)
 
 
 def test_a_run_is_a_job_that_has_its_id_at_once(copied_run: Path) -> None:

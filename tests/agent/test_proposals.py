@@ -12,10 +12,8 @@ from llm_server import choice_of, model_of, served
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from agent.chat_models import chat_model, choose
+from agent import chat_models, prose, talk
 from agent.proposals import EXAMPLES, ModelProposer, _judged
-from agent.prose import Checked, Cited
-from agent.talk import second_look
 from mecharule_ops.events import Event, LlmMessage
 from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
 from mecharule_ops.run.opening import Flips
@@ -73,8 +71,8 @@ def _proposer(
 ) -> ModelProposer:
     script = folder / "script.json"
     script.write_text(json.dumps({"replies": list(replies)}))
-    choice = choose(f"mock:{script}", {})
-    model = chat_model(choice)
+    choice = chat_models.choose(f"mock:{script}", {})
+    model = chat_models.chat_model(choice)
     return ModelProposer(model=model, choice=choice, task="sums", rounds=rounds, seed=0, store=store, **more)
 
 
@@ -173,9 +171,9 @@ def test_a_reply_that_the_sdk_cannot_read_is_billed(
     assert (kept["input_tokens"], kept["output_tokens"], kept["dollars"]) == (11, 7, 18e-6)
     (message,) = [one for one in told if isinstance(one, LlmMessage)]
     assert (message.ok, message.input_tokens, message.output_tokens) == (False, 11, 7)
-    said = Checked(text="It flips.", cites=("f1",))
-    facts = {"f1": Cited(id="f1", sentence="It flips.")}
-    looked, used = asyncio.run(second_look(proposer.model, [said], facts))
+    said = prose.Checked(text="It flips.", cites=("f1",))
+    facts = {"f1": prose.Cited(id="f1", sentence="It flips.")}
+    looked, used = asyncio.run(talk.second_look(proposer.model, [said], facts))
     assert (looked, used) == ((said,), {"input_tokens": 11, "output_tokens": 7})
 
 

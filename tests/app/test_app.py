@@ -10,8 +10,7 @@ import pytest
 from command_process import ROOT, Commands, Done
 
 import app
-from agent.verbs.command_line import GROUPS
-from agent.verbs.options import SETTINGS_SHOWN, VERBS
+from agent.verbs import command_line, options
 from mecharule_ops.config import RunConfig
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.run_store import RunStore
@@ -174,16 +173,16 @@ def test_help_of_run_shows_what_is_set_every_day_and_after_all_every_setting(com
     assert all(option in whole and option not in short for option in ("--layer", "--dtype", "--parity"))
     assert all(f"\n  {name}" in whole for name in RunConfig.model_fields)
     assert ("Undefined" in whole, '\n  bases=["mlp_out"]: ' in whole) == (False, True)
-    assert set(RunConfig.model_fields) >= SETTINGS_SHOWN
+    assert set(RunConfig.model_fields) >= options.SETTINGS_SHOWN
 
 
 def test_help_lists_every_verb_once(commands: Commands) -> None:
-    listed = [verb for group in GROUPS.values() for verb in group]
-    assert sorted(listed) == sorted({*VERBS, *TOOLS})
+    listed = [verb for group in command_line.GROUPS.values() for verb in group]
+    assert sorted(listed) == sorted({*options.VERBS, *TOOLS})
     shown = commands.main("--help", "all").out
     assert all(f"\n  {verb}" in shown for verb in listed)
     short = commands.main("--help").out
-    assert [verb for verb in listed if f"\n  {verb} " in short] == list(GROUPS["begin"])
+    assert [verb for verb in listed if f"\n  {verb} " in short] == list(command_line.GROUPS["begin"])
     assert max(map(len, [*shown.splitlines(), *short.splitlines()])) <= 80
 
 

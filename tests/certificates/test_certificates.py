@@ -10,6 +10,7 @@ import pytest
 from forgeries import forgeries, leaves, put
 from made_certificates import certificate_of, completion_of, row_of
 
+from mecharule_ops import codec, errors
 from mecharule_ops.certificates.bundles import read_bundle, write_bundle
 from mecharule_ops.certificates.certificate import Certificate, CertifiedScore, ExampleRow
 from mecharule_ops.certificates.verification import (
@@ -19,8 +20,6 @@ from mecharule_ops.certificates.verification import (
     totals_of,
     verify,
 )
-from mecharule_ops.codec import encode
-from mecharule_ops.errors import ClaimNotSupported, ModelUnavailable, StoreError
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import FlipCount, FlipEstimate
 
@@ -46,11 +45,11 @@ def test_tampering_with_any_field_is_detected() -> None:
         for key in path:
             value = value[key]
         for forged in forgeries(value):
-            with pytest.raises(ClaimNotSupported):
+            with pytest.raises(errors.ClaimNotSupported):
                 Certificate.from_json(json.dumps(put(document, path, forged)))
             tried += 1
     fields = {path[1] for path in places if path[0] == "certificate" and len(path) > 1}
-    assert fields == set(encode(certificate))
+    assert fields == set(codec.encode(certificate))
     assert tried > 100
     assert Certificate.from_json(json.dumps(document)) == certificate
 
@@ -79,7 +78,7 @@ def test_malformed_texts_are_claims_without_support() -> None:
         json.dumps({**document, "note": 1}),
         '{"certificate": 1, "sha256": ""}',
     ):
-        with pytest.raises(ClaimNotSupported):
+        with pytest.raises(errors.ClaimNotSupported):
             Certificate.from_json(text)
 
 
@@ -210,7 +209,7 @@ def test_what_cannot_be_re_run_says_why() -> None:
     """A model out of reach and a result that lacks examples are neither a match nor a mismatch."""
 
     def unreachable(_: Certificate) -> tuple[ExampleRow, ...]:
-        raise ModelUnavailable("expected model smollm2-135m, it is not on this machine")
+        raise errors.ModelUnavailable("expected model smollm2-135m, it is not on this machine")
 
     certificate = certificate_of()
     assert verify(certificate, unreachable).sentence.startswith("cannot verify: expected model smollm2-135m")
@@ -232,7 +231,7 @@ def test_the_store_finds_certificates_by_prefix_and_detects_edits(tmp_path: Path
         assert store.certificate(first.id[:6]) == first
         assert store.certificate(second.sha256) == second
         store._connection.execute("UPDATE certificate SET body = replace(body, 'arith-tiny', 'gpt-j')")
-        with pytest.raises(ClaimNotSupported, match="changed"):
+        with pytest.raises(errors.ClaimNotSupported, match="changed"):
             store.certificate(first.id)
 
 
@@ -250,34 +249,34 @@ def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> 
         *((index, text) for text in indexes),
     ):
         path.write_text(text)
-        with pytest.raises(ClaimNotSupported):
+        with pytest.raises(errors.ClaimNotSupported):
             read_bundle(folder)
         path.write_text(whole[path])
     for path in (index, one):
         path.write_bytes(b"\xff\xfe")
-        with pytest.raises(ClaimNotSupported, match="expected ASCII text"):
+        with pytest.raises(errors.ClaimNotSupported, match="expected ASCII text"):
             read_bundle(folder)
         path.write_text(whole[path])
     (folder / "extra.json").write_text(other)
-    with pytest.raises(ClaimNotSupported, match="extra"):
+    with pytest.raises(errors.ClaimNotSupported, match="extra"):
         read_bundle(folder)
     (folder / "extra.json").unlink()
     one.unlink()
-    with pytest.raises(ClaimNotSupported, match=certificates[0].id):
+    with pytest.raises(errors.ClaimNotSupported, match=certificates[0].id):
         read_bundle(folder)
     one.mkdir()
-    with pytest.raises(StoreError, match=certificates[0].id):
+    with pytest.raises(errors.StoreError, match=certificates[0].id):
         read_bundle(folder)
 
 
 def test_a_bundle_needs_an_empty_folder_and_an_index(tmp_path: Path) -> None:
     """Nothing of an older bundle is mixed in; a folder that holds none is a named error."""
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="empty folder"):
+    with pytest.raises(errors.StoreError, match="empty folder"):
         write_bundle(tmp_path, [certificate_of()])
-    with pytest.raises(StoreError, match="the system says"):
+    with pytest.raises(errors.StoreError, match="the system says"):
         write_bundle(tmp_path / "file", [certificate_of()])
-    with pytest.raises(StoreError, match=r"index\.json"):
+    with pytest.raises(errors.StoreError, match=r"index\.json"):
         read_bundle(tmp_path)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from mecharule_ops import confidence
+from mecharule_ops import confidence, nodes
 from mecharule_ops.cha.partition import bisect
 from mecharule_ops.cha.sequential import SlicePlan, look_sizes, slice_plan
 from mecharule_ops.confidence import (
@@ -15,7 +15,6 @@ from mecharule_ops.confidence import (
     lower_bound,
     upper_bound,
 )
-from mecharule_ops.nodes import Verdict
 
 STREAMS = 10_000
 ALPHA, TAU, N = 0.05, 0.2, 64
@@ -174,7 +173,7 @@ def test_boundaries_spend_exactly_what_is_allowed() -> None:
         assert crossing(bolder)[look] > part.spent[look]
 
 
-def outcome(test: SlicePlan, stream: np.ndarray) -> tuple[Verdict, int]:
+def outcome(test: SlicePlan, stream: np.ndarray) -> tuple[nodes.Verdict, int]:
     """The decision on one stream, and the examples it took."""
     for look, size in enumerate(test.sizes):
         decision = test.decide(look, int(stream[:size].sum()))
@@ -203,11 +202,11 @@ def test_quiet_slices_close_and_loud_slices_open_early() -> None:
     test = plan(confidence.Testing.SEQUENTIAL)
     assert look_sizes(N, ALPHA, TAU) == test.sizes == (17, 22, 28, 35, 44, 55, 64)
     quiet, loud = np.zeros(N, dtype=bool), np.arange(N) < 7
-    assert outcome(test, quiet) == (Verdict.PRUNED, 17)
-    assert outcome(test, loud) == (Verdict.SPLIT, 17)
+    assert outcome(test, quiet) == (nodes.Verdict.PRUNED, 17)
+    assert outcome(test, loud) == (nodes.Verdict.SPLIT, 17)
     rng = np.random.default_rng(5)
     taken = [outcome(test, rng.random(N) < 0.5) for _ in range(400)]
-    assert {decision for decision, _ in taken} == {Verdict.SPLIT}
+    assert {decision for decision, _ in taken} == {nodes.Verdict.SPLIT}
     assert np.mean([size for _, size in taken]) < 18.5
 
 

@@ -14,15 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_oracles import Cancelling, UnionOfFlips, drive_together, fate, layer_of, planted_union, quiet
 
-from mecharule_ops import confidence
-from mecharule_ops.cha import prediction_failure
+from mecharule_ops import confidence, nodes
+from mecharule_ops.cha import partition, prediction_failure
 from mecharule_ops.cha.guided import Guide, GuidedSearch, GuidedSettings
-from mecharule_ops.cha.partition import separated
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.cha.prediction_failure import PredictionRecord
 from mecharule_ops.cha.settings import ChaSettings
 from mecharule_ops.cha.tree import ChaTree
-from mecharule_ops.nodes import Verdict
 from mecharule_ops.types import LayerCandidates, Regime, SearchStatus
 
 DEFAULT = GuidedSettings()
@@ -214,7 +212,7 @@ def test_surprises_are_searched_again_where_groups_were_pruned(monkeypatch: pyte
     before = [
         node.channels
         for node in tree.nodes
-        if node.id < search.fallback.node and node.verdict is Verdict.PRUNED
+        if node.id < search.fallback.node and node.verdict is nodes.Verdict.PRUNED
     ]
     assert any(2 * hidden + 1 in group for group in before)
     monkeypatch.setattr(prediction_failure, "AGONISTS", 100)
@@ -297,7 +295,7 @@ def test_without_parting_the_pair_is_lost(monkeypatch: pytest.MonkeyPatch) -> No
 @settings(max_examples=30)
 def test_any_two_units_are_separated(units: int) -> None:
     """One group holds exactly one of any two, none a unit more than half, and as few groups as can be."""
-    groups = separated(tuple(range(units)))
+    groups = partition.separated(tuple(range(units)))
     member = np.zeros((units, len(groups)), bool)
     for place, group in enumerate(groups):
         member[list(group), place] = True

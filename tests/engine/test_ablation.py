@@ -14,18 +14,15 @@ from text_models import text_model, text_tokenizer
 from tiny_models import MAIN, crossed
 from toy_behaviour import Toy, ToyTask, naive_completion, toy
 
-from mecharule_ops.engine import ablation, speculation
+from mecharule_ops.engine import behaviour, speculation
 from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.engine.speculation import Speculation
 from mecharule_ops.errors import AblationStopped, ModelUnavailable, UsageError
-from mecharule_ops.loading import products
+from mecharule_ops.loading import placement, products
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.placement import free_bytes, is_out_of_memory
 from mecharule_ops.loading.products import linear, through_onednn
-from mecharule_ops.passes import ablated
+from mecharule_ops.passes import ablated, greedy
 from mecharule_ops.passes.clean import clean_spans
-from mecharule_ops.passes.greedy import Likeliest, NearClean, Unembedding
 from mecharule_ops.types import Baseline, Basis, Example, Intervention, Neuron, Phase
 
 BASELINES = tuple(Baseline)
@@ -107,7 +104,7 @@ def test_a_task_that_decides_nothing_early_gets_whole_long_completions(phase: Ph
     """Labels of completions of 24 tokens, known at their end only, equal those of the naive loop."""
     plain, task = toy("llama"), Patient(max_new_tokens=24, stop=("3",))
     examples = [record.example for record in plain.records]
-    bench = replace(plain, task=task, records=observe(task, plain.subject, examples).records)
+    bench = replace(plain, task=task, records=behaviour.observe(task, plain.subject, examples).records)
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
     engine, groups, examples = bench.engine(table), bench.groups(Basis.ATTN_HEAD, 2, seed=5), [0, 3, 6]
     assert agrees_with_naive(bench, engine, table, groups, examples)
@@ -133,7 +130,7 @@ def test_of_tokens_that_tie_exactly_every_path_takes_the_first(phase: Phase) -> 
     subject = Subject(name="ties", directory=Path(), hf=model, tokenizer=text_tokenizer())
     task = ToyTask()
     examples = task.examples(40, np.random.default_rng(0))
-    bench = Toy(subject=subject, task=task, records=behaviour_on(task, subject, examples).records)
+    bench = Toy(subject=subject, task=task, records=behaviour.behaviour_on(task, subject, examples).records)
     assert sum(record.margin == 0 for record in bench.records) > 4
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=phase))
     for engine in (bench.engine(table), bench.reference(table)):
@@ -230,8 +227,8 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on(monkeypatch: pytest.
         small_memory(most, error)
         with pytest.raises(type(error)):
             bench.engine(table).evaluate(groups, range(10))
-    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
-    assert free_bytes(torch.device("cpu")) > 1 << 20
+    assert placement.is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
+    assert placement.free_bytes(torch.device("cpu")) > 1 << 20
 
 
 def test_a_stop_is_answered_before_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +285,7 @@ def test_records_put_together_anew_need_no_forward_and_give_the_same(
     assert sum(passed) == 9
     engine.evaluate(groups, [3, 9, 0])
     assert sum(passed) == 10
-    monkeypatch.setattr(ablation, "free_bytes", lambda device: 4)
+    monkeypatch.setattr("mecharule_ops.loading.placement.free_bytes", lambda device: 4)
     forgetful = bench.engine(table, rows=12)
     for _ in range(2):
         forgetful.evaluate(groups, range(9))
@@ -304,13 +301,13 @@ def test_the_bounded_argmax_is_that_of_the_whole_vocabulary(
     torch.manual_seed(0)
     head = torch.nn.Linear(24, 3000, bias=bias)
     clean = torch.randn(40, 24) + head.weight[torch.randint(3000, (40,))].detach() * 8
-    whole = Unembedding(head, None)
+    whole = greedy.Unembedding(head, None)
     whole.screens = screens
-    near = NearClean(whole, clean, Likeliest.of(whole, clean, 4))
+    near = greedy.NearClean(whole, clean, greedy.Likeliest.of(whole, clean, 4))
     multiplied: list[int] = []
-    full = Unembedding.greedy
+    full = greedy.Unembedding.greedy
     monkeypatch.setattr(
-        Unembedding, "greedy", lambda self, rows: multiplied.append(len(rows)) or full(self, rows)
+        greedy.Unembedding, "greedy", lambda self, rows: multiplied.append(len(rows)) or full(self, rows)
     )
     for scale in (0.0, 0.01, 0.3, 3.0):
         multiplied.clear()
@@ -327,8 +324,8 @@ def test_a_bound_that_is_too_low_is_caught() -> None:
     """Without the ‖w‖‖h − h₀‖ term the bounded argmax is wrong for some rows, so the test above can fail."""
     torch.manual_seed(0)
     head = torch.nn.Linear(24, 3000)
-    whole, clean = Unembedding(head, None), torch.randn(40, 24)
-    near = NearClean(whole, clean, Likeliest.of(whole, clean, 4))
+    whole, clean = greedy.Unembedding(head, None), torch.randn(40, 24)
+    near = greedy.NearClean(whole, clean, greedy.Likeliest.of(whole, clean, 4))
     near._norm = torch.tensor(-1e9)
     hidden, rows = torch.randn(200, 24), torch.arange(40).repeat_interleave(5)
     assert not torch.equal(near.greedy(hidden, rows).tokens, head(hidden).argmax(-1))
@@ -385,7 +382,7 @@ def test_smollm2_completions_equal_the_plain_path(basis: Basis) -> None:
 
     task = Arithmetic(prefix="1 + 1 = 2\n3 + 4 = 7\n12 + 5 = 17\n30 + 41 = 71\n")
     subject, examples = load("smollm2-135m"), task.examples(12, np.random.default_rng(0))
-    bench = Toy(subject=subject, task=task, records=observe(task, subject, examples).records)
+    bench = Toy(subject=subject, task=task, records=behaviour.observe(task, subject, examples).records)
     for baseline in (Baseline.ZERO, Baseline.MEAN_POSITIONAL):
         table = bench.table(Intervention(basis=basis, baseline=baseline))
         engine, groups = bench.engine(table), bench.groups(basis, 4, seed=1)

@@ -10,8 +10,7 @@ from toy_behaviour import toy
 
 from mecharule_ops.engine.behaviour import behaviour_on, observe
 from mecharule_ops.errors import DegenerateBehaviour
-from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.model_names import load
+from mecharule_ops.loading import model, model_names
 from mecharule_ops.tasks.text import TextTask
 from mecharule_ops.types import Regime, Value
 
@@ -36,11 +35,11 @@ class Contains(TextTask):
 
 
 @pytest.fixture
-def subject() -> Subject:
+def subject() -> model.Subject:
     return toy("llama").subject
 
 
-def test_records_follow_the_examples(subject: Subject) -> None:
+def test_records_follow_the_examples(subject: model.Subject) -> None:
     """Each holds its example, its own completion, and what the task reads from it; labels are counted by hand."""
     task = Contains(pattern="t")
     examples = task.examples(20, np.random.default_rng(0))
@@ -56,7 +55,7 @@ def test_records_follow_the_examples(subject: Subject) -> None:
     assert 0 < behaviour.labels.sum() < 20
 
 
-def test_behaviours_with_nothing_to_flip_are_refused(subject: Subject) -> None:
+def test_behaviours_with_nothing_to_flip_are_refused(subject: model.Subject) -> None:
     """None, all wrong where a right answer is to break, all right where a wrong one is to be mended.
 
     All right can break, all wrong can be mended.
@@ -77,5 +76,5 @@ def test_behaviours_with_nothing_to_flip_are_refused(subject: Subject) -> None:
 def test_smollm2_adds_single_digits() -> None:
     """Four of five sums of digits are right after four examples, as measured."""
     task = Contains(pattern=r"^ {sum}(\n|$)")
-    behaviour = observe(task, load("smollm2-135m"), task.examples(100, np.random.default_rng(0)))
+    behaviour = observe(task, model_names.load("smollm2-135m"), task.examples(100, np.random.default_rng(0)))
     assert 0.78 <= behaviour.labels.mean() <= 0.86

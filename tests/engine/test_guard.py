@@ -9,26 +9,24 @@ import torch
 from tiny_models import FAMILIES
 from toy_behaviour import Toy, hooked, toy, turning
 
-from mecharule_ops.engine import soundness
-from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.engine.guard import GuardFailed, GuardResult, check_intervention
+from mecharule_ops.engine import behaviour, guard
 from mecharule_ops.engine.soundness import Soundness, check_soundness
 from mecharule_ops.errors import ModelUnavailable, UsageError
-from mecharule_ops.loading import generation
-from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading import generation, model
 from mecharule_ops.loading.shape import wiring_for
+from mecharule_ops.passes import ablated
 from mecharule_ops.passes import intervention as intervention_module
 from mecharule_ops.types import Baseline, Basis, Intervention, Phase
 
 TRUE_APPLY = intervention_module.apply
 
 
-def guarded(bench: Toy, intervention: Intervention) -> GuardResult:
+def guarded(bench: Toy, intervention: Intervention) -> guard.GuardResult:
     table = bench.table(intervention)
-    return check_intervention(bench.subject, bench.task, bench.records, intervention, table)
+    return guard.check_intervention(bench.subject, bench.task, bench.records, intervention, table)
 
 
-def checked(bench: Toy, subject: Subject | None = None) -> Soundness:
+def checked(bench: Toy, subject: model.Subject | None = None) -> Soundness:
     prompts = bench.subject.encode([record.example.prompt for record in bench.records])
     return check_soundness(subject or bench.subject, prompts, [record.tokens for record in bench.records])
 
@@ -39,7 +37,7 @@ def test_the_guard_holds_on_every_architecture(family: str, basis: Basis) -> Non
     """In a phase each, with a sentence that names basis, layers and records."""
     intervention = Intervention(basis=basis, baseline=Baseline.ZERO, phase=turning(family, basis))
     result = guarded(toy(family), intervention)
-    assert result == GuardResult(basis=basis, layers=3, records=2)
+    assert result == guard.GuardResult(basis=basis, layers=3, records=2)
     assert result.sentence.startswith(f"in all 3 layers the {basis} hook fires")
 
 
@@ -66,7 +64,7 @@ def test_a_hook_that_writes_nothing_or_touches_another_unit_is_caught(
 
     monkeypatch.setattr("mecharule_ops.passes.intervention.apply", apply)
     monkeypatch.setattr("mecharule_ops.passes.ablated.apply", apply)
-    with pytest.raises(GuardFailed, match="layer 0 replaced and all others bit-equal"):
+    with pytest.raises(guard.GuardFailed, match="layer 0 replaced and all others bit-equal"):
         guarded(toy("gpt2"), Intervention(basis=basis))
 
 
@@ -86,7 +84,7 @@ def test_a_path_that_does_not_reach_the_output_or_mixes_positions_is_caught(
     """The site is right in the single block that is looked at. Values one position late pass the first two checks,
     whose probe is constant, and fail when clean values are restored."""
     monkeypatch.setattr("mecharule_ops.passes.ablated.apply", apply)
-    with pytest.raises(GuardFailed, match=said):
+    with pytest.raises(guard.GuardFailed, match=said):
         guarded(toy("qwen2"), Intervention(basis=Basis.MLP_OUT))
 
 
@@ -97,7 +95,7 @@ def test_a_layer_whose_probed_units_write_nothing_is_no_failure() -> None:
     for silent, channels in ((0, [0, width // 2]), (1, range(width))):
         weight.data[list(channels)] = 0
         examples = [record.example for record in bench.records]
-        changed = replace(bench, records=behaviour_on(bench.task, bench.subject, examples).records)
+        changed = replace(bench, records=behaviour.behaviour_on(bench.task, bench.subject, examples).records)
         result = guarded(changed, Intervention(basis=Basis.MLP_HIDDEN, phase=Phase.WHOLE))
         assert result.silent == silent
     assert result.sentence.startswith(
@@ -109,14 +107,14 @@ def test_records_without_intervened_positions_are_refused() -> None:
     """There is nothing to guard."""
     intervention, bench = Intervention(basis=Basis.MLP_OUT), toy("llama")
     with pytest.raises(UsageError, match="last-prompt or whole"):
-        check_intervention(bench.subject, bench.task, [], intervention, bench.table(intervention))
+        guard.check_intervention(bench.subject, bench.task, [], intervention, bench.table(intervention))
 
 
 def test_a_pass_that_is_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its logits are not the model's own."""
-    real = soundness.ablated_copies
-    monkeypatch.setattr(soundness, "ablated_copies", lambda *args: real(*args) + 0.1)
-    with pytest.raises(GuardFailed, match="the passes that ablate to give the logits"):
+    real = ablated.ablated_copies
+    monkeypatch.setattr(ablated, "ablated_copies", lambda *args: real(*args) + 0.1)
+    with pytest.raises(guard.GuardFailed, match="the passes that ablate to give the logits"):
         checked(toy("llama"))
 
 
@@ -131,7 +129,7 @@ def test_a_layer_that_scales_what_is_written_is_named(family: str) -> None:
     said = r"attention and MLP of layer 1 .* a difference of \d\.\de-0\d"
     with (
         hooked(bench.subject.wiring.blocks(bench.subject.hf)[1], False, scaled),
-        pytest.raises(GuardFailed, match=said),
+        pytest.raises(guard.GuardFailed, match=said),
     ):
         checked(bench)
 
@@ -141,7 +139,7 @@ def test_a_write_that_is_taken_before_its_normalisation_is_seen() -> None:
     bench = toy("gemma2")
     subject = replace(bench.subject)
     subject.__dict__["wiring"] = wiring_for("llama")
-    with pytest.raises(GuardFailed, match="layer 0"):
+    with pytest.raises(guard.GuardFailed, match="layer 0"):
         checked(bench, subject)
 
 
@@ -154,7 +152,7 @@ def test_padding_that_is_attended_to_is_seen(monkeypatch: pytest.MonkeyPatch) ->
         return ids, torch.ones_like(mask), positions
 
     monkeypatch.setattr(generation, "_aligned", open_mask)
-    with pytest.raises(GuardFailed, match=r"padding to change no answer of .*a difference of"):
+    with pytest.raises(guard.GuardFailed, match=r"padding to change no answer of .*a difference of"):
         checked(toy("llama"))
 
 
@@ -174,5 +172,5 @@ def test_logits_that_are_no_numbers_name_example_and_layer(weight: str, where: s
     bench.subject.hf.get_parameter(weight).data[:] = value
     examples = [record.example for record in bench.records]
     with pytest.raises(ModelUnavailable, match=rf"example {examples[0].id}, first in {where}; ") as caught:
-        behaviour_on(bench.task, bench.subject, examples)
+        behaviour.behaviour_on(bench.task, bench.subject, examples)
     assert "\n" not in str(caught.value)

@@ -13,12 +13,10 @@ from simulated_cards import on_cards, simulated_cards
 from tiny_models import save_tiny
 from toy_behaviour import Toy, toy
 
-from mecharule_ops.engine.guard import check_intervention
-from mecharule_ops.engine.precision import calibrate
+from mecharule_ops.engine import guard, precision
 from mecharule_ops.engine.rounding import measure_rounding
 from mecharule_ops.engine.soundness import check_soundness
-from mecharule_ops.loading import products
-from mecharule_ops.loading.model_names import load
+from mecharule_ops.loading import model_names, products
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects_of_kinds, prediction
@@ -50,7 +48,7 @@ def test_what_is_found_over_cards_is_what_is_found_on_the_processor(
 ) -> None:
     """Every outcome is, and every number to a rounding, forward and backward."""
     whole, directory = toy(family), str(save_tiny(tmp_path, family))
-    plain = replace(whole, subject=load(directory))
+    plain = replace(whole, subject=model_names.load(directory))
     plain.subject.hf.set_attn_implementation("eager")
     expected = {name: ask(plain, basis, phase) for name, ask in ASKED.items()}
     with simulated_cards(monkeypatch, 2):
@@ -64,12 +62,12 @@ def test_what_is_found_over_cards_is_what_is_found_on_the_processor(
 def test_weights_in_bfloat16_over_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of the change, their calibration, and what is decided again."""
     whole, directory = toy("llama"), str(save_tiny(tmp_path, "llama"))
-    plain = replace(whole, subject=load(directory, dtype="bfloat16"))
+    plain = replace(whole, subject=model_names.load(directory, dtype="bfloat16"))
     plain.subject.hf.set_attn_implementation("eager")
 
     def decided(bench: Toy) -> Any:
         table = bench.table(intervention(Basis.MLP_HIDDEN, Phase.DECODE))
-        error = calibrate(bench.subject, bench.task, bench.records, table)
+        error = precision.calibrate(bench.subject, bench.task, bench.records, table)
         found = bench.engine(table, slope=10.0).evaluate(bench.groups(Basis.MLP_HIDDEN, 3, 1), range(10))
         return error, found.labels, found.margins, found.decided_again
 
@@ -110,7 +108,7 @@ def shown(bench: Toy, basis: Basis, phase: Phase) -> Any:
     asked = intervention(basis, phase)
     given, table = (bench.subject, bench.task, bench.records), bench.table(asked)
     sound, moved = check_soundness(bench.subject, *told(bench)), measure_rounding(bench.subject, *told(bench))
-    return check_intervention(*given, asked, table).sentence, *astuple(sound), moved.disagreement
+    return guard.check_intervention(*given, asked, table).sentence, *astuple(sound), moved.disagreement
 
 
 def first_order(bench: Toy, basis: Basis, phase: Phase) -> Any:

@@ -10,9 +10,7 @@ import torch
 from tiny_models import FAMILIES, crossed, tiny_model
 from toy_behaviour import Toy, ToyTask, toy
 
-from mecharule_ops.engine.behaviour import behaviour_on
-from mecharule_ops.engine.precision import STILL, calibrate, largest_error
-from mecharule_ops.engine.speculation import GroupLeads
+from mecharule_ops.engine import behaviour, precision, speculation
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.mechanism.effects import Effect
@@ -31,7 +29,7 @@ def twins(family: str) -> tuple[Toy, Toy]:
         Subject(name=family, directory=Path(), hf=hf.eval(), tokenizer=tokenizer) for hf in (low, wide)
     )
     examples = [record.example for record in toy(family).records]
-    records = behaviour_on(ToyTask(), other, examples).records
+    records = behaviour.behaviour_on(ToyTask(), other, examples).records
     return tuple(Toy(subject=subject, task=ToyTask(), records=records) for subject in (one, other))
 
 
@@ -61,7 +59,7 @@ def test_outcomes_are_those_of_float32(family: str, basis: Basis) -> None:
     examples = range(len(wide.records))
     true = wide.engine(table).evaluate(groups, examples)
     completions = wide.engine(table).completions(groups, examples).tokens
-    calibrated = calibrate(low.subject, low.task, low.records, table)
+    calibrated = precision.calibrate(low.subject, low.task, low.records, table)
     assert calibrated > 0
     for slope in (calibrated, np.inf):
         engine = low.engine(table, slope=slope)
@@ -90,14 +88,14 @@ def test_what_is_in_doubt_is_decided_again_and_nothing_else() -> None:
 def test_the_largest_error_by_hand() -> None:
     """Errors .1 at movement 2, a turned token with leads .2 and .3 at movement 1, nothing moved at all."""
     tokens, moved = np.array([[4, 4, 4]]), np.array([[2.0, 1.0, 0.0]], np.float32)
-    true = GroupLeads(tokens=tokens, margins=np.array([[1.0, 0.2, 3.0]], np.float32), moved=moved)
-    found = GroupLeads(
+    true = speculation.GroupLeads(tokens=tokens, margins=np.array([[1.0, 0.2, 3.0]], np.float32), moved=moved)
+    found = speculation.GroupLeads(
         tokens=np.array([[4, 7, 4]]),
-        margins=np.array([[1.1, 0.3, 3.0 + STILL / 10]], np.float32),
+        margins=np.array([[1.1, 0.3, 3.0 + precision.STILL / 10]], np.float32),
         moved=moved,
     )
-    assert largest_error(true, found) == pytest.approx(0.5)
-    assert largest_error(true, true) == 0
+    assert precision.largest_error(true, found) == pytest.approx(0.5)
+    assert precision.largest_error(true, true) == 0
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
@@ -123,7 +121,7 @@ def test_the_reference_path_agrees_and_refuses_to_widen_without_room(monkeypatch
 
     fast = low.engine(table, slope=0.05).completions(groups, examples)
     assert low.reference(table).completions(groups, examples).tokens == fast.tokens
-    monkeypatch.setattr("mecharule_ops.engine.reference.free_bytes", lambda device: 10)
+    monkeypatch.setattr("mecharule_ops.loading.placement.free_bytes", lambda device: 10)
     assert wide.reference(table).bridge is not None
     with pytest.raises(ModelUnavailable, match=r"GB free on cpu to widen .* got 0\.00 GB"):
         _ = low.reference(table).bridge

@@ -15,15 +15,14 @@ from outcome_audit import cells
 from mecharule_ops.errors import MechaRuleError, StoreError
 from mecharule_ops.findings.records import to_json
 from mecharule_ops.run.live_run import Run
+from mecharule_ops.store import run_store, stored_engine
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import StoredAnswers
-from mecharule_ops.store.run_store import RunStore
-from mecharule_ops.store.stored_engine import group_key
 from mecharule_ops.types import Basis, Neuron
 
 PAGE = 4096
 HEADS = [Neuron(layer=layer, channel=head, basis=Basis.ATTN_HEAD) for layer in range(2) for head in range(4)]
-GROUPS = [group_key(group) for size in (1, 2, 8) for group in combinations(HEADS, size)]
+GROUPS = [stored_engine.group_key(group) for size in (1, 2, 8) for group in combinations(HEADS, size)]
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:
@@ -64,7 +63,7 @@ def asked(path: Path) -> Known:
 
 def reading(path: Path, known: Known) -> Said:
     """All that a file says, and of each ablation label and margin, None where it knows none."""
-    with RunStore.open(path, read_only=True) as store:
+    with run_store.RunStore.open(path, read_only=True) as store:
         run = Run(store)
         outcomes = [store.known_outcomes(name, group, ids) for name, ids in known for group in GROUPS]
         said = (
@@ -117,7 +116,7 @@ def test_a_schema_that_is_no_text_is_refused(quick_run: Path, tmp_path: Path) ->
     path, content = tmp_path / "damaged.mecharule", quick_run.read_bytes()
     for place in (found.start() for found in re.finditer(b"TABLE|autoindex", content)):
         path.write_bytes(content[:place] + b"\x80" + content[place + 1 :])
-        with pytest.raises(StoreError, match="is damaged"), RunStore.open(path, read_only=True):
+        with pytest.raises(StoreError, match="is damaged"), run_store.RunStore.open(path, read_only=True):
             pass
 
 
@@ -127,7 +126,7 @@ def test_another_number_is_noticed(quick_run: Path, tmp_path: Path, change: str)
     path, known = Path(shutil.copy(quick_run, tmp_path / "other.mecharule")), asked(quick_run)
     expected = reading(quick_run, known)
     check(path, known, expected)
-    with RunStore.open(path) as store:
+    with run_store.RunStore.open(path) as store:
         if change == "an artefact":
             store.put(Artefact[float]("pace-attn_head"), 1.0)
         else:

@@ -12,13 +12,11 @@ from forgeries import leaves, put
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mecharule_ops import codec, errors
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import inconsistencies
-from mecharule_ops.codec import decode, parse_json
 from mecharule_ops.config import make_config
-from mecharule_ops.errors import MechaRuleError
-from mecharule_ops.predicates.functions import FUNCTIONS
-from mecharule_ops.predicates.language import evaluate, parse_predicate, schema_of
+from mecharule_ops.predicates import functions, language
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks.from_file import read_table
@@ -42,7 +40,7 @@ HOSTILE = [
     *("not " * 100 + "ok", "1e999 < a", "a < " * 60 + "a", "١ < a", "ａ > 1"),
 ]
 SIGNS = ["+", "-", "*", "/", "//", "%", "<", "<=", "==", "!=", "and", "or", "in", "is", "**"]
-CALLS = [*FUNCTIONS, "holds", "not", "eval", "exec", "getattr", "len"]
+CALLS = [*functions.FUNCTIONS, "holds", "not", "eval", "exec", "getattr", "len"]
 EXPRESSIONS: Texts = st.recursive(
     st.sampled_from([*WORDS * 3, *HOSTILE]) | st.text(max_size=4),
     lambda inner: st.one_of(
@@ -72,9 +70,9 @@ def near(document: Any) -> Texts:
 
 
 def predicate(text: str) -> None:
-    found = parse_predicate(text, schema_of(COLUMNS))
-    assert parse_predicate(str(found), schema_of(COLUMNS)) == found
-    assert evaluate(found, COLUMNS).shape == (7,)
+    found = language.parse_predicate(text, language.schema_of(COLUMNS))
+    assert language.parse_predicate(str(found), language.schema_of(COLUMNS)) == found
+    assert language.evaluate(found, COLUMNS).shape == (7,)
 
 
 def rule(text: str) -> None:
@@ -86,16 +84,16 @@ def certificate(text: str) -> None:
     """The text as it is; else its content with whatever hash it has, as a forger would hash it again."""
     try:
         found = Certificate.from_json(text)
-    except MechaRuleError:
-        document = parse_json(text)
+    except errors.MechaRuleError:
+        document = codec.parse_json(text)
         if not isinstance(document, dict) or "certificate" not in document:
             raise
-        found = decode(Certificate, document["certificate"])
+        found = codec.decode(Certificate, document["certificate"])
     inconsistencies(found)
 
 
 def config(text: str) -> None:
-    given = parse_json(text)
+    given = codec.parse_json(text)
     if isinstance(given, dict):
         made = make_config(**given)
         assert make_config(**made.model_dump(mode="json")) == made
@@ -131,11 +129,11 @@ def check(read: Callable[[str], None], text: str, heard: Heard) -> None:
     heard.listening = True
     try:
         read(text)
-    except MechaRuleError as error:
+    except errors.MechaRuleError as error:
         refusal = str(error)
     except ValueError:
         with pytest.raises(ValueError):  # noqa: PT011
-            parse_json(text)
+            codec.parse_json(text)
     finally:
         heard.listening = False
     assert len(refusal.splitlines()) <= 1

@@ -17,17 +17,14 @@ from tui_driving import Driver, drive
 from tui_story import FakeBackend
 
 from agent.verbs import runner
-from mecharule_ops.config import make_config
+from mecharule_ops import config, events
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.events import Notice, Price, RunFinished
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.types import Basis
 from tools.registry import ToolResult
 from tui.commands import Palette
-from tui.screens.common import HelpPopup
-from tui.screens.home_screen import HomeScreen
-from tui.screens.run_screen import RunScreen
+from tui.screens import common, home_screen, run_screen
 
 
 @pytest.mark.parametrize(
@@ -43,7 +40,7 @@ def test_damage_beside_the_rows_contents_is_seen(tmp_path: Path, change: str, sa
     """The time of an event, an event that is gone, text that is none, a setting."""
     path = tmp_path / "run.mecharule"
     with RunStore.create(path, {}) as store:
-        store.append([Notice(text=str(number)) for number in range(3)])
+        store.append([events.Notice(text=str(number)) for number in range(3)])
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(change)
     with pytest.raises(StoreError, match=said) as caught, RunStore.open(path, read_only=True) as store:
@@ -117,7 +114,7 @@ def test_a_run_made_from_another_goes_on_wherever_it_was_cut(
         patch.setattr(RunStore, "take_over", striking(RunStore.take_over))
         patch.setattr(runner, "_finish", before_any_stage)
         with pytest.raises(KeyboardInterrupt):
-            runner.start(make_config(**{**QUICK, "tau": 0.35}), print, source="aaaa")
+            runner.start(config.make_config(**{**QUICK, "tau": 0.35}), print, source="aaaa")
     left = set(tmp_path.iterdir()) - {earlier}
     made = [path for path in left if path.suffix == ".mecharule"]
     assert not [path for path in left if ".new" in path.name]
@@ -136,10 +133,10 @@ def test_a_run_killed_before_its_pace_was_stored_goes_on(quick_run: Path, tmp_pa
         connection.execute("DELETE FROM artefact WHERE name IN (?, ?)", gone)
     with opened(path) as run:
         _, told = finish(run)
-    (price,) = [event for event in told if isinstance(event, Price)]
+    (price,) = [event for event in told if isinstance(event, events.Price)]
     assert math.isnan(price.seconds)
     assert price.time(str) == "in a time that was not measured"
-    assert any(isinstance(event, RunFinished) for event in told)
+    assert any(isinstance(event, events.RunFinished) for event in told)
 
 
 def test_an_error_is_one_line_whatever_it_quotes() -> None:
@@ -154,15 +151,15 @@ def test_keys_that_come_before_a_screen_is_drawn_end_nothing(tmp_path: Path) -> 
     async def script(user: Driver) -> None:
         await open_run(user)
         await user.sees("DONE")
-        for key, popup in (("f1", HelpPopup), ("ctrl+p", Palette)):
+        for key, popup in (("f1", common.HelpPopup), ("ctrl+p", Palette)):
             await user.press(key)
             await user.until(lambda popup=popup: isinstance(user.app.screen, popup), "a popup")
             over = user.app.screen
             over.dismiss()
             over.dismiss()
-            assert isinstance(user.app.screen, RunScreen)
+            assert isinstance(user.app.screen, run_screen.RunScreen)
         post(user, *["escape"] * 4)
-        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+        await user.until(lambda: isinstance(user.app.screen, home_screen.HomeScreen), "the first screen")
         for line in (
             "f1 escape f1 escape",
             "ctrl+p pagedown pageup escape",
@@ -183,7 +180,7 @@ def post(user: Driver, *keys: str) -> None:
 
 async def open_run(user: Driver) -> None:
     await user.press("enter")
-    await user.until(lambda: isinstance(user.app.screen, RunScreen), "a run")
+    await user.until(lambda: isinstance(user.app.screen, run_screen.RunScreen), "a run")
 
 
 def test_a_closed_screen_is_handed_nothing(tmp_path: Path) -> None:
@@ -197,7 +194,7 @@ def test_a_closed_screen_is_handed_nothing(tmp_path: Path) -> None:
         user.app.fetch(user.app.screen_stack[1], "kept", lambda: 2, handed.append)
         await user.until(lambda: handed == [2], "what is for the first screen")
         await user.press("escape", "escape")
-        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+        await user.until(lambda: isinstance(user.app.screen, home_screen.HomeScreen), "the first screen")
         gone.set()
         await user.until(lambda: not closed.is_running, "the end of the run's screen")
         for event in (Mount(), Resize(user.app.size, user.app.size)):

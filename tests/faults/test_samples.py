@@ -12,9 +12,8 @@ from textual.events import Event
 from benchmarks.faults.durable import RUN, Bench, Case, disks, kills, races
 from benchmarks.faults.forged import forged
 from benchmarks.faults.keys import Counted, keys
+from mecharule_ops import codec, errors
 from mecharule_ops.certificates.certificate import Certificate
-from mecharule_ops.codec import decode
-from mecharule_ops.errors import ClaimNotSupported, UsageError
 
 pytestmark = pytest.mark.slow
 UNSTORED = """
@@ -62,9 +61,9 @@ def test_a_forgery_that_is_read_is_found(
 
     def trusting(text: str) -> Certificate:
         try:
-            return decode(Certificate, json.loads(text)["certificate"])
-        except UsageError as error:
-            raise ClaimNotSupported(str(error)) from error
+            return codec.decode(Certificate, json.loads(text)["certificate"])
+        except errors.UsageError as error:
+            raise errors.ClaimNotSupported(str(error)) from error
 
     monkeypatch.setattr(Certificate, "from_json", trusting)
     titles = {title for title, found in forged(quick_run, tmp_path, random.Random(0), 9) if found}

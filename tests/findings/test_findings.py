@@ -9,11 +9,9 @@ from findings_fixture import ALPHA, FINDINGS, POSITIVE, estimate, node
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mecharule_ops import types
-from mecharule_ops.errors import UsageError
+from mecharule_ops import errors, nodes, types
 from mecharule_ops.findings.counts import SearchCost, UnitStrength, WholeLayer, dominance, recall_by_bound
 from mecharule_ops.findings.records import from_json, to_json
-from mecharule_ops.nodes import Node, Verdict
 
 
 def units(*strengths: int) -> list[UnitStrength]:
@@ -54,7 +52,7 @@ def test_json_round_trip_gives_equal_findings_and_equal_bytes() -> None:
 def test_json_that_does_not_fit_is_refused_by_the_name_of_its_field(spoil: object, named: str) -> None:
     document = json.loads(to_json(FINDINGS))
     spoil(document["findings"])
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(errors.UsageError) as caught:
         from_json(json.dumps(document))
     assert named in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -62,7 +60,7 @@ def test_json_that_does_not_fit_is_refused_by_the_name_of_its_field(spoil: objec
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other/9", "findings": {}}'])
 def test_text_that_is_no_findings_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError, match="expected"):
+    with pytest.raises(errors.UsageError, match="expected"):
         from_json(text)
 
 
@@ -74,9 +72,9 @@ def spoilt(value: object, field: str, wrong: object) -> object:
 
 
 def test_a_value_of_a_foreign_type_is_refused_on_the_way_out() -> None:
-    with pytest.raises(UsageError, match=r"Findings\.alpha: expected float"):
+    with pytest.raises(errors.UsageError, match=r"Findings\.alpha: expected float"):
         to_json(spoilt(FINDINGS, "alpha", "0.05"))
-    with pytest.raises(UsageError, match="expected a finite"):
+    with pytest.raises(errors.UsageError, match="expected a finite"):
         to_json(replace(FINDINGS, task_settings={"noise": float("nan")}))
 
 
@@ -86,11 +84,11 @@ def test_enums_and_units_are_read_by_exact_value() -> None:
     assert document["findings"]["searches"][0]["regime"] == 1
     assert document["findings"]["searches"][0]["strongest"]["neuron"] == "a20.h8"
     document["findings"]["searches"][0]["regime"] = True
-    with pytest.raises(UsageError, match="expected one of 1, 0, got True"):
+    with pytest.raises(errors.UsageError, match="expected one of 1, 0, got True"):
         from_json(json.dumps(document))
     for field, wrong in (("neuron", "a20.h8"), ("regime", types.Basis.MLP_OUT)):
         search = spoilt(POSITIVE, "agonists", (spoilt(POSITIVE.agonists[0], field, wrong),))
-        with pytest.raises(UsageError, match=f"Agonist.{field}"):
+        with pytest.raises(errors.UsageError, match=f"Agonist.{field}"):
             to_json(spoilt(FINDINGS, "searches", (search,)))
 
 
@@ -144,17 +142,17 @@ def test_the_strongest_is_the_first_of_the_shown() -> None:
     assert FINDINGS.strongest() is not None
 
 
-def node_of(number: int, parent: int | None, size: int, flips: int, verdict: Verdict) -> Node:
+def node_of(number: int, parent: int | None, size: int, flips: int, verdict: nodes.Verdict) -> nodes.Node:
     return replace(node(number, parent, size, verdict, 0), estimate=estimate(flips, 0, 10))
 
 
 SEARCHED = [
-    node_of(0, None, 8, 5, Verdict.SPLIT),
-    node_of(1, 0, 4, 6, Verdict.SPLIT),
-    node_of(2, 0, 4, 1, Verdict.PRUNED),
-    node_of(3, 1, 2, 1, Verdict.PRUNED),
-    node_of(4, 1, 1, 4, Verdict.KEPT),
-    node_of(5, 1, 1, 3, Verdict.KEPT),
+    node_of(0, None, 8, 5, nodes.Verdict.SPLIT),
+    node_of(1, 0, 4, 6, nodes.Verdict.SPLIT),
+    node_of(2, 0, 4, 1, nodes.Verdict.PRUNED),
+    node_of(3, 1, 2, 1, nodes.Verdict.PRUNED),
+    node_of(4, 1, 1, 4, nodes.Verdict.KEPT),
+    node_of(5, 1, 1, 3, nodes.Verdict.KEPT),
 ]
 
 

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mecharule_ops.facts.rules import rule_words, when_told, where_words
-from mecharule_ops.rules.families import RuleStatus, UnitRule
-from mecharule_ops.rules.in_words import with_words
+from mecharule_ops.rules import families, in_words
 from mecharule_ops.tasks.arithmetic import Arithmetic
 from mecharule_ops.types import ChanceTest, FlipCount, FlipsWhere
 
 WHERE = FlipsWhere(holds=FlipCount(flips=84, n=98), elsewhere=FlipCount(flips=8, n=24))
 BARE = of_family("carry_at(a, b, 0)", 0.5, 122, 92, where=WHERE)
-SHOWN = with_words(BARE, Arithmetic())
+SHOWN = in_words.with_words(BARE, Arithmetic())
 CARRIES = "adding b to a carries into the tens"
 COUNTS = "84 of 98, against 8 of 24 elsewhere, of 122 held-out answers"
 OPEN = "whether another sample gives it again is open"
@@ -32,7 +31,7 @@ def test_counts_are_those_of_a_loop(rows: list[tuple[bool, bool]]) -> None:
     assert found.elsewhere == FlipCount(flips=rows.count((False, True)), n=sum(not row[0] for row in rows))
 
 
-def when(rule: UnitRule | None) -> str:
+def when(rule: families.UnitRule | None) -> str:
     """What is told of a unit without account whose anchored rule is this one."""
     return when_told(None, rule, "m1.7", "b00d")
 
@@ -53,7 +52,7 @@ def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
     weak = replace(SHOWN, held_out=replace(SHOWN.held_out, mcc=0.05))
     chance = replace(SHOWN, chance=CHANCE)
     few = replace(chance, held_out=replace(SHOWN.held_out, positives=118))
-    assert few.status is RuleStatus.TOO_FEW_HELD_OUT
+    assert few.status is families.RuleStatus.TOO_FEW_HELD_OUT
     for rule, why in (
         (weak, f"is shown: the best one learned reaches MCC {weak.interval}"),
         (

@@ -7,8 +7,7 @@ import pytest
 from findings_fixture import FINDINGS, POSITIVE, chance_p, of_family
 
 from mecharule_ops.facts.rules import rule_words, shown_of_all, shown_words
-from mecharule_ops.findings.accounts import Account
-from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.findings import accounts, records
 from mecharule_ops.findings.shown import corrected_beside, shown_over
 from mecharule_ops.rules.algebra import Rule, score
 from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
@@ -34,7 +33,7 @@ def anchored(unit: int, fires: np.ndarray, flips: np.ndarray) -> UnitRule:
     )
 
 
-def simulated(rng: np.random.Generator) -> SearchOutcome:
+def simulated(rng: np.random.Generator) -> records.SearchOutcome:
     """Rules of eight units, three to a unit, on the same held-out records; none knows anything of the flips."""
     rules = []
     for unit in range(UNITS):
@@ -81,9 +80,9 @@ WEAK = score(SOME ^ (np.arange(60) % 5 == 0), SOME)
 UNIT = Neuron.parse("a20.h8")
 
 
-def account(p: float) -> Account:
+def account(p: float) -> accounts.Account:
     """Two shown rules, by their intervals, and a family without one."""
-    return Account(
+    return accounts.Account(
         neuron=UNIT,
         regime=Regime.BASELINE_POSITIVE,
         flips=20,

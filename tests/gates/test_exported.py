@@ -7,16 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mecharule_ops.codec import encode
-from mecharule_ops.engine.behaviour import observe
-from mecharule_ops.engine.reference import ReferenceEngine
-from mecharule_ops.errors import ModelUnavailable, StoreError, UsageError
+from mecharule_ops import codec, errors
+from mecharule_ops.engine import behaviour, reference
 from mecharule_ops.gates.exported import GATE, VALUES, GateFile, gated_answers
 from mecharule_ops.gates.outcome import Gate
 from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
-from mecharule_ops.replacement.table_files import write_table
+from mecharule_ops.replacement import baselines, table_files
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.certify import identity
 from mecharule_ops.tasks.base import Task
@@ -32,7 +29,7 @@ class Setting:
     subject: Subject
     task: Task
     records: tuple[BehaviourRecord, ...]
-    table: ReplacementTable
+    table: baselines.ReplacementTable
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -56,8 +53,8 @@ class Setting:
             gates=self.gates,
         )
         folder.mkdir()
-        (folder / GATE).write_text(json.dumps({**encode(stated), **changed}), encoding="utf-8")
-        write_table(folder / VALUES, self.table)
+        (folder / GATE).write_text(json.dumps({**codec.encode(stated), **changed}), encoding="utf-8")
+        table_files.write_table(folder / VALUES, self.table)
         return folder
 
 
@@ -73,14 +70,14 @@ def setting(request: pytest.FixtureRequest) -> Setting:
     """The bundled model with 48 answers, on channels and on heads."""
     basis, phase = request.param
     subject, task = load("arith-tiny"), make_task("arithmetic", **settings_for("arithmetic", "arith-tiny"))
-    records = observe(task, subject, task.examples(48, np.random.default_rng(5))).records
-    table = replacement_table(subject, records, Intervention(basis=basis, phase=phase))
+    records = behaviour.observe(task, subject, task.examples(48, np.random.default_rng(5))).records
+    table = baselines.replacement_table(subject, records, Intervention(basis=basis, phase=phase))
     return Setting(subject=subject, task=task, records=records, table=table)
 
 
 def test_answers_are_those_of_the_reference_engine(setting: Setting, tmp_path: Path) -> None:
     """Record by record: the second gate's unit where both fire, the first's, and none."""
-    engine = ReferenceEngine(
+    engine = reference.ReferenceEngine(
         setting.subject, setting.task, setting.records, setting.table.intervention, setting.table
     )
     first, second = setting.gates
@@ -98,14 +95,14 @@ def test_answers_are_those_of_the_reference_engine(setting: Setting, tmp_path: P
 
 def test_what_does_not_fit_is_refused_by_name(setting: Setting, tmp_path: Path) -> None:
     """Another model, another prompt, a folder without gates or values."""
-    other = {**encode(identity("arith-tiny", setting.subject)), "model_hash": "0" * 16}
-    with pytest.raises(ModelUnavailable, match="model_hash='0000"):
+    other = {**codec.encode(identity("arith-tiny", setting.subject)), "model_hash": "0" * 16}
+    with pytest.raises(errors.ModelUnavailable, match="model_hash='0000"):
         setting.answers(setting.written(tmp_path / "model", model=other))
-    with pytest.raises(StoreError, match=GATE):
+    with pytest.raises(errors.StoreError, match=GATE):
         setting.answers(tmp_path / "nowhere")
     bare = setting.written(tmp_path / "bare")
-    with pytest.raises(UsageError, match="expected a question"):
+    with pytest.raises(errors.UsageError, match="expected a question"):
         setting.answers(bare, ["55 - 55 - 5"])
     (bare / VALUES).unlink()
-    with pytest.raises(StoreError, match="values"):
+    with pytest.raises(errors.StoreError, match="values"):
         setting.answers(bare)

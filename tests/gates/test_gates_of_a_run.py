@@ -9,15 +9,12 @@ import pytest
 import torch
 from bundled_run import opened
 
+from mecharule_ops import errors, events, mcnemar
 from mecharule_ops.certificates.verification import inconsistencies
-from mecharule_ops.errors import UsageError
-from mecharule_ops.events import CertificateWritten, HypothesisDecided, HypothesisRegistered
 from mecharule_ops.facts.gate_facts import gate_facts
-from mecharule_ops.gates.exported import GATE, VALUES, load_gates
+from mecharule_ops.gates import exported, testing
 from mecharule_ops.gates.material import Material, chosen, material
 from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesControl, GatesStatus, LearnedGates
-from mecharule_ops.gates.testing import right_answers, runner_up, solved, stored
-from mecharule_ops.mcnemar import Paired
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import RIGHT_OR_WRONG, Basis, Neuron
 from tools.registry import call
@@ -36,8 +33,8 @@ def loosened(patch: pytest.MonkeyPatch, harm: float = 1.0, least: int = 2) -> No
     patch.setattr("mecharule_ops.gates.material.offered_units", strong)
     patch.setattr("mecharule_ops.gates.learning.CAUTION", 0.0)
     patch.setattr("mecharule_ops.gates.learning.LEAST_FIXED", least)
-    for module in ("learning", "material", "testing"):
-        patch.setattr(f"mecharule_ops.gates.{module}.HARM", harm)
+    for module in ("gates.learning", "thresholds"):
+        patch.setattr(f"mecharule_ops.{module}.HARM", harm)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +47,7 @@ SMALL = {"run": "last", "records": 900, "basis": "mlp_out", "yes": True}
 
 def last(path: Path) -> LearnedGates:
     with opened(path, read_only=True) as run:
-        return stored(run)[-1]
+        return testing.stored(run)[-1]
 
 
 def test_gates_are_registered_tested_certified_and_exported(
@@ -72,17 +69,17 @@ def test_gates_are_registered_tested_certified_and_exported(
     assert sum(len(one.rows) for one in certificates) == found.test.acted
     assert all(inconsistencies(one) == () for one in certificates)
     kinds = [type(event) for event in told]
-    order = [kinds.index(one) for one in (HypothesisRegistered, HypothesisDecided)]
+    order = [kinds.index(one) for one in (events.HypothesisRegistered, events.HypothesisDecided)]
     assert order == sorted(order)
-    cited = [place for place, one in enumerate(told) if isinstance(one, CertificateWritten)]
+    cited = [place for place, one in enumerate(told) if isinstance(one, events.CertificateWritten)]
     assert order[0] < cited[-1], "registered before the test's certificates exist"
     assert call("verify", {"what": found.certificates[0]}).exit_code == 0
-    assert {file.name for file in folder.iterdir()} == {GATE, VALUES}
-    assert load_gates(folder)[0].gates == found.gates
+    assert {file.name for file in folder.iterdir()} == {exported.GATE, exported.VALUES}
+    assert exported.load_gates(folder)[0].gates == found.gates
     assert call("gates", SMALL).text == result.text, "gates that the run holds are read"
     call("gates", {**SMALL, "again": True})
     with opened(copied_run, read_only=True) as run:
-        assert len(stored(run)) == 2
+        assert len(testing.stored(run)) == 2
     assert last(copied_run).hypothesis != found.hypothesis
 
 
@@ -94,7 +91,7 @@ def test_that_no_gate_helps_is_a_result(copied_run: Path, monkeypatch: pytest.Mo
     assert last(copied_run).status is GatesStatus.NO_GATE
     assert last(copied_run).test is None
     assert "the test records were not opened" in " ".join(result.text.split())
-    with pytest.raises(UsageError, match="holds none"):
+    with pytest.raises(errors.UsageError, match="holds none"):
         call("gates", {**SMALL, "export": "x"})
 
 
@@ -121,7 +118,7 @@ def test_what_chooses_never_sees_the_test_records(found: Material) -> None:
     good[found.test] = ~good[found.test]
     turned = replace(found, good=good)
     assert chosen(found) == chosen(turned) != ()
-    assert (solved(found)[1] == solved(turned)[1]).all()
+    assert (testing.solved(found)[1] == testing.solved(turned)[1]).all()
 
 
 def test_gates_are_blind_to_the_right_answer(found: Material) -> None:
@@ -134,7 +131,7 @@ def test_the_runner_up_is_what_the_model_writes_without_its_best_token(found: Ma
     """Record by record, from logits alone: at the least lead in reach the second token, then greedily to the end."""
     task, subject = found.run.task, found.run.subject
     positions, stop = found.test[:40], subject.stop_ids(task.stop)
-    written = runner_up(found, positions)
+    written = testing.runner_up(found, positions)
     changed = 0
     for place, record in enumerate(found.at(positions)):
         (prompt,) = subject.encode([record.example.prompt])
@@ -156,7 +153,7 @@ def test_the_runner_up_is_what_the_model_writes_without_its_best_token(found: Ma
 
 def test_a_find_records_right_answer_is_its_own_or_anothers(found: Material) -> None:
     """Each is right by the task; in sums it is the result, which nobody told."""
-    answers, records = right_answers(found), found.at(found.find)
+    answers, records = testing.right_answers(found), found.at(found.find)
     expected = found.run.task.columns(records)["expected"].tolist()
     there = [(answer, result) for answer, result in zip(answers, expected, strict=True) if answer is not None]
     assert len(there) > 0.85 * len(records)
@@ -164,7 +161,7 @@ def test_a_find_records_right_answer_is_its_own_or_anothers(found: Material) -> 
     assert sum(answer is not None for answer in answers) > found.good[found.find].sum()
 
 
-def learned(test: Paired, *controls: tuple[ControlKind, Paired]) -> LearnedGates:
+def learned(test: mcnemar.Paired, *controls: tuple[ControlKind, mcnemar.Paired]) -> LearnedGates:
     beside = tuple(GatesControl(kind=kind, result=test, ahead=ahead) for kind, ahead in controls)
     gate = Gate(
         unit=Neuron(Basis.MLP_OUT, 1, 37), rule=Rule.parse("a >= 1"), gain=0.1, fixed=1, broken=0, fired=2
@@ -176,8 +173,8 @@ def learned(test: Paired, *controls: tuple[ControlKind, Paired]) -> LearnedGates
 
 def test_units_are_needed_only_where_all_that_does_without_them_does_less() -> None:
     """Random units, one draw, decide nothing."""
-    helps = Paired(n=1000, before=500, fixed=100, broken=10, acted=300)
-    nothing = Paired(n=1000, before=590, fixed=5, broken=5, acted=300)
+    helps = mcnemar.Paired(n=1000, before=500, fixed=100, broken=10, acted=300)
+    nothing = mcnemar.Paired(n=1000, before=590, fixed=5, broken=5, acted=300)
     for runner, solver, random, needed in (
         (helps, helps, nothing, True),
         (helps, nothing, helps, False),
@@ -199,5 +196,5 @@ def test_the_price_is_said_and_wrong_words_are_refused(monkeypatch: pytest.Monke
         ({"neuron": "m9.1"}, "2 layers"),
         ({}, "found to flip 0→1, there is none; name a unit, or start a run with --regime 0"),
     ):
-        with pytest.raises(UsageError, match=words):
+        with pytest.raises(errors.UsageError, match=words):
             call("gates", {"run": "last", "estimate": True, **wrong})

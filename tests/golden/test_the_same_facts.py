@@ -18,8 +18,7 @@ import pytest
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, fact
 from mecharule_ops.facts.glossary import GLOSSES, Term, explained
-from tools.arguments import RunSection
-from tools.registry import ToolResult
+from tools import arguments, registry
 
 HERE = Path(__file__).parent
 RUN = HERE / "b00d.mecharule.xz"
@@ -52,7 +51,7 @@ CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
         for given in ({"first": UNIT, "second": SECOND}, {"first": f"layer {LAYER}"}, {"first": "RUN"})
     ),
     ("show", {"run": "RUN", "full": True}),
-    *(("show", {"run": "RUN", "section": section}) for section in get_args(RunSection)),
+    *(("show", {"run": "RUN", "section": section}) for section in get_args(arguments.RunSection)),
     ("tabulate", {"run": "RUN", "units": f"{UNIT},{SECOND}", "where": "op == '-'", "paired": True}),
     ("records", {"run": "RUN", "unit": UNIT, "flips": "yes", "limit": 5}),
 )
@@ -135,7 +134,7 @@ def run(tmp_path: Path) -> Path:
     return path
 
 
-def asked_of(run: Path, tool: str, given: Mapping[str, object]) -> ToolResult:
+def asked_of(run: Path, tool: str, given: Mapping[str, object]) -> registry.ToolResult:
     from tools.registry import call
 
     return call(tool, {key: str(run) if value == "RUN" else value for key, value in given.items()})

@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 from bundled_run import QUICK, made_once
 
-from mecharule_ops.codec import canonical_json, encode
-from mecharule_ops.events import NodeTested
+from mecharule_ops import codec, events
 from mecharule_ops.run.opening import findings_of, opened
 from mecharule_ops.store.run_log import RunLog
 
@@ -76,7 +75,7 @@ def parts_of(data: object) -> Parts:
             if path.startswith(OF_LOGITS):
                 continue
             value = f"{value:.3g}"
-        lines[part_of(path)].append(f"{path} {canonical_json(value)}")
+        lines[part_of(path)].append(f"{path} {codec.canonical_json(value)}")
     return hashed(lines)
 
 
@@ -85,9 +84,9 @@ def nodes_of(path: Path) -> Parts:
     lines: defaultdict[str, list[str]] = defaultdict(list)
     with RunLog.read(path) as log:
         for _, _, event in log.events():
-            if isinstance(event, NodeTested):
-                bare = encode(replace(event.node, ucb=round(event.node.ucb, 3)))
-                lines[event.search].append(canonical_json(bare))
+            if isinstance(event, events.NodeTested):
+                bare = codec.encode(replace(event.node, ucb=round(event.node.ucb, 3)))
+                lines[event.search].append(codec.canonical_json(bare))
     return hashed(lines)
 
 
@@ -102,7 +101,7 @@ def test_a_run_is_the_same_run(made: str, request: pytest.FixtureRequest, tmp_pa
     """Every search's nodes and every part of the findings; a copy is read, since reading settles what it finds."""
     path = Path(shutil.copy(request.getfixturevalue(made), tmp_path))
     with opened(str(path)) as run:
-        now = {"nodes": nodes_of(path), "findings": parts_of(encode(findings_of(run)))}
+        now = {"nodes": nodes_of(path), "findings": parts_of(codec.encode(findings_of(run)))}
     known = json.loads(HASHES.read_text(encoding="utf-8")) if HASHES.exists() else {}
     if os.environ.get("MECHARULE_GOLDEN") == "write":
         text = json.dumps({**known, made: now}, indent=1, sort_keys=True)

@@ -17,8 +17,7 @@ from mecharule_ops.engine.behaviour import behaviour_on
 from mecharule_ops.known_answers.known_model import SUMS, SURE, KnownModel, changed_files, margins
 from mecharule_ops.loading.model_names import KNOWN_DIRECTORY as MODELS
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.tasks.programs import PROGRAMS, KnownProgram
-from mecharule_ops.tasks.task_names import task_of
+from mecharule_ops.tasks import programs, task_names
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 COMBINATIONS = tuple(
@@ -26,7 +25,7 @@ COMBINATIONS = tuple(
 )
 CASES = [
     pytest.param(name, *combination, marks=[] if (place + turn) % 9 == 0 else [pytest.mark.slow])
-    for turn, name in enumerate(PROGRAMS)
+    for turn, name in enumerate(programs.PROGRAMS)
     for place, combination in enumerate(COMBINATIONS)
 ]
 """The default suite takes two combinations of each model, so that all of them come up."""
@@ -38,7 +37,7 @@ class Known(KnownModel):
 
     @cached_property
     def bench(self) -> Toy:
-        task, subject = KnownProgram(program=self.name), load(str(self.folder / self.name))
+        task, subject = programs.KnownProgram(program=self.name), load(str(self.folder / self.name))
         drawn = task.examples(10**6, np.random.default_rng(0))
         examples = sorted(drawn, key=lambda example: example.id)
         return Toy(subject=subject, task=task, records=behaviour_on(task, subject, examples).records)
@@ -68,7 +67,7 @@ def known(name: str) -> Known:
     return Known(name)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", programs.PROGRAMS)
 def test_a_model_answers_as_its_program(name: str) -> None:
     """On all inputs that have an answer, by a clear margin; the model with a fault is wrong where it was planted."""
     case = known(name)
@@ -79,7 +78,7 @@ def test_a_model_answers_as_its_program(name: str) -> None:
         [int(first) % 2 != int(last) % 2 for first, last in case.ends] if name == "fault" else defined
     )
     assert margins(case.logits)[defined].min() > 1.9
-    assert task_of(make_config(model=f"known/{name}", task="program")) == case.bench.task
+    assert task_names.task_of(make_config(model=f"known/{name}", task="program")) == case.bench.task
 
 
 @pytest.mark.parametrize(("name", "basis", "baseline", "phase"), CASES)
@@ -161,7 +160,7 @@ def test_the_fault_is_mended_by_its_neuron_where_it_acts_and_nothing_is_broken()
     assert words == [f"={end}" for _, end in case.ends]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", programs.PROGRAMS)
 def test_the_models_of_the_repository_are_what_the_compiler_makes(name: str, tmp_path: Path) -> None:
     """To the byte."""
     assert find_spec("tracr"), "expected tracr-pypi; `make install` installs it"

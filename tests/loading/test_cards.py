@@ -8,8 +8,7 @@ from rounded import allowed, same
 from simulated_cards import on_cards, simulated_cards
 from tiny_models import crossed, save_tiny
 
-from mecharule_ops.loading import products
-from mecharule_ops.loading.model_names import load
+from mecharule_ops.loading import model_names, products
 from mecharule_ops.passes.greedy import unembedding_of
 
 PROMPTS = [(1, 5, 6, 7), (1, 9, 8), (1, 12, 30, 4, 4, 11)]
@@ -45,7 +44,7 @@ def test_a_spread_model_is_the_model(
     """
     monkeypatch.setattr(products, "_ONEDNN", False)
     directory = str(save_tiny(tmp_path, family))
-    plain = load(directory, "cpu", dtype)
+    plain = model_names.load(directory, "cpu", dtype)
     plain.hf.set_attn_implementation("eager")
     with simulated_cards(monkeypatch, 2):
         found = on_cards(monkeypatch, directory, (0.75, 0.8), dtype)

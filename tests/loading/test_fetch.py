@@ -51,7 +51,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         given.extend(files)
         save_tiny(built, "llama")
 
-    monkeypatch.setattr(fetching, "convert_gguf", convert)
+    monkeypatch.setattr(gguf_files, "convert_gguf", convert)
     return given
 
 
@@ -116,7 +116,7 @@ def test_gguf_files_that_cannot_be_converted_are_refused(
     (tmp_path / "b.gguf").write_bytes(b"no such thing" * 10)
     with pytest.raises(ModelUnavailable, match="expected a GGUF file"):
         load(str(tmp_path / "b.gguf"))
-    monkeypatch.setattr(gguf_files, "free_memory", lambda: 10)
+    monkeypatch.setattr("mecharule_ops.loading.placement.free_memory", lambda: 10)
     with pytest.raises(ModelUnavailable, match="free memory to convert"):
         load(str(write_gguf(tmp_path / "c.gguf", laid_out())))
     assert not list((cache / "models").glob("gguf-*"))

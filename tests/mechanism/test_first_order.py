@@ -8,10 +8,9 @@ from tiny_models import FAMILIES, crossed
 from torch import nn
 from toy_behaviour import Toy, forward, toy, turning
 
+from mecharule_ops.mechanism import forced, measured
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import FirstOrderPass, effects, predicted_labels, prediction
-from mecharule_ops.mechanism.forced import Forcing
-from mecharule_ops.mechanism.measured import measured_drop
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 K = 2
@@ -168,7 +167,7 @@ def test_batches_and_the_shared_prefix_change_nothing(
     units = some_units(bench, Basis.MLP_HIDDEN)
     table = bench.table(Intervention(basis=Basis.MLP_HIDDEN, baseline=Baseline.ZERO, phase=phase))
     together = effects(bench.subject, bench.records, table, units).effect
-    monkeypatch.setattr(Forcing, "_columns", lambda forcing: 1)
+    monkeypatch.setattr(forced.Forcing, "_columns", lambda forcing: 1)
     for index, record in enumerate(bench.records[:4]):
         alone = effects(bench.subject, [record], table, units).effect[0]
         same = together[index, : len(record.tokens)]
@@ -224,7 +223,7 @@ def test_measured_drops_are_those_of_whole_forwards(family: str, basis: Basis) -
     (bench, table), plain = exact(family, asked), toy(family)
     last = Neuron(basis, 2, plain.subject.width(basis) - 1)
     groups = [[Neuron(basis, 1, 0)], [last, Neuron(basis, 2, 1)], [Neuron(basis, 2, 2), Neuron(basis, 0, 1)]]
-    found = measured_drop(plain.subject, plain.records, table, groups)
+    found = measured.measured_drop(plain.subject, plain.records, table, groups)
     every = np.tile(np.arange(40), (found.left.shape[2], 1))
     for index, group in enumerate(groups):
         for record in (0, 3):
@@ -244,7 +243,7 @@ def test_a_measured_change_is_a_change_of_the_completion(phase: Phase) -> None:
     bench = toy("llama")
     table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO, phase=phase))
     groups = bench.groups(Basis.MLP_OUT, 12, seed=1)
-    found = measured_drop(bench.subject, bench.records, table, groups)
+    found = measured.measured_drop(bench.subject, bench.records, table, groups)
     real = bench.engine(table).completions(groups, range(len(bench.records)))
     clean = [record.tokens for record in bench.records]
     changed = [[after != own for after, own in zip(row, clean, strict=True)] for row in real.tokens]

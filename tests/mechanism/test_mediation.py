@@ -5,9 +5,8 @@ import pytest
 from scipy.stats import binomtest
 
 from mecharule_ops.confidence import lower_bound, upper_bound
-from mecharule_ops.mechanism.links import FirstChange, breaks
+from mecharule_ops.mechanism import links, pairs
 from mecharule_ops.mechanism.mediation import Outcome, mediation
-from mecharule_ops.mechanism.pairs import Interaction, pair_flips
 from mecharule_ops.types import FlipCount
 
 CLEAN = [(1, 2, 3), (1, 5, 3), (1, 7, 3), (1, 9, 3)]
@@ -51,7 +50,7 @@ def test_pairs_are_counted_as_a_loop_counts_them() -> None:
     generator = np.random.default_rng(5)
     for _ in range(50):
         one, two, together = generator.random((3, 40)) < generator.random((3, 1))
-        pair = pair_flips("a1.h1", one, two, together, 0.05, 3)
+        pair = pairs.pair_flips("a1.h1", one, two, together, 0.05, 3)
         either = one | two
         assert (pair.either, pair.both) == (either.sum(), (one & two).sum())
         assert (pair.extra.count, pair.extra.n) == ((together & ~either).sum(), (~either).sum())
@@ -67,20 +66,20 @@ def test_pairs_are_counted_as_a_loop_counts_them() -> None:
 def test_what_a_pair_shows() -> None:
     """Backup where both together flip what neither does; cancelling the other way; nothing where they add up."""
     none, some = np.zeros(40, bool), np.arange(40) < 12
-    assert pair_flips("x", none, none, some, 0.05, 4).interaction is Interaction.BACKUP
-    assert pair_flips("x", some, none, none, 0.05, 4).interaction is Interaction.CANCEL
-    assert pair_flips("x", some, none, some, 0.05, 4).interaction is Interaction.NONE
+    assert pairs.pair_flips("x", none, none, some, 0.05, 4).interaction is pairs.Interaction.BACKUP
+    assert pairs.pair_flips("x", some, none, none, 0.05, 4).interaction is pairs.Interaction.CANCEL
+    assert pairs.pair_flips("x", some, none, some, 0.05, 4).interaction is pairs.Interaction.NONE
     few = np.arange(40) < 6
-    assert pair_flips("x", none, none, few, 0.05, 1).interaction is Interaction.BACKUP
-    assert pair_flips("x", none, none, few, 0.05, 4).interaction is Interaction.NONE
+    assert pairs.pair_flips("x", none, none, few, 0.05, 1).interaction is pairs.Interaction.BACKUP
+    assert pairs.pair_flips("x", none, none, few, 0.05, 4).interaction is pairs.Interaction.NONE
 
 
 def test_breaks_are_counted_by_place_and_change() -> None:
     """The most frequent first, ties by name; what is not listed still counts for its place."""
     made = [("tens", "3", "4")] * 3 + [("units", "1", "2")] * 2 + [("units", "5", "6")]
-    found = breaks([FirstChange(place=p, before=b, after=a) for p, b, a in made], listed=2)
+    found = links.breaks([links.FirstChange(place=p, before=b, after=a) for p, b, a in made], listed=2)
     places = [(place.place, place.count.flips, place.count.n) for place in found.places]
     assert places == [("tens", 3, 6), ("units", 3, 6)]
     changes = [(change.before, change.after, change.count) for change in found.changes]
     assert changes == [("3", "4", 3), ("1", "2", 2)]
-    assert breaks([]).places == ()
+    assert links.breaks([]).places == ()

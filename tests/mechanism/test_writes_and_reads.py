@@ -10,11 +10,10 @@ from tiny_models import crossed
 from toy_behaviour import Toy, toy, turning
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.mechanism import forced, links
 from mecharule_ops.mechanism import reads as reading
 from mecharule_ops.mechanism.effects import Effect
 from mecharule_ops.mechanism.first_order import effects
-from mecharule_ops.mechanism.forced import Forcing
-from mecharule_ops.mechanism.links import DirectShare
 from mecharule_ops.mechanism.reads import head_positions, reads
 from mecharule_ops.mechanism.token_sources import token_name, token_sources
 from mecharule_ops.mechanism.writes import LISTED, answer_tokens, moved_by, writes
@@ -38,7 +37,7 @@ def alternating(bench: Toy) -> np.ndarray:
 
 def moves(bench: Toy, table: ReplacementTable, unit: Neuron) -> Iterator[tuple[int, int, int, Any, Any]]:
     """Record, position, the model's own token, what the unit writes less its replacement, and the sign of its value."""
-    forcing = Forcing(bench.subject, bench.records, table.intervention.phase)
+    forcing = forced.Forcing(bench.subject, bench.records, table.intervention.phase)
     for batch in forcing.batches():
         with torch.no_grad():
             fed = forcing.feed_units(batch, table, [1], traced=False)
@@ -69,7 +68,7 @@ def test_lists_are_means_over_positions_of_each_group(basis: Basis) -> None:
     bench, unit = toy("gpt2"), Neuron(basis, 1, 1)
     table, flipped = table_of(bench, basis, baseline=Baseline.ZERO), alternating(bench)
     found = writes(bench.subject, bench.records, table, unit, flipped)
-    answer = answer_tokens(Forcing(bench.subject, bench.records, Phase.LAST_PROMPT)).tolist()
+    answer = answer_tokens(forced.Forcing(bench.subject, bench.records, Phase.LAST_PROMPT)).tolist()
     weight = bench.subject.hf.get_output_embeddings().weight.detach()
     sums: dict[str, list[tuple[torch.Tensor, bool]]] = {"all": [], "flipped": [], "unflipped": []}
     for record, _, own, moved, sign in moves(bench, table, unit):
@@ -152,5 +151,5 @@ def test_without_a_token_in_reach_nothing_can_be_said() -> None:
 
 def test_the_direct_share_needs_a_positive_drop() -> None:
     """p / d; where the unit does not support the lead there is nothing to share out."""
-    assert DirectShare(group="all", positions=3, push=0.2, drop=0.8).share == pytest.approx(0.25)
-    assert DirectShare(group="all", positions=3, push=0.2, drop=-0.8).share is None
+    assert links.DirectShare(group="all", positions=3, push=0.2, drop=0.8).share == pytest.approx(0.25)
+    assert links.DirectShare(group="all", positions=3, push=0.2, drop=-0.8).share is None

@@ -15,10 +15,8 @@ import mecharule_ops as mr
 from mecharule_ops.config import RunConfig
 from mecharule_ops.events import AgonistFound, Event, RunFinished, RunStarted, StageFinished, StageProgress
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.notebook.door import table_file
-from mecharule_ops.notebook.progress import Progress, live_progress
-from mecharule_ops.tasks.from_file import read_table
-from mecharule_ops.tasks.task_names import task_of
+from mecharule_ops.notebook import door, progress
+from mecharule_ops.tasks import from_file, task_names
 
 ROOT = Path(__file__).parents[2]
 NUMERICAL = ("torch", "transformers", "xgboost", "shap", "sklearn", "matplotlib", "pandas")
@@ -76,10 +74,10 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
     table: object = pandas.DataFrame(rows) if kind == "frame" else rows
     if kind == "dataset":
         table = pytest.importorskip("datasets").Dataset.from_list(rows)
-    file = table_file(table, tmp_path / "tables")
-    assert list(read_table(str(file))) == rows
-    assert [type(value) for value in read_table(str(file))[0].values()] == [str, int, bool, float]
-    assert table_file(rows, tmp_path / "tables") == file
+    file = door.table_file(table, tmp_path / "tables")
+    assert list(from_file.read_table(str(file))) == rows
+    assert [type(value) for value in from_file.read_table(str(file))[0].values()] == [str, int, bool, float]
+    assert door.table_file(rows, tmp_path / "tables") == file
 
 
 @pytest.mark.parametrize(
@@ -92,7 +90,7 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
 )
 def test_what_is_no_table_is_one_line(table: object, said: str, tmp_path: Path) -> None:
     with pytest.raises(mr.UsageError, match="expected") as told:
-        table_file(table, tmp_path)
+        door.table_file(table, tmp_path)
     assert said in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -104,17 +102,17 @@ def test_a_table_of_prompts_is_a_task(tmp_path: Path, monkeypatch: pytest.Monkey
     ]
     begins: list[RunConfig] = []
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    monkeypatch.setattr("mecharule_ops.notebook.door.begun", lambda config: begins.append(config))
+    monkeypatch.setattr("mecharule_ops.run.opening.begun", lambda config: begins.append(config))
     monkeypatch.setattr("mecharule_ops.notebook.door._finished", lambda *_: None)
     mr.analyse(pandas.DataFrame(rows), model="arith-tiny", regimes=(1,))
     (config,) = begins
     assert Path(config.task).parent == tmp_path / "tables"
     assert config.task_settings["max_new_tokens"] == len(" uneven's")
-    task = task_of(config)
+    task = task_names.task_of(config)
     labels = [task.label(example, " uneven") for example in task.examples(9, np.random.default_rng(0))]
     assert labels == [bool(n % 2) for n in range(9)]
     mr.analyse(rows, model="arith-tiny", regimes=(1,), name="parity")
-    assert task_of(begins[1]).name == "parity"
+    assert task_names.task_of(begins[1]).name == "parity"
     with pytest.raises(mr.UsageError, match="expected name= beside a table"):
         mr.analyse("arithmetic", model="arith-tiny", name="sums")
     with pytest.raises(mr.UsageError, match="a column 'answer'"):
@@ -190,7 +188,7 @@ def test_a_notebook_shows_one_line_that_is_written_again() -> None:
     """At most five times a second, and at the end whatever the time; a unit found twice counts once."""
     times = iter([0.0, 0.1, 0.3, 0.35, 0.36, 0.37, 0.38, 0.39, 0.4])
     written: list[str] = []
-    listener = Progress(write=written.append, clock=lambda: next(times))
+    listener = progress.Progress(write=written.append, clock=lambda: next(times))
     for event in STORY:
         listener(event)
     assert written[0] == "behaviour 5/10"
@@ -200,8 +198,8 @@ def test_a_notebook_shows_one_line_that_is_written_again() -> None:
 
 def test_elsewhere_each_finished_stage_is_a_line() -> None:
     said: list[str] = []
-    listener = Progress(tell=said.append)
+    listener = progress.Progress(tell=said.append)
     for event in STORY:
         listener(event)
     assert said == ["behaviour: 5 of 10 answers right", "finished: 1 τ-agonist · 1 localized"]
-    assert live_progress()._write is None
+    assert progress.live_progress()._write is None

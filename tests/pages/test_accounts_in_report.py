@@ -10,9 +10,8 @@ from findings_fixture import FINDINGS, POSITIVE, of_family
 
 from mecharule_ops.findings.accounts import Account, LeadsAndDrops, PredictionKind, PredictionScore
 from mecharule_ops.findings.records import Findings
-from mecharule_ops.pages.content import report_page, report_text
+from mecharule_ops.pages import content, plots
 from mecharule_ops.pages.drawing import draw, standalone
-from mecharule_ops.pages.plots import account_figures
 from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval
 from mecharule_ops.types import FlipCount, FlipsWhere
@@ -62,7 +61,7 @@ def found() -> Findings:
 
 def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findings) -> None:
     """With first order, the rule and the trees beside it; the commands that show the rest."""
-    text = " ".join(report_text(found).split())
+    text = " ".join(content.report_text(found).split())
     assert f"● {UNIT} 44 of 64" in text
     counts = "50 of 80, against 10 of 120 elsewhere, of 200 held-out answers"
     assert f"When. Mostly when b is 50 or more: {counts}." in text
@@ -72,7 +71,7 @@ def test_the_unit_has_a_section_and_says_its_rule_once_in_the_table(found: Findi
 def test_flipped_and_unflipped_are_told_apart_by_glyph(found: Findings) -> None:
     """Two different marks besides two colours, and as many of each as there are records."""
     (leads, caption) = next(
-        value for name, value in account_figures(account()).items() if name.endswith("leads")
+        value for name, value in plots.account_figures(account()).items() if name.endswith("leads")
     )
     flipped = account().points.flipped  # type: ignore[union-attr]
     rows = rows_of_points(leads)
@@ -85,7 +84,7 @@ def test_the_page_shows_the_figures_in_cards_and_folds_what_stands_behind(found:
     """Each unit is a row to open; so are statistics, searches, settings."""
     other = replace(account(), neuron=POSITIVE.agonists[-1].neuron)
     two = replace(found, searches=(replace(found.searches[0], accounts=(account(), other)),))
-    page = report_page(two)
+    page = content.report_page(two)
     assert page.count('role="img"') >= 2
     assert page.count('<details class="card">') == len(found.searches[0].tau_agonists) + 1
     folded = re.findall(r"<details><summary><h2>(.*?)</h2>", page)

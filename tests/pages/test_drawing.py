@@ -14,9 +14,7 @@ from findings_fixture import FINDINGS, NEGATIVE
 
 from mecharule_ops.facts.fact import fact
 from mecharule_ops.facts.found import found_line, when_line
-from mecharule_ops.pages.content import report_page
-from mecharule_ops.pages.drawing import draw, glyphs
-from mecharule_ops.pages.plots import MAP, NARROW, finding_figure
+from mecharule_ops.pages import content, drawing, plots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,9 +27,9 @@ def test_every_point_is_drawn_at_its_place(count: int) -> None:
     filled = np.arange(count + 3) < count
 
     def plot(figure: Figure) -> None:
-        glyphs(figure.subplots(), x, y, filled, ("", ""))
+        drawing.glyphs(figure.subplots(), x, y, filled, ("", ""))
 
-    svg = draw("points", plot)
+    svg = drawing.draw("points", plot)
     rows = rows_of_points(svg)
     assert [len(places) for _, places in rows] == ([count, 3] if count > 2 else [3])
     drawn = np.array(rows[-1][1])
@@ -48,8 +46,8 @@ def test_the_page_opens_with_what_was_found_as_a_picture() -> None:
     aside."""
     unit = FINDINGS.shown()[0]
     told = fact(EXAMPLE[len("Without a20.h8: ") : -1], unit=unit.neuron)
-    page = report_page(FINDINGS, {(unit.neuron, unit.search.regime): told})
-    (svg, caption) = finding_figure(FINDINGS, EXAMPLE)[MAP]
+    page = content.report_page(FINDINGS, {(unit.neuron, unit.search.regime): told})
+    (svg, caption) = plots.finding_figure(FINDINGS, EXAMPLE)[plots.MAP]
     assert page.index(svg) < page.index("<p>")
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', svg)[0])
     assert width / height == pytest.approx(16 / 9)
@@ -69,7 +67,7 @@ def test_the_page_opens_with_what_was_found_as_a_picture() -> None:
 def test_nothing_found_and_nothing_ablated_is_no_map() -> None:
     """Negative results with whole layers still have one."""
     bare = replace(NEGATIVE, agonists=(), whole_layers=())
-    assert finding_figure(replace(FINDINGS, searches=(bare,))) == {}
-    assert set(finding_figure(replace(FINDINGS, searches=(NEGATIVE,)))) == (
-        {MAP, NARROW} if NEGATIVE.whole_layers else set()
+    assert plots.finding_figure(replace(FINDINGS, searches=(bare,))) == {}
+    assert set(plots.finding_figure(replace(FINDINGS, searches=(NEGATIVE,)))) == (
+        {plots.MAP, plots.NARROW} if NEGATIVE.whole_layers else set()
     )

@@ -15,14 +15,11 @@ from mecharule_ops.facts.fact import fact
 from mecharule_ops.facts.found import negative, suggestions
 from mecharule_ops.facts.rules import LONGEST_RULE, clipped
 from mecharule_ops.facts.searches import search_names
-from mecharule_ops.findings.counts import WholeLayer
-from mecharule_ops.findings.evidence import HeldOutFlips
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings import counts, evidence, records
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.numbers import percent, percent_at_least, percent_at_most
-from mecharule_ops.pages.as_text import block_lines, latex_of
+from mecharule_ops.pages import as_text, document
 from mecharule_ops.pages.content import report_page, report_sections, report_text, to_copy
-from mecharule_ops.pages.document import Table
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.rows import RuleRow, rule_rows
 from mecharule_ops.rules.algebra import Rule
@@ -32,7 +29,7 @@ from tools.scoring import ClauseRow
 GOLDEN = Path(__file__).parent / "golden" / "report.txt"
 
 
-def only(outcome: SearchOutcome, **changes: object) -> Findings:
+def only(outcome: records.SearchOutcome, **changes: object) -> records.Findings:
     searches = shown_over([replace(outcome, **changes)], FINDINGS.alpha)
     return replace(FINDINGS, searches=tuple(searches))
 
@@ -62,7 +59,9 @@ def test_a_paper_can_copy_its_methods_and_a_table() -> None:
     head, *rows = str(table).splitlines()[1:-1]
     assert head.startswith("unit & kept aside")
     assert [row.split(" & ")[0] for row in rows[1:]] == [str(unit.neuron) for unit in FINDINGS.shown()]
-    assert latex_of(Table(header=("a_b",), rows=(("50 %",),), align="l")).splitlines()[1::2] == [
+    assert as_text.latex_of(document.Table(header=("a_b",), rows=(("50 %",),), align="l")).splitlines()[
+        1::2
+    ] == [
         r"a\_b \\",
         r"50 \% \\",
     ]
@@ -72,7 +71,7 @@ def test_a_page_of_18_shown_units_says_at_most_1500_words_before_anything_is_ope
     """Each is a row that opens into its card; figures and folded sections count no words."""
     few = [agonist(f"a{layer}.h{head}", 50, 8) for layer in (20, 21) for head in range(9)]
     held_out = replace(
-        POSITIVE.held_out, found=tuple(HeldOutFlips(neuron=one.neuron, flips=44) for one in few)
+        POSITIVE.held_out, found=tuple(evidence.HeldOutFlips(neuron=one.neuron, flips=44) for one in few)
     )
     found = only(POSITIVE, agonists=tuple(few), held_out=held_out, controls=(), anchored=())
     assert len(found.shown()) == 18
@@ -114,7 +113,7 @@ def test_a_layer_of_which_some_units_were_searched_is_not_called_whole() -> None
     said = negative(FINDINGS, part)
     assert "with all their searched units, 1 of 2 layers reaches τ" in said
     assert "as a whole" not in said
-    quiet = replace(NEGATIVE, whole_layers=(WholeLayer(layer=3, estimate=estimate(5, 5)),))
+    quiet = replace(NEGATIVE, whole_layers=(counts.WholeLayer(layer=3, estimate=estimate(5, 5)),))
     assert "and the strongest, layer 3, flips 5 of these 64 of D+" in negative(FINDINGS, quiet)
 
 
@@ -186,7 +185,7 @@ def test_small_held_out_samples_have_no_interval_and_show_no_rule() -> None:
     many = anchored("a20.h8", "b >= 50", 0.92, 84, 40)
     for rule, said in ((few, ".92 (n 20, 12 flips)"), (many, ".92 [.78, .98] (n 84, 40 flips)")):
         rows = rule_rows(only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(rule,)))
-        assert Table.of_rows(RuleRow, rows, ["held-out MCC"]).rows == ((said,),)
+        assert document.Table.of_rows(RuleRow, rows, ["held-out MCC"]).rows == ((said,),)
     assert [rule.shown for rule in (few, lopsided, many)] == [False, False, True]
 
 
@@ -201,8 +200,8 @@ CELLS = st.text(st.characters(categories=["L", "Nd", "Zs"]), max_size=30)
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5), st.integers(30, 100))
 def test_columns_of_any_cells_are_aligned_and_keep_the_width(rows: list[tuple[str, ...]], width: int) -> None:
     """Under each header rule every row has blanks where the rule has."""
-    table = Table(header=("one", "two", "three"), rows=tuple(rows), align="lrl")
-    header, rule, *lines = block_lines(table, width)
+    table = document.Table(header=("one", "two", "three"), rows=tuple(rows), align="lrl")
+    header, rule, *lines = as_text.block_lines(table, width)
     assert max(map(len, (header, rule, *lines))) <= width
     gaps = [index for index, char in enumerate(rule) if char == " "]
     assert all(row[index] == " " for row in (header, *lines) for index in gaps)
@@ -264,7 +263,7 @@ def test_nothing_but_none_and_all_prints_as_0_or_100_percent(pair: tuple[int, in
 
 
 ON_MLP = Intervention(basis=Basis.MLP_OUT)
-QUIET = {"whole_layers": (WholeLayer(layer=3, estimate=estimate(5, 5)),)}
+QUIET = {"whole_layers": (counts.WholeLayer(layer=3, estimate=estimate(5, 5)),)}
 
 
 @pytest.mark.parametrize(
@@ -304,4 +303,4 @@ def test_records_of_one_cluster_are_a_limit_of_p_and_interval() -> None:
 
 
 def test_numbers_stand_right_whether_a_modules_annotations_are_texts_or_types() -> None:
-    assert all("r" in Table.of_rows(kind, ()).align for kind in (RuleRow, ClauseRow))
+    assert all("r" in document.Table.of_rows(kind, ()).align for kind in (RuleRow, ClauseRow))

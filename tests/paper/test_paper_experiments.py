@@ -18,9 +18,8 @@ from paper.intervals import FEWEST, Interval, direction, paired, t_interval
 from paper.plans import DRAWN, FAKE, GUIDED, MAIN, PRINTED, REFERENCE, SEARCHES, SPECTRAL, SPLITS, plan
 from scipy import stats
 
+from mecharule_ops import errors, nodes
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import UsageError
-from mecharule_ops.nodes import Verdict
 from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import Baseline, Basis, ChanceTest, FlipCount, Regime, Share
 
@@ -91,7 +90,7 @@ def test_experiments_share_the_runs_of_the_main_condition() -> None:
 def test_baselines_and_overlap_plan_every_other_condition_and_e2_brute_force() -> None:
     assert {same[0].baseline for same in planned("baselines").values()} == set(Baseline)
     assert {"mlp_hidden", "attn_head", "only +", FAKE} <= planned("overlap").keys()
-    with pytest.raises(UsageError, match="exhaustive_up_to=256"):
+    with pytest.raises(errors.UsageError, match="exhaustive_up_to=256"):
         planned("e2", exhaustive_up_to=100)
 
 
@@ -159,7 +158,7 @@ def test_overtopping_is_that_of_the_largest_opened_group_of_each_layer() -> None
         made, tree = run(seed), []
         for place, (size, flips) in enumerate(groups):
             for inside, (many, of) in enumerate(((size, flips), (1, 6), (4, flips))):
-                verdict = Verdict.KEPT if inside else Verdict.SPLIT
+                verdict = nodes.Verdict.KEPT if inside else nodes.Verdict.SPLIT
                 one = replace(
                     node(3 * place + inside, 3 * place if inside else None, many, verdict, 0), layer=3
                 )

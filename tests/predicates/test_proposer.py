@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mecharule_ops.predicates.language import parse_predicate, schema_of
-from mecharule_ops.predicates.proposer import OfflineProposer, ProposalContext
+from mecharule_ops.predicates import language, proposer
 from mecharule_ops.predicates.table import build_table
 
 
@@ -12,7 +11,7 @@ def _context(columns, labels, known=(), prompt=None):
     train = np.ones(len(labels), dtype=bool)
     table, _ = build_table(known, columns, labels, train)
     scores = {predicate.text: score for predicate, score in zip(table.predicates, table.scores, strict=True)}
-    return ProposalContext(
+    return proposer.ProposalContext(
         columns=columns,
         labels=labels,
         prompt_columns=frozenset(columns) if prompt is None else prompt,
@@ -47,8 +46,8 @@ def test_the_offline_proposer_puts_a_planted_cause_first(cause):
     columns = _sums()
     noise = np.random.default_rng(1).random(len(columns["a"])) < 0.1
     labels = PLANTED[cause](columns) ^ noise
-    proposals = OfflineProposer(limit=20).propose(_context(columns, labels))
-    first = parse_predicate(proposals[0], schema_of(columns))
+    proposals = proposer.OfflineProposer(limit=20).propose(_context(columns, labels))
+    first = language.parse_predicate(proposals[0], language.schema_of(columns))
     if cause == "op == '+'":
         assert first.reads == {"op"}
     else:
@@ -59,12 +58,12 @@ def test_the_offline_proposer_is_bounded_deterministic_and_leaves_out_what_is_kn
     """At most `limit` texts, the same each time, none known before, all of them predicates."""
     columns = _sums()
     labels = PLANTED["carry_at(a, b, 0)"](columns) ^ (np.random.default_rng(2).random(1500) < 0.2)
-    first = OfflineProposer(limit=10).propose(_context(columns, labels))
+    first = proposer.OfflineProposer(limit=10).propose(_context(columns, labels))
     assert len(first) == 10
-    assert first == OfflineProposer(limit=10).propose(_context(columns, labels))
-    second = OfflineProposer(limit=10).propose(_context(columns, labels, known=first[:1]))
+    assert first == proposer.OfflineProposer(limit=10).propose(_context(columns, labels))
+    second = proposer.OfflineProposer(limit=10).propose(_context(columns, labels, known=first[:1]))
     assert first[0] not in second
-    assert all(parse_predicate(text, schema_of(columns)).text == text for text in second)
+    assert all(language.parse_predicate(text, language.schema_of(columns)).text == text for text in second)
 
 
 def test_texts_work_out_of_the_box():
@@ -74,10 +73,10 @@ def test_texts_work_out_of_the_box():
     prompts = np.array([" ".join(generator.choice(words, generator.integers(3, 9))) for _ in range(800)])
     columns = {"prompt": prompts}
     asks = np.array(["ignore" in text.split() for text in prompts])
-    proposals = OfflineProposer(limit=12).propose(_context(columns, asks))
+    proposals = proposer.OfflineProposer(limit=12).propose(_context(columns, asks))
     assert proposals[0] == "contains(prompt, 'ignore')"
     long = np.strings.str_len(prompts) >= 30
-    assert OfflineProposer(limit=1).propose(_context(columns, long)) == ("length(prompt) >= 30",)
+    assert proposer.OfflineProposer(limit=1).propose(_context(columns, long)) == ("length(prompt) >= 30",)
 
 
 def test_output_columns_are_never_compared_with_the_prompt():
@@ -86,6 +85,6 @@ def test_output_columns_are_never_compared_with_the_prompt():
     labels = np.random.default_rng(5).random(1500) < 0.5
     columns |= {"expected": columns["a"] + columns["b"], "answer": columns["a"] + columns["b"] + labels}
     prompt = frozenset({"a", "b", "op", "expected"})
-    for text in OfflineProposer(limit=500).propose(_context(columns, labels, prompt=prompt)):
-        reads = parse_predicate(text, schema_of(columns)).reads
+    for text in proposer.OfflineProposer(limit=500).propose(_context(columns, labels, prompt=prompt)):
+        reads = language.parse_predicate(text, language.schema_of(columns)).reads
         assert reads == {"answer"} or reads <= prompt

@@ -7,12 +7,11 @@ import pytest
 import torch
 from toy_behaviour import Toy, at_sites, first_offset, forward, toy
 
-from mecharule_ops.errors import UsageError
+from mecharule_ops import errors, subsets
 from mecharule_ops.passes.spans import span_of
 from mecharule_ops.replacement.baselines import ReplacementTable, replacement_table
 from mecharule_ops.replacement.statistics import Observed, UnitStatistics, observe_values
 from mecharule_ops.replacement.table_files import arrays_of, table_from
-from mecharule_ops.subsets import some_records
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Phase
 
 DONORS = {Baseline.MEAN_DONOR: Baseline.MEAN, Baseline.MEAN_DONOR_POSITIONAL: Baseline.MEAN_POSITIONAL}
@@ -20,7 +19,7 @@ DONORS = {Baseline.MEAN_DONOR: Baseline.MEAN, Baseline.MEAN_DONOR_POSITIONAL: Ba
 
 def split(bench: Toy) -> tuple[list[BehaviourRecord], list[BehaviourRecord]]:
     """The 8 of the 10 records that make the values, and the others, which say the range."""
-    drawn = some_records(bench.records, of="replacement")
+    drawn = subsets.some_records(bench.records, of="replacement")
     return drawn[:8], drawn[8:]
 
 
@@ -174,7 +173,7 @@ def test_the_order_of_the_records_changes_nothing(baseline: Baseline) -> None:
 def test_as_many_records_enter_as_the_paper_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many others say the range; of few records three quarters make the values."""
     bench, intervention = toy("qwen2"), Intervention(basis=Basis.MLP_OUT, baseline=Baseline.MEAN)
-    drawn = [record.example.id for record in some_records(bench.records, of="replacement")]
+    drawn = [record.example.id for record in subsets.some_records(bench.records, of="replacement")]
     assert bench.table(intervention).records == tuple(drawn[:8])
     monkeypatch.setattr("mecharule_ops.replacement.baselines.RECORDS", 3)
     few = bench.table(intervention)
@@ -194,7 +193,7 @@ def test_completions_of_one_token_leave_nothing_to_replace_while_decoding() -> N
     """An error that says which phases would work."""
     bench = toy("qwen2")
     short = replace(bench.records[0], tokens=(2,), completion="", label=False)
-    with pytest.raises(UsageError, match="last-prompt or whole"):
+    with pytest.raises(errors.UsageError, match="last-prompt or whole"):
         replacement_table(bench.subject, [short], Intervention(basis=Basis.MLP_OUT))
 
 

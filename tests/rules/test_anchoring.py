@@ -10,7 +10,7 @@ from predicate_columns import table as columns
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.found import in_short
 from mecharule_ops.facts.rules import published_counts
-from mecharule_ops.rules.algebra import Rule, lookup_in
+from mecharule_ops.rules import algebra, matthews, unit_rules
 from mecharule_ops.rules.families import (
     CHOSEN,
     PERMUTED,
@@ -20,9 +20,7 @@ from mecharule_ops.rules.families import (
     is_hq_full,
     is_hq_test,
 )
-from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.ruleshap import chosen_scores
-from mecharule_ops.rules.unit_rules import Target, hq_rules
 from mecharule_ops.types import FlipCount, Neuron, RuleScore
 
 ELIGIBLE = 600
@@ -40,12 +38,12 @@ def table(seed: int = 0) -> np.ndarray:
 
 
 def flips_of(text: str, matrix: np.ndarray) -> np.ndarray:
-    return Rule.parse(text).fires(lookup_in(matrix, PREDICATES))
+    return algebra.Rule.parse(text).fires(algebra.lookup_in(matrix, PREDICATES))
 
 
 def anchored_to(flips: np.ndarray, matrix: np.ndarray, train: np.ndarray = TRAIN) -> UnitRule:
-    target = Target(flips=flips, train=train, test=TEST)
-    return hq_rules(UNIT, target, columns(matrix, PREDICATES), reads_prompt, 0)
+    target = unit_rules.Target(flips=flips, train=train, test=TEST)
+    return unit_rules.hq_rules(UNIT, target, columns(matrix, PREDICATES), reads_prompt, 0)
 
 
 def test_a_planted_trigger_is_anchored() -> None:
@@ -53,7 +51,7 @@ def test_a_planted_trigger_is_anchored() -> None:
     matrix, text = table(), "b >= 100 and op == '-'"
     flips = flips_of(text, matrix)
     found = anchored_to(flips, matrix)
-    assert found.rule == found.full_rule == Rule.parse(text)
+    assert found.rule == found.full_rule == algebra.Rule.parse(text)
     assert found.train is not None
     assert found.held_out is not None
     assert found.full is not None
@@ -96,7 +94,7 @@ def test_the_held_out_score_is_the_rules_own() -> None:
     assert found.rule is not None
     assert found.held_out is not None
     fires = flips_of(str(found.rule), matrix)
-    assert found.held_out.mcc == pytest.approx(mcc(fires[TEST], flips[TEST]))
+    assert found.held_out.mcc == pytest.approx(matthews.mcc(fires[TEST], flips[TEST]))
     assert found.held_out.coverage == pytest.approx(fires[TEST].mean())
     assert dataset_coverage(found) == pytest.approx(fires.mean())
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules import short_rules, unit_rules
-from mecharule_ops.rules.families import RuleStatus
+from mecharule_ops.rules import families, short_rules, unit_rules
 from mecharule_ops.rules.unit_rules import Target, input_rule
 from mecharule_ops.types import Neuron
 
@@ -31,7 +30,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rule_says_what_its_columns_can() -> None:
     """It names the digit, as halves of train do, the trees know no more; of permuted flips next to nothing is left."""
     rule = input_rule(UNIT, TARGET, TABLE, 0)
-    assert (str(rule.rule), rule.status, rule.prompt_only) == ("a == 7", RuleStatus.SHOWN, True)
+    assert (str(rule.rule), rule.status, rule.prompt_only) == ("a == 7", families.RuleStatus.SHOWN, True)
     assert rule.agreement == pytest.approx(1.0)
     assert rule.held_out is not None
     assert rule.free_form is not None
@@ -48,7 +47,7 @@ def test_held_out_flips_choose_no_rule() -> None:
     turned[TEST] = np.random.default_rng(1).permutation(~turned[TEST])
     before, after = (input_rule(UNIT, replace(TARGET, flips=flips), TABLE, 0) for flips in (FLIPS, turned))
     assert (before.rule, before.train, before.validated) == (after.rule, after.train, after.validated)
-    assert after.status is RuleStatus.NO_BETTER
+    assert after.status is families.RuleStatus.NO_BETTER
     changed[TRAIN] = np.random.default_rng(1).permutation(changed[TRAIN])
     assert input_rule(UNIT, replace(TARGET, flips=changed), TABLE, 0).rule != before.rule
 
@@ -56,10 +55,10 @@ def test_held_out_flips_choose_no_rule() -> None:
 def test_flips_that_allow_no_rule_have_a_status() -> None:
     """Constant flips, too few in train, too few held out, and no records at all."""
 
-    def status(flips: np.ndarray, train: np.ndarray = TRAIN, test: np.ndarray = TEST) -> RuleStatus:
+    def status(flips: np.ndarray, train: np.ndarray = TRAIN, test: np.ndarray = TEST) -> families.RuleStatus:
         return input_rule(UNIT, Target(flips=flips, train=train, test=test), TABLE, 0).status
 
-    assert status(np.ones(RECORDS, bool)) is RuleStatus.CONSTANT
-    assert status(np.arange(RECORDS) < 3) is RuleStatus.TOO_FEW
-    assert status(FLIPS, TRAIN, TEST[:12]) is RuleStatus.TOO_FEW_HELD_OUT
-    assert status(FLIPS, TRAIN[:0], TEST) is RuleStatus.NO_RECORDS
+    assert status(np.ones(RECORDS, bool)) is families.RuleStatus.CONSTANT
+    assert status(np.arange(RECORDS) < 3) is families.RuleStatus.TOO_FEW
+    assert status(FLIPS, TRAIN, TEST[:12]) is families.RuleStatus.TOO_FEW_HELD_OUT
+    assert status(FLIPS, TRAIN[:0], TEST) is families.RuleStatus.NO_RECORDS

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
+from mecharule_ops.rules import algebra, interval, matthews
 from mecharule_ops.rules import unit_rules as module
-from mecharule_ops.rules.algebra import mcc
-from mecharule_ops.rules.interval import MccInterval
-from mecharule_ops.rules.matthews import best_threshold
 from mecharule_ops.rules.unit_rules import Target, free_form_trees
 
 TRAIN, TEST = np.arange(700), np.arange(700, 1000)
@@ -24,7 +22,7 @@ def planted(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix.astype(np.float32), (matrix[:, 0] & matrix[:, 1]) | (matrix[:, 2] & matrix[:, 3])
 
 
-def scored(features: np.ndarray, flips: np.ndarray) -> MccInterval | None:
+def scored(features: np.ndarray, flips: np.ndarray) -> interval.MccInterval | None:
     return free_form_trees(features, Target(flips=flips, train=TRAIN, test=TEST), np.random.default_rng(0), 0)
 
 
@@ -75,6 +73,6 @@ def test_the_threshold_is_the_best_of_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
     guessed = np.round(rng.random(60), 1)
     target = rng.random(60) < guessed
-    threshold, value = best_threshold(guessed, target)
-    assert value == pytest.approx(max(mcc(guessed >= cut, target) for cut in guessed))
-    assert value == pytest.approx(mcc(guessed >= threshold, target))
+    threshold, value = matthews.best_threshold(guessed, target)
+    assert value == pytest.approx(max(algebra.mcc(guessed >= cut, target) for cut in guessed))
+    assert value == pytest.approx(algebra.mcc(guessed >= threshold, target))

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from predicate_columns import table
 
-from mecharule_ops.rules.families import STABLE, Family
+from mecharule_ops.rules import families, short_rules, unit_rules
 from mecharule_ops.rules.graded import auc_interval, graded
-from mecharule_ops.rules.short_rules import short_rule
-from mecharule_ops.rules.unit_rules import Target, exception
 from mecharule_ops.types import Basis, FlipCount, Neuron
 
 TEXTS = [f"p{index} > 0" for index in range(12)]
@@ -56,14 +54,14 @@ def test_halves_agree_on_a_planted_rule_and_on_nothing_of_permuted_flips() -> No
         rng, matrix = drawn(seed)
         flips = (matrix[:, 1] & matrix[:, 3]) ^ (rng.random(1400) < 0.05)
         if not seed:
-            found = short_rule(table(matrix, TEXTS), flips, train, 0)
+            found = short_rules.short_rule(table(matrix, TEXTS), flips, train, 0)
             assert found.agreement == pytest.approx(1.0)
             assert found.permuted is not None
             assert abs(found.permuted) < 0.15
-        noise = short_rule(table(matrix, TEXTS), rng.permutation(flips), train, seed)
+        noise = short_rules.short_rule(table(matrix, TEXTS), rng.permutation(flips), train, seed)
         many.append(noise.agreement or 0.0)
     assert abs(np.mean(many)) < 0.1
-    assert sum(one >= STABLE for one in many) <= 1
+    assert sum(one >= families.STABLE for one in many) <= 1
 
 
 @pytest.mark.parametrize(("rate", "found"), [(0.95, "not (p4 > 0)"), (0.6, None)])
@@ -72,10 +70,10 @@ def test_an_exception_is_exact_and_sought_of_strong_units_alone(rate: float, fou
     rng, matrix = drawn(1)
     matrix[:, 4] = rng.random(1400) < 0.08
     flips = (rng.random(1400) < rate) & ~matrix[:, 4]
-    target = Target(flips=flips, train=SOME[0], test=SOME[1])
-    rule = exception(Neuron(Basis.ATTN_HEAD, 0, 0), target, table(matrix, TEXTS), 0)
+    target = unit_rules.Target(flips=flips, train=SOME[0], test=SOME[1])
+    rule = unit_rules.exception(Neuron(Basis.ATTN_HEAD, 0, 0), target, table(matrix, TEXTS), 0)
     assert (rule and str(rule.rule)) == found
     if rule is not None:
         assert rule.where is not None
         assert rule.where.elsewhere == FlipCount(flips=0, n=int(matrix[900:, 4].sum()))
-        assert (rule.family, rule.agreement) == (Family.EXCEPTION, pytest.approx(1.0))
+        assert (rule.family, rule.agreement) == (families.Family.EXCEPTION, pytest.approx(1.0))

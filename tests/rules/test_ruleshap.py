@@ -8,10 +8,9 @@ import shap
 import xgboost as xgb
 from predicate_columns import table
 
+from mecharule_ops.rules import boosting, families
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
-from mecharule_ops.rules.boosting import distinct_rows, fit, path_prefixes, shap_values
 from mecharule_ops.rules.clause_pool import literal_pool, measure, shap_weights, varied
-from mecharule_ops.rules.families import RuleStatus
 from mecharule_ops.rules.matthews import mcc
 from mecharule_ops.rules.ruleshap import RuleShapSettings, extract, learn_rule, readiness
 
@@ -60,10 +59,10 @@ def test_a_planted_dnf_is_recovered_exactly(seed: int) -> None:
 def test_shap_values_equal_those_of_the_shap_library() -> None:
     """By its own walk of the trees, which it takes of models whose library has none."""
     matrix, target = noisy(0)
-    booster = fit(distinct_rows(matrix, target), 8, 3, 0)
+    booster = boosting.fit(boosting.distinct_rows(matrix, target), 8, 3, 0)
     explainer = shap.TreeExplainer(booster)
     explainer.model.model_type = "internal"
-    found = shap_values(booster, matrix)
+    found = boosting.shap_values(booster, matrix)
     np.testing.assert_allclose(found, explainer.shap_values(matrix.astype(float)), atol=1e-5)
     assert np.abs(found).max() > 0.1
     assert np.abs(found - explainer.shap_values((~matrix).astype(float))).max() > 0.1
@@ -72,9 +71,9 @@ def test_shap_values_equal_those_of_the_shap_library() -> None:
 def test_path_prefixes_route_records_as_the_booster_does() -> None:
     """Each leaf's path, read as literals, holds on exactly the records that XGBoost puts in that leaf."""
     matrix, target = noisy(2)
-    booster = fit(distinct_rows(matrix, target), 1, 3, 0)
+    booster = boosting.fit(boosting.distinct_rows(matrix, target), 1, 3, 0)
     leaves = booster.predict(xgb.DMatrix(matrix.astype(np.float32)), pred_leaf=True).reshape(-1)
-    prefixes = path_prefixes(booster)
+    prefixes = boosting.path_prefixes(booster)
 
     def leaves_found(paths: set[tuple[int, ...]]) -> list[bool]:
         holds = [np.all([matrix[:, j >> 1] == bool(j & 1) for j in path], axis=0) for path in paths]
@@ -132,7 +131,7 @@ def test_the_same_seed_gives_the_same_rule_in_any_record_order() -> None:
 def test_distinct_rows_carry_the_counts_of_their_copies() -> None:
     """Rows and counts rebuild the records; a sample has as many draws as were asked for."""
     matrix, target = noisy(7)
-    rows = distinct_rows(matrix, target)
+    rows = boosting.distinct_rows(matrix, target)
     assert len(np.unique(np.column_stack([rows.features, rows.target]), axis=0)) == len(rows.counts)
     rebuilt = np.repeat(np.column_stack([rows.target, rows.features]), rows.counts, axis=0)
     records = np.column_stack([target, matrix])
@@ -167,18 +166,18 @@ def test_targets_that_cannot_be_learned_give_a_reason() -> None:
     matrix = np.random.default_rng(0).random((40, 3)) < 0.5
     few = np.arange(40) < 2
     cases = [
-        (matrix[:0], names(3), few[:0], RuleStatus.NO_RECORDS),
-        (matrix[:, :0], [], few, RuleStatus.NO_PREDICATES),
-        (matrix, names(3), np.ones(40, bool), RuleStatus.CONSTANT),
-        (matrix, names(3), np.zeros(40, bool), RuleStatus.CONSTANT),
-        (matrix, names(3), few, RuleStatus.TOO_FEW),
-        (np.ones((40, 3), bool), names(3), np.arange(40) < 20, RuleStatus.NO_CLAUSE),
+        (matrix[:0], names(3), few[:0], families.RuleStatus.NO_RECORDS),
+        (matrix[:, :0], [], few, families.RuleStatus.NO_PREDICATES),
+        (matrix, names(3), np.ones(40, bool), families.RuleStatus.CONSTANT),
+        (matrix, names(3), np.zeros(40, bool), families.RuleStatus.CONSTANT),
+        (matrix, names(3), few, families.RuleStatus.TOO_FEW),
+        (np.ones((40, 3), bool), names(3), np.arange(40) < 20, families.RuleStatus.NO_CLAUSE),
     ]
     for matrix, texts, target, status in cases:
         learned = learn_rule(table(matrix, texts), target, settings=SETTINGS, seed=0)
         assert (learned.rule, learned.train, learned.status) == (None, None, status)
         assert " " in status.value
-    assert readiness(np.arange(40) < 20, names(3)) is RuleStatus.LEARNED
+    assert readiness(np.arange(40) < 20, names(3)) is families.RuleStatus.LEARNED
 
 
 def test_a_literal_without_a_negation_is_preferred_to_its_equal() -> None:

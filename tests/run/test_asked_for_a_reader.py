@@ -6,16 +6,15 @@ import pytest
 from bundled_run import opened
 
 from mecharule_ops.events import Event, StageStarted
-from mecharule_ops.run import accounting
+from mecharule_ops.run import accounting, live_run
 from mecharule_ops.run.journal import Journal
-from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import rank_candidates
 from mecharule_ops.types import Basis, Regime
 
 REGIME = Regime.BASELINE_POSITIVE
 
 
-def ranked(path: Path, **changes: object) -> tuple[bool, list[str], Run]:
+def ranked(path: Path, **changes: object) -> tuple[bool, list[str], live_run.Run]:
     """Whether there are scores, the stages told, when candidates are ranked anew under changed settings."""
     told: list[Event] = []
     with opened(path) as run:

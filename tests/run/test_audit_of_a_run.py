@@ -17,8 +17,7 @@ from mecharule_ops.cha.settings import ALGORITHM_1
 from mecharule_ops.config import make_config
 from mecharule_ops.facts.found import suggestions
 from mecharule_ops.facts.searches import audit_sentence, guaranteed_words, recall_words
-from mecharule_ops.findings.counts import SearchAudit, UnitStrength
-from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.findings import counts, records
 from mecharule_ops.pages.content import report_text
 from mecharule_ops.run.journal import Journal
 from mecharule_ops.run.live_run import Run
@@ -26,7 +25,7 @@ from mecharule_ops.run.localise import Localised, audit_search, localise
 from mecharule_ops.run.planning import LARGEST, SearchKind, SearchPlan, audit_tests, search_settings
 from mecharule_ops.types import Agonist, Basis, Candidates, Neuron, Regime, SearchStatus, Share
 
-AUDIT = SearchAudit.of(
+AUDIT = counts.SearchAudit.of(
     AuditResult(
         strata=(
             StratumResult(name="pruned with a group", units=900, tested=90, found=0),
@@ -42,7 +41,7 @@ AUDIT = SearchAudit.of(
 )
 
 
-def repeated(finished_run: Path, folder: Path, **settings: object) -> SearchOutcome:
+def repeated(finished_run: Path, folder: Path, **settings: object) -> records.SearchOutcome:
     """The search of a copy of the finished run, made again under other settings; its outcomes are stored."""
     later = dict.fromkeys(("controls_for", "anchor_for", "accounts_for", "chains_for"), 0)
     with opened(Path(shutil.copy(finished_run, folder))) as run:
@@ -51,19 +50,19 @@ def repeated(finished_run: Path, folder: Path, **settings: object) -> SearchOutc
 
 
 @pytest.fixture(scope="module")
-def truth(finished_run: Path) -> tuple[UnitStrength, ...]:
+def truth(finished_run: Path) -> tuple[counts.UnitStrength, ...]:
     """Every unit of the finished run, tested alone."""
     with opened(finished_run, read_only=True) as run:
         return run.findings.searches[0].exhaustive
 
 
-def strong(units: Iterable[UnitStrength | Agonist]) -> set[Neuron]:
+def strong(units: Iterable[counts.UnitStrength | Agonist]) -> set[Neuron]:
     return {unit.neuron for unit in units if unit.estimate.reaches(0.2)}
 
 
 @pytest.mark.parametrize("settings", [{"audit": 30, "largest": 64}, {"largest": 256}], ids=str)
 def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
-    finished_run: Path, truth: tuple[UnitStrength, ...], tmp_path: Path, settings: dict[str, int]
+    finished_run: Path, truth: tuple[counts.UnitStrength, ...], tmp_path: Path, settings: dict[str, int]
 ) -> None:
     """What brute force alone knows is no more than the bound says; unless told how many to draw, the audit of 256 units
     goes on to all, finds what a search hid in one group, and leaves nothing unknown."""
@@ -178,7 +177,7 @@ def test_parity_is_algorithm_1_whatever_else_is_set(regime: Regime) -> None:
 REGIME = Regime.BASELINE_POSITIVE
 
 
-def predictions_from(candidates: Candidates, truth: tuple[UnitStrength, ...]) -> list[LayerPrediction]:
+def predictions_from(candidates: Candidates, truth: tuple[counts.UnitStrength, ...]) -> list[LayerPrediction]:
     """Brute force's own rates as predictions."""
     known = {(unit.neuron.layer, unit.neuron.channel): unit.estimate for unit in truth}
     tables = []
@@ -200,7 +199,7 @@ def searched(run: Run, plan: SearchPlan) -> Localised:
 @pytest.mark.parametrize("rest", ["grouped", "audited"])
 @pytest.mark.parametrize("believes", ["the truth", "its reverse"])
 def test_a_guided_run_finds_what_brute_force_knows(
-    finished_run: Path, truth: tuple[UnitStrength, ...], tmp_path: Path, believes: str, rest: str
+    finished_run: Path, truth: tuple[counts.UnitStrength, ...], tmp_path: Path, believes: str, rest: str
 ) -> None:
     """By true predictions all τ-agonists, from fewer example-forwards than `cha` takes; by their reverse no more
     are missed than the bound says, also where the audit alone has the rest: then it is never asked in groups. The

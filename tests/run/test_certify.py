@@ -10,9 +10,7 @@ from bundled_run import opened
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus, inconsistencies, verify
-from mecharule_ops.engine import chunks
-from mecharule_ops.engine.ablation import AblationEngine
-from mecharule_ops.engine.reference import ReferenceEngine
+from mecharule_ops.engine import ablation, chunks, reference
 from mecharule_ops.run.certify import certify
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.second_run import Bench, bench_of_run, rerun
@@ -113,8 +111,8 @@ def test_a_second_run_reads_every_prompt_once(run: Run, bench: Bench) -> None:
     """More than are decoded together too: without and with the ablation, above the same prefill."""
     slices = {"associated": run.eligible(Regime.BASELINE_POSITIVE)[:80].tolist()}
     made = next(certify(run, [(Neuron.parse("m0.1"),)], Regime.BASELINE_POSITIVE, slices=slices))
-    step = ReferenceEngine._step
-    with patch.object(ReferenceEngine, "_step", autospec=True, side_effect=step) as fed:
+    step = reference.ReferenceEngine._step
+    with patch.object(reference.ReferenceEngine, "_step", autospec=True, side_effect=step) as fed:
         assert verify(made, lambda c: rerun(bench, c)).status is VerificationStatus.MATCH
     read = [len(call.args[2]) for call in fed.call_args_list if call.args[2].shape[1] > 1]
     assert sum(read) == len({row.prompt for row in made.rows}) > 64
@@ -126,7 +124,7 @@ def test_engines_of_a_run_share_their_clean_passes(run: Run, monkeypatch: pytest
     groups = [(Neuron.parse("m0.1"),), (Neuron.parse("m1.2"),)]
     run.completer(how).completions(groups, positions)
     other = replace(how, baseline=Baseline.ZERO)
-    alone = AblationEngine(run.subject, run.task, run.records, other, run.replacement(other))
+    alone = ablation.AblationEngine(run.subject, run.task, run.records, other, run.replacement(other))
     expected = alone.completions(groups, positions).tokens
     monkeypatch.setattr(chunks, "clean_spans", None)
     assert run.completer(other).completions(groups, positions).tokens == expected

@@ -27,8 +27,7 @@ from mecharule_ops.events import (
 from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.run.planning import SearchKind, SearchPlan
 from mecharule_ops.state.run_state import RunState
-from mecharule_ops.store.run_log import event_from_json, event_to_json
-from mecharule_ops.store.stored_engine import StoredEngine
+from mecharule_ops.store import run_log, stored_engine
 from mecharule_ops.types import Basis, Candidates, LayerCandidates, Regime, SearchStatus
 
 UNITS, N = 48, 32
@@ -54,7 +53,7 @@ def table_of(oracle: UnionOfFlips) -> TableEngine:
     return TableEngine(flips=np.concatenate([oracle.associated, oracle.unrelated], axis=1))
 
 
-def driver_of(engine: StoredEngine, **changes: object) -> SearchDriver:
+def driver_of(engine: stored_engine.StoredEngine, **changes: object) -> SearchDriver:
     made = SearchDriver(
         engine=engine,
         basis=Basis.MLP_OUT,
@@ -69,7 +68,7 @@ def told(searches: dict[str, GroupSearch], driver: SearchDriver) -> tuple[RunSta
     """The state that the events of a drive lead to, through their stored form; and the events."""
     events, state = list(driver.run(searches)), RunState()
     for event in events:
-        state = state.apply(event_from_json(event_to_json(event)))
+        state = state.apply(run_log.event_from_json(run_log.event_to_json(event)))
     return state, events
 
 

@@ -9,18 +9,14 @@ import numpy as np
 import pytest
 from bundled_run import finished, opened
 
+from mecharule_ops import config, events
 from mecharule_ops.certificates.verification import VerificationStatus, verify
-from mecharule_ops.config import make_config
-from mecharule_ops.events import Event
 from mecharule_ops.known_answers.known_model import KnownModel
 from mecharule_ops.predicates.cuts import evaluated
-from mecharule_ops.rules.families import UnitRule
-from mecharule_ops.rules.ruleshap import chosen_scores
-from mecharule_ops.run import controlling
+from mecharule_ops.rules import families, ruleshap
+from mecharule_ops.run import controlling, live_run, planning
 from mecharule_ops.run.journal import Journal
-from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import Localised, localise, rank_candidates
-from mecharule_ops.run.planning import SearchPlan
 from mecharule_ops.run.second_run import bench_of_run, rerun
 from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Regime, Share
 from tools.registry import call
@@ -32,9 +28,9 @@ REGIME = Regime.BASELINE_POSITIVE
 class Scene:
     """A finished run opened again, its search replayed from the file."""
 
-    run: Run
+    run: live_run.Run
     journal: Journal
-    told: list[Event]
+    told: list[events.Event]
     found: Localised
     units: list[Neuron]
     """The three strongest."""
@@ -42,7 +38,7 @@ class Scene:
     """D_b."""
     flips: np.ndarray
     """Of these units there."""
-    rules: tuple[UnitRule, ...]
+    rules: tuple[families.UnitRule, ...]
     """Its rule."""
 
 
@@ -51,11 +47,11 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     copy = tmp_path_factory.mktemp("scene") / finished_run.name
     copy.write_bytes(finished_run.read_bytes())
     with opened(copy) as run:
-        told: list[Event] = []
+        told: list[events.Event] = []
         journal = Journal(run.store, told.append, lambda: 0.0)
         slices = run.slices(REGIME)
         candidates = rank_candidates(run, journal, Basis.MLP_OUT, slices)
-        plan = SearchPlan(settings=run.search_settings(slices.regime))
+        plan = planning.SearchPlan(settings=run.search_settings(slices.regime))
         found = localise(run, journal, candidates, slices, plan)
         units = [agonist.neuron for agonist in found.outcome.agonists[: run.config.anchor_for]]
         flips = controlling.coverage(run, REGIME, units, slices.positions, journal.progress("rules"))
@@ -73,12 +69,12 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         )
 
 
-def learned(rules: tuple[UnitRule, ...]) -> list[tuple]:
+def learned(rules: tuple[families.UnitRule, ...]) -> list[tuple]:
     """What train records decide."""
     return [(rule.neuron, rule.rule, rule.train, rule.prompt_only) for rule in rules]
 
 
-def anchored(scene: Scene, held_out: bool | None = None) -> tuple[UnitRule, ...]:
+def anchored(scene: Scene, held_out: bool | None = None) -> tuple[families.UnitRule, ...]:
     """The rule of the strongest unit, with the flips of one part of D_b permuted."""
     part = scene.run.train[scene.eligible] != held_out
     flips = scene.flips[:1].copy()
@@ -199,9 +195,9 @@ def test_a_published_run_scores_a_unit_over_both_regimes(
     both[scene.eligible] = scene.flips[0]
     both[~run.labels] = run.flips([(scene.units[0],)], run.eligible(other), other)[0]
     table = evaluated(run.vocabulary["kept"], run.columns)
-    assert made.published == chosen_scores(table, both, run.labels, run.train, run.config.seed)
+    assert made.published == ruleshap.chosen_scores(table, both, run.labels, run.train, run.config.seed)
     assert not scene.rules[0].published
-    preset = make_config(model="arith-tiny", published=True)
+    preset = config.make_config(model="arith-tiny", published=True)
     assert (preset.parity, preset.baseline, preset.condition) == (True, Baseline.SLOT0, "rule-spectral")
 
 

@@ -4,26 +4,25 @@ from pathlib import Path
 
 from table_engine import new_store
 
-from mecharule_ops.events import Event, NodeAsked, Notice, StageFinished, StageProgress, StageStarted
-from mecharule_ops.nodes import Node
+from mecharule_ops import events, nodes
 from mecharule_ops.run.journal import BUFFERED, Journal
 from mecharule_ops.store.run_store import RunStore
 
 
-def asked(node: int) -> NodeAsked:
-    return NodeAsked(search="cha:1:m0", node=Node(id=node, layer=0, channels=(node,)))
+def asked(node: int) -> events.NodeAsked:
+    return events.NodeAsked(search="cha:1:m0", node=nodes.Node(id=node, layer=0, channels=(node,)))
 
 
-def on_file(store: RunStore) -> list[Event]:
+def on_file(store: RunStore) -> list[events.Event]:
     return [event for _, _, event in store.events()]
 
 
 def test_events_are_shown_at_once_and_kept_in_order(tmp_path: Path) -> None:
     """Everything but progress is on file, in the order told."""
-    shown: list[Event] = []
+    shown: list[events.Event] = []
     with new_store(tmp_path / "a") as store:
         journal = Journal(store, shown.append, lambda: 0.0)
-        told = [asked(0), StageProgress(stage="s", done=1), asked(1), Notice(text="n")]
+        told = [asked(0), events.StageProgress(stage="s", done=1), asked(1), events.Notice(text="n")]
         for number, event in enumerate(told):
             journal.emit(event)
             assert shown == told[: number + 1]
@@ -54,10 +53,10 @@ def test_a_stage_is_bracketed_and_timed(tmp_path: Path) -> None:
             stage.progress(3, 12)
             now[0] += 2.5
             stage.summary, stage.reused = "done", True
-        finished = StageFinished(stage="attribution", summary="done", seconds=2.5, reused=True)
+        finished = events.StageFinished(stage="attribution", summary="done", seconds=2.5, reused=True)
         assert shown == [
-            StageStarted(stage="attribution", total=12, unit="pairs"),
-            StageProgress(stage="attribution", done=3, total=12),
+            events.StageStarted(stage="attribution", total=12, unit="pairs"),
+            events.StageProgress(stage="attribution", done=3, total=12),
             finished,
         ]
         assert journal.stages == [finished]
@@ -77,5 +76,5 @@ def test_a_stage_that_counts_nothing_counts_passes(tmp_path: Path) -> None:
             stage.progress(1, 9)
             now[0] = 5.0
             ask()
-        told = [event.done for event in shown if isinstance(event, StageProgress)]
+        told = [event.done for event in shown if isinstance(event, events.StageProgress)]
         assert told == [2, 4, 1]

@@ -13,10 +13,8 @@ from mecharule_ops.certificates.verification import VerificationStatus, verify
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.run_evidence import limits
 from mecharule_ops.loading.model_names import load
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.second_run import rerun
-from mecharule_ops.store import keys
-from mecharule_ops.store.stored_engine import group_key
+from mecharule_ops.run import live_run, second_run
+from mecharule_ops.store import keys, stored_engine
 from mecharule_ops.types import Neuron
 from tools.arguments import VerifyArguments
 from tools.verify import bench_as_asked
@@ -35,12 +33,12 @@ def low_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(low_run: Path) -> Iterator[Run]:
+def run(low_run: Path) -> Iterator[live_run.Run]:
     with opened(low_run, read_only=True) as found:
         yield found
 
 
-def test_every_stored_outcome_is_the_one_of_float32(run: Run) -> None:
+def test_every_stored_outcome_is_the_one_of_float32(run: live_run.Run) -> None:
     """All groups that the search asked, on the same weights, by an engine whose products are all in float32."""
     intervention = run.intervention(run.config.bases[0])
     assert run.subject.dtype_name == "bfloat16"
@@ -55,12 +53,12 @@ def test_every_stored_outcome_is_the_one_of_float32(run: Run) -> None:
     assert (found.labels == true.labels).all()
     ids = np.array([record.example.id for record in run.records], np.int64)
     context = run.store.get(keys.context(intervention))
-    known = run.store.known_outcomes(context, group_key(groups[0]), ids)
+    known = run.store.known_outcomes(context, stored_engine.group_key(groups[0]), ids)
     assert known.known.any()
     assert (known.labels[known.known] == true.labels[0][known.known]).all()
 
 
-def test_a_run_remembers_its_type_and_kind_of_device_and_says_it(run: Run, quick_run: Path) -> None:
+def test_a_run_remembers_its_type_and_kind_of_device_and_says_it(run: live_run.Run, quick_run: Path) -> None:
     """Also where its settings leave the choice open."""
     assert run.placed == {"device": "cpu", "dtype": "bfloat16"}
     assert run.dtype == "bfloat16"
@@ -83,33 +81,33 @@ def test_resume_refuses_a_device_that_is_not_here_before_anything_is_told(
     assert told == []
 
 
-def _certificate(run: Run) -> Certificate:
+def _certificate(run: live_run.Run) -> Certificate:
     certificate = run.store.certificates()[0]
     assert certificate.numbers == "bfloat16 on cpu"
     return certificate
 
 
-def test_verify_compares_like_with_like(run: Run) -> None:
+def test_verify_compares_like_with_like(run: live_run.Run) -> None:
     """In the run's own type it matches and says nothing more; in float32 the weights are others, and it says so."""
     certificate, told = _certificate(run), list[str]()
     bench = bench_as_asked(run, VerifyArguments(), told.append)
     assert bench.numbers == certificate.numbers
     assert "bfloat16 on cpu" in told[1]
-    found = verify(certificate, lambda one: rerun(bench, one), numbers=bench.numbers)
+    found = verify(certificate, lambda one: second_run.rerun(bench, one), numbers=bench.numbers)
     assert (found.status, "made in" in found.sentence) == (VerificationStatus.MATCH, False)
     wide = bench_as_asked(run, VerifyArguments(dtype="float32"), told.append)
-    refused = verify(certificate, lambda one: rerun(wide, one), numbers=wide.numbers)
+    refused = verify(certificate, lambda one: second_run.rerun(wide, one), numbers=wide.numbers)
     assert refused.status is VerificationStatus.CANNOT
     assert "made in bfloat16, this is float32: leave --dtype out" in refused.sentence
 
 
-def test_weights_kept_in_bfloat16_are_the_same_model_in_float32(run: Run, tmp_path: Path) -> None:
+def test_weights_kept_in_bfloat16_are_the_same_model_in_float32(run: live_run.Run, tmp_path: Path) -> None:
     """Then another type changes no weight, the second run is compared, and the sentence names both."""
     run.subject.hf.save_pretrained(tmp_path)
     run.subject.tokenizer.save_pretrained(tmp_path)
     given = VerifyArguments(model=str(tmp_path), dtype="float32")
     bench = bench_as_asked(run, given, lambda line: None)
     assert bench.subject.model_hash == run.subject.model_hash == load(str(tmp_path)).model_hash
-    found = verify(_certificate(run), lambda one: rerun(bench, one), numbers=bench.numbers)
+    found = verify(_certificate(run), lambda one: second_run.rerun(bench, one), numbers=bench.numbers)
     assert found.status is VerificationStatus.MATCH
     assert "made in bfloat16 on cpu, run again in float32 on cpu" in found.sentence

@@ -24,9 +24,7 @@ from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
 from mecharule_ops.rules.interval import MccInterval, mcc_interval
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.run import accounting
-from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.planning import PredictionPrice
+from mecharule_ops.run import accounting, live_run, planning
 from mecharule_ops.thresholds import COMPETITORS
 from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, Neuron, Regime
 
@@ -133,7 +131,7 @@ def saturated(bias: float) -> Toy:
     return Toy(subject=subject, task=task, records=tuple(records))
 
 
-class _ToyRun(Run):
+class _ToyRun(live_run.Run):
     """A run of a toy that has no file."""
 
     def __init__(self, bench: Toy, table: ReplacementTable) -> None:
@@ -238,6 +236,6 @@ def test_the_drop_is_taken_over_the_token_that_wins() -> None:
 )
 def test_the_prediction_is_asked_as_far_as_it_pays(units: int, competitors: int) -> None:
     """128 examples with 3 tokens in reach each: three competitors cost 19 forwards an example, 2 % of 950 units."""
-    price = PredictionPrice.of(128, 3 * 128, units)
+    price = planning.PredictionPrice.of(128, 3 * 128, units)
     assert price.competitors == competitors
     assert price.example_forwards == (128 * (1 + 2 * competitors * 3) if competitors else 0)

@@ -11,9 +11,8 @@ from bundled_run import QUICK, new_run, opened
 from mecharule_ops.codec import encode
 from mecharule_ops.engine.guard import GuardFailed
 from mecharule_ops.events import Event
-from mecharule_ops.run import preparation
+from mecharule_ops.run import live_run, preparation
 from mecharule_ops.run.journal import Journal
-from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.localise import localise, rank_candidates, search_plan
 from mecharule_ops.run.preparation import prepare
 from mecharule_ops.store import keys
@@ -23,18 +22,18 @@ from mecharule_ops.types import Basis, Regime
 REDONE = ("vocabulary", "splitter")
 
 
-def journal_of(run: Run) -> Journal:
+def journal_of(run: live_run.Run) -> Journal:
     return Journal(run.store, lambda event: None, lambda: 0.0)
 
 
-def selected(run: Run) -> dict[str, object]:
+def selected(run: live_run.Run) -> dict[str, object]:
     """Everything that the run file says was chosen before rules are scored."""
     slices = run.slices(Regime.BASELINE_POSITIVE)
     named = {name: getattr(slices, name).tolist() for name in ("associated", "unrelated", "pairs")}
     return {**{name: run.store.get(Artefact(name)) for name in REDONE}, **named}
 
 
-def select(run: Run, *, search: bool) -> dict[str, object]:
+def select(run: live_run.Run, *, search: bool) -> dict[str, object]:
     """Do the stages after the behaviour again; with `search` up to the agonists."""
     journal = journal_of(run)
     for name in (*REDONE, "attribution-mlp_out-1", "prediction-mlp_out-1"):
@@ -48,7 +47,7 @@ def select(run: Run, *, search: bool) -> dict[str, object]:
     return {**made, "agonists": localise(run, journal, candidates, slices, plan).outcome.agonists}
 
 
-def permute_labels(run: Run, where: np.ndarray) -> int:
+def permute_labels(run: live_run.Run, where: np.ndarray) -> int:
     """Shuffle the labels of some records in the run file; returns how many changed."""
     labels = run.labels.copy()
     labels[where] = np.random.default_rng(1).permutation(labels[where])

@@ -10,11 +10,10 @@ from bundled_run import opened
 from command_process import Commands, settings
 from text_models import save_text_model
 
+from mecharule_ops import errors, plain_text
 from mecharule_ops.config import make_config
 from mecharule_ops.engine.settling import until_settled
-from mecharule_ops.errors import UsageError
 from mecharule_ops.mechanism.first_order import effects
-from mecharule_ops.plain_text import plain
 from mecharule_ops.run.outlook import settled
 from mecharule_ops.tasks.task_names import task_of
 from mecharule_ops.types import Basis, Neuron, Regime
@@ -59,7 +58,7 @@ def test_a_run_keeps_what_the_answers_take_and_the_rows_hash(model: str, table: 
     assert settled(make_config(task=str(digits), model=model)).task_settings["max_new_tokens"] == 5
     kept = settled(make_config(task=str(digits), model=model))
     digits.write_text('{"prompt": "1+1=", "answers": [3]}\n')
-    with pytest.raises(UsageError, match="begin a new run"):
+    with pytest.raises(errors.UsageError, match="begin a new run"):
         task_of(kept).describe()
     other = make_config(task="arithmetic", model=model)
     assert settled(other) is other
@@ -116,7 +115,7 @@ def _completions(runs: Path, text: str) -> tuple[str, str]:
         records = [unobserved(typed_example(run.task, text), run.task)]
         engine = run.completer(run.intervention(Basis.ATTN_HEAD), plain=True, records=records)
         made = [engine.completions([group], [0]) for group in ((), (Neuron.parse("a0.h1"),))]
-        return tuple(plain(run.subject.decode(one.tokens[0][0])) for one in made)
+        return tuple(plain_text.plain(run.subject.decode(one.tokens[0][0])) for one in made)
 
 
 def test_text_behind_the_answer_is_no_part_of_what_first_order_says(

@@ -10,8 +10,7 @@ import pytest
 from command_process import Commands, Done, settings
 from text_models import save_text_model
 
-from mecharule_ops.store.run_log import event_to_json
-from mecharule_ops.store.run_store import RunStore
+from mecharule_ops.store import run_log, run_store
 
 WORDS = ("zorbin", "quavvle", "merpish", "drontal", "plimwick", "gossub")
 SETTINGS = (
@@ -44,8 +43,8 @@ def jailbreak(commands: Commands, model: str, requests: Path) -> Done:
     return done
 
 
-def stored(runs: Path, done: Done) -> RunStore:
-    return RunStore.open(runs / f"{identifier(done)}.mecharule", read_only=True)
+def stored(runs: Path, done: Done) -> run_store.RunStore:
+    return run_store.RunStore.open(runs / f"{identifier(done)}.mecharule", read_only=True)
 
 
 def identifier(done: Done) -> str:
@@ -107,7 +106,7 @@ def test_no_request_and_no_completion_is_shown_without_being_asked_for(
     texts += [commands.main(*line, *form).out for line in lines for form in ((), ("--json",))]
     with stored(runs, jailbreak) as store:
         certificates = store.certificates()
-        texts += [event_to_json(event) for _, _, event in store.events()]
+        texts += [run_log.event_to_json(event) for _, _, event in store.events()]
     unit = certificates[0].units[0]
     for line in (
         ("why", run, unit),

@@ -23,8 +23,7 @@ from mecharule_ops.events import (
     StageStarted,
 )
 from mecharule_ops.nodes import FlipCount, FlipEstimate, Node, Verdict
-from mecharule_ops.state.run_state import RunState
-from mecharule_ops.state.search_view import IntMap
+from mecharule_ops.state import run_state, search_view
 from mecharule_ops.store.run_store import RunStore
 
 _VERDICTS = list(Verdict)
@@ -126,7 +125,7 @@ class _Naive:
                 self.stages[event.stage] = event
 
 
-def _assert_same(state: RunState, naive: _Naive) -> None:
+def _assert_same(state: run_state.RunState, naive: _Naive) -> None:
     assert list(state.searches) == list(naive.searches)
     for name, view in state.searches.items():
         search = naive.searches[name]
@@ -138,8 +137,8 @@ def _assert_same(state: RunState, naive: _Naive) -> None:
     assert state.tested == sum(len(search["tested"]) for search in naive.searches.values())
 
 
-def _fold(stream: list[Event]) -> RunState:
-    state = RunState()
+def _fold(stream: list[Event]) -> run_state.RunState:
+    state = run_state.RunState()
     for event in stream:
         state = state.apply(event)
     return state
@@ -148,7 +147,7 @@ def _fold(stream: list[Event]) -> RunState:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_fold_equals_a_naive_one(seed: int) -> None:
     """On random stories every part of the state is what plain dictionaries give, at several moments."""
-    state, naive = RunState(), _Naive()
+    state, naive = run_state.RunState(), _Naive()
     for number, event in enumerate(_stream(seed, 400)):
         state = state.apply(event)
         naive.tell(event)
@@ -160,7 +159,7 @@ def test_the_fold_equals_a_naive_one(seed: int) -> None:
 def test_old_snapshots_never_change() -> None:
     """A snapshot kept from any moment equals a fresh fold up to that moment, after all that followed."""
     stream = _stream(11, 400)
-    snapshots, state = [], RunState()
+    snapshots, state = [], run_state.RunState()
     for event in stream:
         snapshots.append(state)
         state = state.apply(event)
@@ -191,7 +190,7 @@ def test_a_node_of_a_search_never_started_is_a_broken_invariant() -> None:
         SearchFinished(search="s", status="", queries=0, example_forwards=0, localized=0),
     ):
         with pytest.raises(AssertionError, match="never started"):
-            RunState().apply(event)
+            run_state.RunState().apply(event)
 
 
 def test_events_that_are_not_shown_leave_the_state_as_it_is() -> None:
@@ -204,8 +203,8 @@ def test_the_integer_map_equals_a_dictionary() -> None:
     """Random keys, small and huge, in random order: same items in order of key, older versions intact."""
     chance = random.Random(2)
     naive: dict[int, int] = {}
-    versions: list[tuple[IntMap[int], dict[int, int]]] = []
-    grown: IntMap[int] = IntMap()
+    versions: list[tuple[search_view.IntMap[int], dict[int, int]]] = []
+    grown: search_view.IntMap[int] = search_view.IntMap()
     for _ in range(800):
         key = chance.choice([chance.randrange(50), chance.randrange(5000), chance.randrange(2**40)])
         grown, naive = grown.set(key, key ^ 5), {**naive, key: key ^ 5}

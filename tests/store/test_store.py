@@ -12,15 +12,13 @@ import numpy as np
 import pytest
 from events_told import run_started
 
-from mecharule_ops.codec import decode
+from mecharule_ops import codec, nodes
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.events import Event, Notice, RunFinished, SearchStarted
-from mecharule_ops.nodes import FlipCount, Verdict
+from mecharule_ops.store import run_file, run_log
 from mecharule_ops.store.keys import Artefact
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path
-from mecharule_ops.store.run_file import is_held
-from mecharule_ops.store.run_log import EVENT_CLASSES, event_from_json, event_to_json
 from mecharule_ops.store.run_store import RunStore, pack_artefact, unpack
 
 _SAMPLES: dict[Any, list[Any]] = {
@@ -29,8 +27,8 @@ _SAMPLES: dict[Any, list[Any]] = {
     float: [0.1, 1e-300, math.inf, -math.inf, 3.0],
     bool: [True, False],
     type(None): [None],
-    FlipCount: [FlipCount(flips=0, n=0), FlipCount(flips=3, n=2**70)],
-    Verdict: list(Verdict),
+    nodes.FlipCount: [nodes.FlipCount(flips=0, n=0), nodes.FlipCount(flips=3, n=2**70)],
+    nodes.Verdict: list(nodes.Verdict),
 }
 
 
@@ -55,13 +53,13 @@ def store(tmp_path: Path):
         yield made
 
 
-@pytest.mark.parametrize("kind", sorted(EVENT_CLASSES))
+@pytest.mark.parametrize("kind", sorted(run_log.EVENT_CLASSES))
 def test_every_event_class_round_trips_exactly(kind: str) -> None:
     """Text, huge integers, infinities, lone surrogates and None come back equal and of the same type."""
     chance = random.Random(kind)
     for _ in range(8):
-        event = _random_event(EVENT_CLASSES[kind], chance)
-        again = event_from_json(event_to_json(event))
+        event = _random_event(run_log.EVENT_CLASSES[kind], chance)
+        again = run_log.event_from_json(run_log.event_to_json(event))
         assert again == event
         assert type(again) is type(event)
 
@@ -81,7 +79,7 @@ def test_every_event_class_round_trips_exactly(kind: str) -> None:
 def test_an_event_with_anything_unexpected_is_refused(text: str) -> None:
     """Unknown and missing fields, wrong types, unknown kinds and broken JSON are one named error."""
     with pytest.raises(UsageError):
-        event_from_json(text)
+        run_log.event_from_json(text)
 
 
 def test_a_field_of_the_wrong_type_is_named_on_writing() -> None:
@@ -89,8 +87,8 @@ def test_a_field_of_the_wrong_type_is_named_on_writing() -> None:
     wrong: Any = SearchStarted(search="s", units=3)
     object.__setattr__(wrong, "units", "three")
     with pytest.raises(UsageError, match=r"SearchStarted\.units: expected int, got 'three'"):
-        event_to_json(wrong)
-    assert decode(Notice, {"text": "t"}) == Notice(text="t")
+        run_log.event_to_json(wrong)
+    assert codec.decode(Notice, {"text": "t"}) == Notice(text="t")
 
 
 def test_events_come_back_in_order_with_number_and_time(store: RunStore) -> None:
@@ -272,14 +270,14 @@ def test_one_writer_many_readers_in_one_process(store: RunStore) -> None:
     with pytest.raises(StoreError, match="holds it"):
         RunStore.create(store.path, {})
     with RunStore.open(store.path, read_only=True) as reader:
-        assert is_held(store.path)
+        assert run_file.is_held(store.path)
         store.append([Notice(text="new")])
         assert [event for _, _, event in reader.events()] == [Notice(text="new")]
         with pytest.raises(StoreError, match="reading only"):
             reader.append([Notice(text="no")])
     store.close()
     store.close()
-    assert not is_held(store.path)
+    assert not run_file.is_held(store.path)
     with pytest.raises(StoreError, match="exists"):
         RunStore.create(store.path, {})
     with pytest.raises(StoreError, match="closed"):

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mecharule_ops.errors import StoreError
-from mecharule_ops.events import Notice
+from mecharule_ops import errors, events
 from mecharule_ops.store.run_store import RunStore
 
 _WRITER = """
@@ -54,7 +53,7 @@ def test_everything_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     for _ in range(6):
         turn = _acknowledged_before_kill(path, chance)
         with RunStore.open(path) as store:
-            texts = [event.text for _, _, event in store.events() if isinstance(event, Notice)]
+            texts = [event.text for _, _, event in store.events() if isinstance(event, events.Notice)]
             assert texts == [str(i // 2) for i in range(len(texts))]
             assert len(texts) % 2 == 0
             assert len(texts) >= 2 * (turn + 1)
@@ -83,11 +82,11 @@ def test_a_second_process_is_refused_and_told_who_holds_the_run(tmp_path: Path) 
     assert writer.stdout is not None
     try:
         writer.stdout.readline()
-        with pytest.raises(StoreError, match=f"process {writer.pid} holds it") as caught:
+        with pytest.raises(errors.StoreError, match=f"process {writer.pid} holds it") as caught:
             RunStore.open(path)
         assert "\n" not in str(caught.value)
         with RunStore.open(path, read_only=True) as reader:
-            assert next(reader.events())[2] == Notice(text="0")
+            assert next(reader.events())[2] == events.Notice(text="0")
     finally:
         writer.kill()
         writer.stdout.close()

@@ -5,15 +5,12 @@ from typing import Any
 
 from scipy.stats import hypergeom
 
-from mecharule_ops import types
-from mecharule_ops.findings import counts, records
+from mecharule_ops import nodes, types
+from mecharule_ops.findings import counts, records, shown
 from mecharule_ops.findings.controls import AgonistControls, decided
 from mecharule_ops.findings.counts import recall_by_bound
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips
-from mecharule_ops.findings.shown import shown_over
-from mecharule_ops.nodes import Node, Verdict
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.families import Family, RuleStatus, UnitRule
+from mecharule_ops.rules import algebra, families
 from mecharule_ops.types import Basis, FlipCount, FlipEstimate, Intervention, Neuron, Share
 
 TAU, EPSILON, ALPHA = 0.2, 0.2, 0.05
@@ -36,13 +33,13 @@ def agonist(name: str, plus: int, minus: int) -> types.Agonist:
     )
 
 
-def of_family(rule: str, mcc: float, n: int, positives: int, **changes: Any) -> UnitRule:
+def of_family(rule: str, mcc: float, n: int, positives: int, **changes: Any) -> families.UnitRule:
     """The input rule of `a20.h8`, with its score and its test against chance."""
     score = types.RuleScore(mcc=mcc, coverage=positives / n, n=n, positives=positives)
-    made = UnitRule(
+    made = families.UnitRule(
         neuron=Neuron.parse("a20.h8"),
-        family=Family.INPUT,
-        rule=Rule.parse(rule),
+        family=families.Family.INPUT,
+        rule=algebra.Rule.parse(rule),
         train=score,
         held_out=score,
         prompt_only=True,
@@ -51,11 +48,11 @@ def of_family(rule: str, mcc: float, n: int, positives: int, **changes: Any) -> 
     return replace(made, **changes)
 
 
-def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> UnitRule:
-    same = {"neuron": Neuron.parse(name), "family": Family.ANCHORED}
+def anchored(name: str, rule: str | None, mcc: float, n: int, positives: int) -> families.UnitRule:
+    same = {"neuron": Neuron.parse(name), "family": families.Family.ANCHORED}
     same |= {"flips": FlipCount(flips=positives, n=max(280, positives))}
     if rule is None:
-        return UnitRule(absent=RuleStatus.NO_CLAUSE, prompt_only=True, **same)
+        return families.UnitRule(absent=families.RuleStatus.NO_CLAUSE, prompt_only=True, **same)
     made = of_family(rule, mcc, n, positives, **same)
     return replace(made, full_rule=made.rule, full=made.held_out)
 
@@ -68,10 +65,10 @@ def chance_p(score: types.RuleScore) -> float:
     return float(hypergeom.sf(hits - 1, score.n, score.positives, fired))
 
 
-def node(number: int, parent: int | None, size: int, verdict: Verdict, plus: int) -> Node:
+def node(number: int, parent: int | None, size: int, verdict: nodes.Verdict, plus: int) -> nodes.Node:
     place = {"id": number, "parent": parent, "layer": 20, "channels": tuple(range(size))}
     flips = estimate(plus, plus // 2)
-    return Node(**place, estimate=flips, ucb=flips.ucb(ALPHA), verdict=verdict)
+    return nodes.Node(**place, estimate=flips, ucb=flips.ucb(ALPHA), verdict=verdict)
 
 
 _UNITS = {"a20.h8": (50, 8), "a21.h2": (41, 39), "a20.h6": (15, 2), "a14.h2": (8, 1), "a23.h3": (14, 3)}
@@ -83,11 +80,11 @@ _EXHAUSTIVE = tuple(
     for name, flips in _UNITS.items()
 )
 _TREE = (
-    node(0, None, 9, Verdict.SPLIT, 53),
-    node(1, 0, 4, Verdict.PRUNED, 2),
-    node(2, 0, 5, Verdict.SPLIT, 52),
-    node(3, 2, 1, Verdict.KEPT, 50),
-    node(4, 2, 4, Verdict.DROPPED, 1),
+    node(0, None, 9, nodes.Verdict.SPLIT, 53),
+    node(1, 0, 4, nodes.Verdict.PRUNED, 2),
+    node(2, 0, 5, nodes.Verdict.SPLIT, 52),
+    node(3, 2, 1, nodes.Verdict.KEPT, 50),
+    node(4, 2, 4, nodes.Verdict.DROPPED, 1),
 )
 
 
@@ -169,7 +166,7 @@ POSITIVE = replace(
     exhaustive=_EXHAUSTIVE,
     recall=recall_by_bound(_EXHAUSTIVE, {each.neuron for each in _AGONISTS}, TAU, ALPHA),
 )
-POSITIVE = shown_over([POSITIVE], ALPHA)[0]
+POSITIVE = shown.shown_over([POSITIVE], ALPHA)[0]
 
 FINDINGS = records.Findings(
     run="0c1f",

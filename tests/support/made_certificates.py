@@ -3,23 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from mecharule_ops.certificates.certificate import (
-    Certificate,
-    CertifiedIntervention,
-    CertifiedScore,
-    Completion,
-    ExampleRow,
-    ModelIdentity,
-)
-from mecharule_ops.certificates.verification import totals_of
+from mecharule_ops.certificates import certificate, verification
 
 
-def completion_of(tokens: tuple[int, ...], label: bool, margin: float = 2.5) -> Completion:
-    return Completion(tokens=tokens, text=" ".join(map(str, tokens)), label=label, margin=margin)
+def completion_of(tokens: tuple[int, ...], label: bool, margin: float = 2.5) -> certificate.Completion:
+    return certificate.Completion(tokens=tokens, text=" ".join(map(str, tokens)), label=label, margin=margin)
 
 
-def row_of(example: int, slice_name: str, flipped: bool, unit: str | None = None) -> ExampleRow:
-    return ExampleRow(
+def row_of(example: int, slice_name: str, flipped: bool, unit: str | None = None) -> certificate.ExampleRow:
+    return certificate.ExampleRow(
         example=example,
         prompt=f"{example}-7=",
         slice=slice_name,
@@ -29,15 +21,17 @@ def row_of(example: int, slice_name: str, flipped: bool, unit: str | None = None
     )
 
 
-def certificate_of(rows: tuple[ExampleRow, ...] | None = None, **changes: Any) -> Certificate:
+def certificate_of(
+    rows: tuple[certificate.ExampleRow, ...] | None = None, **changes: Any
+) -> certificate.Certificate:
     rows = rows or tuple(row_of(i, "associated" if i < 4 else "unrelated", i < 2) for i in range(8))
-    made = Certificate(
+    made = certificate.Certificate(
         kind="why",
         claim="Ablating m4.1234 breaks 2 of 4 subtractions.",
-        model=ModelIdentity(name="arith-tiny", model_hash="ab" * 32, tokenizer_hash="cd" * 32),
+        model=certificate.ModelIdentity(name="arith-tiny", model_hash="ab" * 32, tokenizer_hash="cd" * 32),
         task={"name": "arithmetic", "operands": 299, "noise": 0.5, "mixed": True},
         regime=1,
-        intervention=CertifiedIntervention(
+        intervention=certificate.CertifiedIntervention(
             basis="mlp_out",
             hook="model.layers.4.mlp",
             baseline="mean-positional",
@@ -46,11 +40,13 @@ def certificate_of(rows: tuple[ExampleRow, ...] | None = None, **changes: Any) -
         ),
         units=("m4.1234",),
         rows=rows,
-        totals=totals_of(rows, 0.05),
+        totals=verification.totals_of(rows, 0.05),
         alpha=0.05,
         seed=7,
         dtype="float32",
         versions={"torch": "2.13.0"},
-        rule=CertifiedScore(text="op == '-'", scope="held-out", mcc=0.78, coverage=0.4, n=100, positives=30),
+        rule=certificate.CertifiedScore(
+            text="op == '-'", scope="held-out", mcc=0.78, coverage=0.4, n=100, positives=30
+        ),
     )
     return replace(made, **changes)

@@ -13,8 +13,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from agent.prose import Cited
-from agent.toolbox import Toolbox
+from agent import prose, toolbox
 from mecharule_ops.numbers import percent
 from tools.registry import call
 
@@ -54,19 +53,19 @@ class Told:
     """What is told in place of the truth where the sense is another."""
 
 
-def facts_of(run: str) -> tuple[dict[str, Cited], Values]:
+def facts_of(run: str) -> tuple[dict[str, prose.Cited], Values]:
     """The facts of the calls as a model may cite them, and their values."""
-    box, facts, values = Toolbox(run), dict[str, Cited](), dict[str, tuple[str, Any]]()
+    box, facts, values = toolbox.Toolbox(run), dict[str, prose.Cited](), dict[str, tuple[str, Any]]()
     for name, given in CALLS:
         stated, told = box.result(name, given), call(name, {"run": run, **given}).facts
         for one, fact in zip(stated, told, strict=True):
             id = f"f{len(facts) + 1}"
-            facts[id] = Cited(**{**one, "id": id, "sources": ()})
+            facts[id] = prose.Cited(**{**one, "id": id, "sources": ()})
             values[fact.key] = (id, fact.value)
     return facts, values
 
 
-def quantities(values: Values, facts: Mapping[str, Cited]) -> list[tuple[Told, Told]]:
+def quantities(values: Values, facts: Mapping[str, prose.Cited]) -> list[tuple[Told, Told]]:
     """Each quantity of one unit beside the like of the other."""
 
     def told(row: Mapping[str, Any], unit: str, alone: str) -> Told:

@@ -19,10 +19,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from mecharule_ops.loading import model_names, placement
-from mecharule_ops.loading.model import Subject
+from mecharule_ops.loading import model, model_names, placement, shape
 from mecharule_ops.loading.placement import weight_bytes
-from mecharule_ops.loading.shape import read_shape
 
 _ATEN = torch.ops.aten
 _COPIES = {_ATEN.copy_, _ATEN.copy}
@@ -204,13 +202,13 @@ def _tensor(make: Callable[..., Tensor], data: Any, *, device: Any = None, **set
 
 def on_cards(
     monkeypatch: pytest.MonkeyPatch, directory: str, shares: Sequence[float], dtype: str = "float32"
-) -> Subject:
+) -> model.Subject:
     """The model of a directory, loaded where there are cards with room for these shares of it each."""
-    size = weight_bytes(read_shape(model_names.resolve(directory)), dtype)
+    size = weight_bytes(shape.read_shape(model_names.resolve(directory)), dtype)
     free = {f"cuda:{index}": int(share * size) for index, share in enumerate(shares)}
     with monkeypatch.context() as patch:
         patch.setattr(placement, "WORKING", 0)
-        patch.setattr(model_names, "this_machine", lambda: {"cpu": 0, **free})
+        patch.setattr(placement, "this_machine", lambda: {"cpu": 0, **free})
         # Tensors are read one after the other: a thread of its own would not see the cards.
         patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")
         subject = model_names.load(directory, "cuda", dtype)

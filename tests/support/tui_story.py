@@ -9,8 +9,7 @@ from typing import Any
 
 from events_told import run_started
 
-from mecharule_ops import events
-from mecharule_ops.errors import StoreError, UsageError
+from mecharule_ops import errors, events
 from mecharule_ops.events import Event, NodeAsked, NodeTested, Notice, Price
 from mecharule_ops.nodes import NOTHING, FlipCount, FlipEstimate, Node, Verdict
 from mecharule_ops.pages.document import Table
@@ -201,7 +200,7 @@ class FakeBackend(Backend):
 
     def events(self, run: str) -> list[Event]:
         if run == "gone":
-            raise StoreError("expected a run file, there is none")
+            raise errors.StoreError("expected a run file, there is none")
         return [*story(run), *self.later]
 
     def read(self, run: str, session: Session) -> None:
@@ -234,7 +233,7 @@ class FakeBackend(Backend):
 
     def report(self, session: Session) -> str:
         if not session.state.finished:
-            raise UsageError("expected a finished run to report on; wait for its end, or resume it")
+            raise errors.UsageError("expected a finished run to report on; wait for its end, or resume it")
         return "<!doctype html><title>report</title>"
 
     def call(
@@ -255,7 +254,7 @@ class FakeBackend(Backend):
             table = Table(header=("hypothesis", "state", "claim"), rows=tuple(rows), align="lll")
             return ToolResult(table=table, text=f"{line} of run {run}")
         if not line.startswith(("why ", "verify ", "flip ", "gates")):
-            raise UsageError(f"expected a command of: why, verify; got /{line.split()[0]}")
+            raise errors.UsageError(f"expected a command of: why, verify; got /{line.split()[0]}")
         tell("loading the model")
         return ToolResult(text=f"result of {line}\nD+ 28/64  D- 3/64  [c:7f3a]")
 

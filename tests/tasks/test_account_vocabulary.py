@@ -8,16 +8,15 @@ from answered import all_answered
 
 from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.predicates.language import parse_predicate, schema_of
-from mecharule_ops.tasks.arithmetic import Arithmetic
+from mecharule_ops.tasks import arithmetic, prompt_table
 from mecharule_ops.tasks.arithmetic_vocabulary import account_predicates
-from mecharule_ops.tasks.prompt_table import PromptTable
 from mecharule_ops.tasks.text import NEGATION, text_predicates
 
 
 @pytest.mark.parametrize("operators", [("+",), ("+", "-"), ("*", "/")])
 def test_arithmetic_reads_the_question_alone(operators: tuple[str, ...]) -> None:
     """Every text parses over the task's columns and none reads the answer; most split the items."""
-    task = Arithmetic(operators=operators)
+    task = arithmetic.Arithmetic(operators=operators)
     columns = task.columns(all_answered(task, " 1", count=600))
     table = evaluated(task.account_predicates(), columns)
     schema = schema_of(columns)
@@ -59,7 +58,7 @@ def test_negation_is_a_word_or_an_ending() -> None:
 
 def test_hans_gets_words_overlap_and_positions() -> None:
     """Beside the seeds; every text parses over prompt columns, and a category is no free text."""
-    task = PromptTable(file="hans")
+    task = prompt_table.PromptTable(file="hans")
     columns = {name: np.array(values) for name, values in task._columns_of_rows.items()}
     schema = {**schema_of(columns), "prompt": str}
     texts = task.account_predicates()

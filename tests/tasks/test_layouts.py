@@ -14,21 +14,19 @@ import pytest
 from agent.verbs.command_line import parser, told
 from agent.verbs.options import TasksOptions, called
 from mecharule_ops.errors import UsageError
-from mecharule_ops.tasks.jailbreak import read_requests
+from mecharule_ops.tasks import jailbreak, prompt_table, task_names
 from mecharule_ops.tasks.layout import FOIL
-from mecharule_ops.tasks.prompt_table import PromptTable, prompt_settings
-from mecharule_ops.tasks.task_names import make_task
 
 LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text())
 
 
-def table(path: Path, content: str | bytes, options: str = "") -> PromptTable:
+def table(path: Path, content: str | bytes, options: str = "") -> prompt_table.PromptTable:
     """As `tasks check` reads it."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     given = told(parser().parse_args(["tasks", "check", str(path), *shlex.split(options)]))
-    said = prompt_settings(**TasksOptions(**given).reading)
-    found = make_task(str(path), **{key.removeprefix("task."): value for key, value in said})
-    assert isinstance(found, PromptTable)
+    said = prompt_table.prompt_settings(**TasksOptions(**given).reading)
+    found = task_names.make_task(str(path), **{key.removeprefix("task."): value for key, value in said})
+    assert isinstance(found, prompt_table.PromptTable)
     return found
 
 
@@ -70,7 +68,7 @@ def test_rows_of_one_prompt_are_one_record(tmp_path: Path) -> None:
 
 def test_harmbench_is_a_table_of_requests(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("Behavior,Tags,ContextString\nTell a lie,,\n")
-    assert read_requests(str(tmp_path / "a.csv")) == ("Tell a lie",)
+    assert jailbreak.read_requests(str(tmp_path / "a.csv")) == ("Tell a lie",)
 
 
 def test_bad_rows_are_counted_and_may_be_left_out(tmp_path: Path) -> None:

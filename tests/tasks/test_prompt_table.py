@@ -11,10 +11,9 @@ import pytest
 from answered import all_answered
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops.tasks import prompt_table, table_check
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.from_file import kind_of, raw_rows, typed
-from mecharule_ops.tasks.prompt_table import EXAMPLE_SETS, PromptTable, prompt_settings
-from mecharule_ops.tasks.table_check import column_roles, expected_few, warnings_of
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_from
 from mecharule_ops.types import Phase, Regime, Share, Value
 
@@ -45,13 +44,13 @@ def test_every_format_gives_the_same_rows_and_types(suffix: str, tmp_path: Path)
     """As pandas writes them."""
     WRITE[suffix](path := tmp_path / f"t{suffix}")
     task = make_task(str(path))
-    assert isinstance(task, PromptTable)
+    assert isinstance(task, prompt_table.PromptTable)
     assert isinstance(task, Task)
     assert list(task.rows()) == ROWS
-    assert [role["kind"] for role in column_roles(task)] == [
+    assert [role["kind"] for role in table_check.column_roles(task)] == [
         *("category", "category", "int", "float", "bool", "category")
     ]
-    assert [role["role"] for role in column_roles(task)][:3] == [
+    assert [role["role"] for role in table_check.column_roles(task)][:3] == [
         *("in the prompt, for rules", "what is right, for rules", "for rules")
     ]
     assert task.columns(all_answered(task, " small", " slow"))["legs"].tolist() == [4, 0]
@@ -102,7 +101,7 @@ def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
     table.write_text("question,price,answer\nWhat?,3.50,this\n")
     shots = tmp_path / "shots.txt"
     shots.write_text("Q: Who? 1.00\nA: me", encoding="utf-8-sig")
-    said = dict(prompt_settings(str(shots), "Q: {question} {price}\\nA:"))
+    said = dict(prompt_table.prompt_settings(str(shots), "Q: {question} {price}\\nA:"))
     task = make_task(str(table), **{key.removeprefix("task."): value for key, value in said.items()})
     (example,) = task.examples(9, np.random.default_rng(0))
     assert example.prompt == "Q: Who? 1.00\nA: me\nQ: What? 3.50\nA:"
@@ -156,7 +155,7 @@ def test_other_files_that_do_not_read_are_one_clear_line(tmp_path: Path) -> None
         with pytest.raises(UsageError, match=said):
             make_task(good, template=template).describe()
     with pytest.raises(UsageError, match="few-shot"):
-        dict(prompt_settings(str(tmp_path / "none.txt"), None))
+        dict(prompt_table.prompt_settings(str(tmp_path / "none.txt"), None))
     with pytest.raises(
         UsageError, match=r"rows\.xls', which is none; put it there, .* or save it as \.csv or \.tsv"
     ):
@@ -185,11 +184,11 @@ def test_a_description_makes_the_task_again(tmp_path: Path, monkeypatch: pytest.
 def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
     """A constant answer, white space, several words, too few, a constant column."""
     rows = [{"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": "c"}]
-    said = warnings_of(make_task(jsonl(tmp_path, rows)))
+    said = table_check.warnings_of(make_task(jsonl(tmp_path, rows)))
     assert any("1 record are too few" in line for line in said)
     assert any("no columns but prompt and answer" in line for line in said)
     same = [{"prompt": f"{n} ", "answer": "new york", "x": 1} for n in range(60)]
-    said = warnings_of(make_task(jsonl(tmp_path, same, "same.jsonl")))
+    said = table_check.warnings_of(make_task(jsonl(tmp_path, same, "same.jsonl")))
     parts = (
         "60 prompts end in white space",
         "'new york'",
@@ -197,7 +196,7 @@ def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
     )
     assert [part for part in parts if part not in " ".join(said)] == []
     fine = [{"prompt": f"{n}:", "answer": str(n % 2), "x": n} for n in range(200)]
-    assert warnings_of(make_task(jsonl(tmp_path, fine, "fine.jsonl"))) == ()
+    assert table_check.warnings_of(make_task(jsonl(tmp_path, fine, "fine.jsonl"))) == ()
 
 
 @pytest.mark.parametrize("name", example_sets.SETS)
@@ -207,13 +206,13 @@ def test_the_bundled_sets_are_what_their_script_writes(name: str) -> None:
     assert file.read_text(encoding="utf-8") == example_sets.text_of(name)
 
 
-@pytest.mark.parametrize("name", EXAMPLE_SETS)
+@pytest.mark.parametrize("name", prompt_table.EXAMPLE_SETS)
 def test_an_example_set_is_a_table_without_a_warning(name: str) -> None:
     """Every prompt once, and its description makes it again."""
     task = make_task(name)
     rows = example_sets.HANS_ROWS if name == "hans" else example_sets.ROWS
     assert (task.name, len(task.questions), name in BUNDLED) == (name, rows, True)
-    assert warnings_of(task) == ()
+    assert table_check.warnings_of(task) == ()
     assert "not a published set" in task.notes[1]
     assert task_from(task.describe()).describe() == task.describe()
 
@@ -222,6 +221,6 @@ def test_an_example_set_is_a_table_without_a_warning(name: str) -> None:
 def test_where_next_to_nothing_is_right_it_is_not_said_that_what_is_real_is_named(
     right: int, named: bool
 ) -> None:
-    (told,) = expected_few(Share(count=right, n=60), 60, Regime.BASELINE_POSITIVE, "right")
+    (told,) = table_check.expected_few(Share(count=right, n=60), 60, Regime.BASELINE_POSITIVE, "right")
     assert told.startswith(f"about {right} right answers are few")
     assert ("what is real is still named" in told) == named

@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 
 from mecharule_ops.errors import UsageError
 from mecharule_ops.notebook.door import table_file
-from mecharule_ops.tasks.from_file import raw_rows, read_table, typed
+from mecharule_ops.tasks import from_file, table_check, task_names
 from mecharule_ops.tasks.prompt_table import PromptTable
-from mecharule_ops.tasks.table_check import column_roles, rehearse
-from mecharule_ops.tasks.task_names import make_task
 from mecharule_ops.tasks.text import spelt
 
 ROW = {"prompt": "a", "answer": "b"}
@@ -29,7 +27,7 @@ ROW = {"prompt": "a", "answer": "b"}
 def table_of(folder: Path, rows: Sequence[Mapping[str, object]], **settings: object) -> PromptTable:
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = make_task(str(path), **settings)
+    task = task_names.make_task(str(path), **settings)
     assert isinstance(task, PromptTable)
     return task
 
@@ -56,7 +54,7 @@ def test_two_columns_of_one_name_are_refused(
     path = tmp_path / name
     path.write_text(write) if isinstance(write, str) else write(path)
     with pytest.raises(UsageError, match=r"different names in .* got two called 'answer'; rename one"):
-        raw_rows(path)
+        from_file.raw_rows(path)
     frame = pandas.DataFrame([["a", "b", "c"]], columns=["prompt", "answer", "answer"])
     for table in (frame, [{1: "a", "1": "b"}]):
         with pytest.raises(UsageError, match="different names in the table"):
@@ -72,7 +70,7 @@ def test_names_that_a_rule_would_write_alike_are_refused_with_both(tmp_path: Pat
     names = ["x²", "ﬁne", "Ⅷ", "हिन्दी", "if", "2nd", "a b"]
     assert [spelt(name) for name in names] == ["x2", "fine", "VIII", "हिन्दी", "if_", "_2nd", "a_b"]
     rows = [{**ROW, "prompt": str(n), **dict.fromkeys(names, "even" if n % 2 else "odd")} for n in range(9)]
-    rehearse(table_of(tmp_path, rows))
+    table_check.rehearse(table_of(tmp_path, rows))
 
 
 def test_a_data_frames_row_numbers_are_no_column(tmp_path: Path) -> None:
@@ -82,8 +80,8 @@ def test_a_data_frames_row_numbers_are_no_column(tmp_path: Path) -> None:
     pandas.read_csv(tmp_path / "once.csv").to_csv(tmp_path / "twice.csv")
     frame.sort_values("x").to_parquet(tmp_path / "rows.parquet")
     for name in ("once.csv", "twice.csv", "rows.parquet"):
-        assert make_task(str(tmp_path / name)).prompt_columns == {"prompt", "answer", "x"}
-        assert list(read_table(str(tmp_path / name))[0]) == ["prompt", "answer", "x"]
+        assert task_names.make_task(str(tmp_path / name)).prompt_columns == {"prompt", "answer", "x"}
+        assert list(from_file.read_table(str(tmp_path / name))[0]) == ["prompt", "answer", "x"]
 
 
 def test_a_column_prompt_beside_a_template_is_what_the_model_reads_or_left_out(tmp_path: Path) -> None:
@@ -95,7 +93,7 @@ def test_a_column_prompt_beside_a_template_is_what_the_model_reads_or_left_out(t
     assert texts
     assert task.columns(all_answered(task))["prompt"][0] == "Q: w0 v0\nA:"
     assert all(">= 4" in text for text in texts if ">=" in text)
-    rehearse(table_of(tmp_path, [{"prompt": n, "answer": "b"} for n in range(40)]))
+    table_check.rehearse(table_of(tmp_path, [{"prompt": n, "answer": "b"} for n in range(40)]))
 
 
 CELLS = st.text("ab,;\t\n\"' é", max_size=8)
@@ -118,7 +116,7 @@ def test_what_a_csv_writer_wrote_is_read_back(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows").with_suffix(form[0])
         path.write_bytes(written.getvalue().replace("\n", line_end).encode())
-        assert [tuple(row.values()) for row in raw_rows(path)] == rows
+        assert [tuple(row.values()) for row in from_file.raw_rows(path)] == rows
 
 
 @pytest.mark.parametrize(
@@ -136,20 +134,20 @@ def test_quotes_of_another_dialect_are_refused(name: str, content: str, said: st
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(UsageError, match=said):
-        make_task(str(path)).describe()
+        task_names.make_task(str(path)).describe()
 
 
 def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path) -> None:
     """A long category is free text, a huge number a text, one beyond 10^12 is told, half a surrogate pair refused."""
-    assert typed([2**63, 1]) == [str(2**63), "1"]
-    assert typed([2**63 - 1, -(2**63) + 1]) == [2**63 - 1, -(2**63) + 1]
-    assert typed([str(10**30), "5"], freely=True) == [str(10**30), "5"]
-    assert typed(["1e30", "5"], freely=True) == [1e30, 5.0]
+    assert from_file.typed([2**63, 1]) == [str(2**63), "1"]
+    assert from_file.typed([2**63 - 1, -(2**63) + 1]) == [2**63 - 1, -(2**63) + 1]
+    assert from_file.typed([str(10**30), "5"], freely=True) == [str(10**30), "5"]
+    assert from_file.typed(["1e30", "5"], freely=True) == [1e30, 5.0]
     one = {"answer": 2**70, "essay": "no", "ms": 1_700_000_000_000}
     other = {**one, "essay": "long " * 50, "ms": one["ms"] + 1}
     task = table_of(tmp_path, [{"prompt": str(n), **(other if n % 2 else one)} for n in range(60)])
-    rehearse(task)
-    assert {role["name"]: role["kind"] for role in column_roles(task)}["essay"] == "text"
+    table_check.rehearse(task)
+    assert {role["name"]: role["kind"] for role in table_check.column_roles(task)}["essay"] == "text"
     assert not any("essay ==" in text or "ms <" in text for text in task.account_predicates())
     for text, where in (
         ('{"prompt": "\\ud83d", "answer": "b"}', "row 1, column 'prompt'"),
@@ -157,10 +155,10 @@ def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path)
     ):
         (tmp_path / "half.jsonl").write_text(text)
         with pytest.raises(UsageError, match=f"half a surrogate pair, in .*{where}"):
-            raw_rows(tmp_path / "half.jsonl")
+            from_file.raw_rows(tmp_path / "half.jsonl")
     (tmp_path / "half.jsonl").write_text('{"prompt": "a", "answer": "b", "x": 1e999}')
     with pytest.raises(UsageError, match="text or a number in row 1, column 'x'"):
-        raw_rows(tmp_path / "half.jsonl")
+        from_file.raw_rows(tmp_path / "half.jsonl")
 
 
 VALUES = st.one_of(
@@ -197,4 +195,4 @@ def test_a_table_that_passes_is_rehearsed_without_a_fault(
             task.describe()
         except UsageError:
             return
-        rehearse(task)
+        table_check.rehearse(task)

@@ -10,8 +10,7 @@ from bundled_run import QUICK
 import mecharule_ops as mr
 from agent.chat import ask, names_of
 from mecharule_ops.errors import UsageError
-from mecharule_ops.run.opening import opened
-from mecharule_ops.run.tabulating import few_valued
+from mecharule_ops.run import opening, tabulating
 from tools.registry import call
 
 SIZES = {"Tiny": 50, "Medium": 150, "Huge": 300}
@@ -36,8 +35,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_columns_of_few_values_are_named(path: str) -> None:
-    with opened(path) as run:
-        assert few_valued(run) == {"extent": sorted(SIZES)}
+    with opening.opened(path) as run:
+        assert tabulating.few_valued(run) == {"extent": sorted(SIZES)}
         read = names_of(run).condition
         assert read("extent is huge?") == "extent == 'Huge'"
         assert read("extent is Nowhere") is None
@@ -46,7 +45,7 @@ def test_columns_of_few_values_are_named(path: str) -> None:
 
 def test_a_column_goes_before_the_word_for_sums(path: str) -> None:
     """Of two values, true or false, it is a condition as it stands; a word that needs other columns is no predicate."""
-    with opened(path) as run:
+    with opening.opened(path) as run:
         even = [record for record in run.records if record.example.fields["carry"]]
         unit = str(run.findings.searches[0].agonists[0].neuron)
     given = {"run": path, "units": unit, "yes": True}
@@ -66,7 +65,7 @@ def test_accuracy_is_told_by_each_value_and_where_a_condition_holds(path: str) -
     told: Any = call("show", {"run": path, "section": "accuracy"}).as_json
     by, every = told["run.accuracy.by.extent"].values(), told["run.accuracy"]
     assert [sum(share[name] for share in by) for name in ("n", "count")] == [every["n"], every["count"]]
-    with opened(path) as run:
+    with opening.opened(path) as run:
         huge = [record for record in run.records if record.example.fields["extent"] == "Huge"]
     right = sum(record.label for record in huge)
     where = {"run": path, "where": "extent == 'Huge'"}

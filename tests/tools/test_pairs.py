@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from bundled_run import Ask, opened
 
-from mecharule_ops.errors import ClaimNotSupported, UsageError
+from mecharule_ops import errors, mcnemar
 from mecharule_ops.facts.fact import keyed
-from mecharule_ops.mcnemar import mcnemar_p
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.run.tabulating import rule_fires
 from tools.ablate import matched, unobserved
@@ -52,13 +51,13 @@ def test_the_table_is_that_of_the_certified_rows(copied_run: Path, ask: Ask, uni
     only.append(sum(two.flipped and not one.flipped for one, two in pairs))
     counts = told.as_json[told.facts[0].key]
     assert [counts["only_holds"], counts["only_fails"], counts["n"]] == [*only, len(pairs)]
-    assert counts["p"] == mcnemar_p(*only)
+    assert counts["p"] == mcnemar.mcnemar_p(*only)
     assert f"flips only the one where the right answer's units digit is 1 in {only[0]}" in told.text
 
 
 def test_a_condition_that_no_edit_switches_makes_no_pair(ask: Ask, unit: str) -> None:
     """And one over what the model writes is no condition of prompts."""
-    with pytest.raises(ClaimNotSupported, match="makes no prompts"):
+    with pytest.raises(errors.ClaimNotSupported, match="makes no prompts"):
         ask("pairs", neuron=unit, where="a >= 0")
-    with pytest.raises(UsageError, match="over the prompt"):
+    with pytest.raises(errors.UsageError, match="over the prompt"):
         ask("pairs", neuron=unit, where="parsed")

@@ -14,8 +14,7 @@ from agent.toolbox import Toolbox, schema_of
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.control_facts import claims_words
 from mecharule_ops.predicates.table import score_predicates
-from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.rules.matthews import mcc
+from mecharule_ops.rules import algebra, matthews
 from mecharule_ops.run.controlling import beside
 from mecharule_ops.run.tabulating import Part, columns_of, drawn, fires
 from mecharule_ops.store import keys
@@ -68,9 +67,9 @@ def test_rules_of_a_units_flips_are_learned_on_them_over_the_columns_asked_among
         places = drawn(run, Regime.BASELINE_POSITIVE, Part.TRAIN)
         places = places[run.observed.columns["b"][places] > 20]
         flips = run.flips([(Neuron.parse(unit),)], places, Regime.BASELINE_POSITIVE)[0]
-        holds = fires(run, Rule.parse(found["rule"]))[places]
+        holds = fires(run, algebra.Rule.parse(found["rule"]))[places]
     assert found["records"] == len(places)
-    assert found["train_mcc"] == pytest.approx(mcc(holds, flips))
+    assert found["train_mcc"] == pytest.approx(matthews.mcc(holds, flips))
     assert not any(re.search(r"\b(b|expected|answer)\b", row["clause"]) for row in told["rows"])
     scored = ask("score", predicates="op == '-'", unit=unit).as_json[f"unit.{unit}.score.op == '-'"]
     counted = ask("tabulate", units=unit, where="op == '-'").as_json[f"unit.{unit}.train.op == '-'"]

@@ -16,10 +16,8 @@ from command_process import ROOT, Commands, Result
 from tiny_models import save_tiny
 
 from agent.verbs.options import called
-from mecharule_ops.bases import Basis
+from mecharule_ops import bases, errors, events
 from mecharule_ops.certificates.verification import totals_of
-from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
-from mecharule_ops.events import NodeTested
 from mecharule_ops.loading import shape as wiring
 from mecharule_ops.store.keys import LAST_ANSWER
 from mecharule_ops.store.run_store import RunStore
@@ -50,17 +48,17 @@ def strongest(commands: Commands) -> str:
 
 
 @pytest.fixture(scope="module")
-def tested(runs: Path) -> list[NodeTested]:
+def tested(runs: Path) -> list[events.NodeTested]:
     """Every tested group that the run recorded."""
     with RunStore.open(runs / "b00d.mecharule", read_only=True) as store:
-        return [event for _, _, event in store.events() if isinstance(event, NodeTested)]
+        return [event for _, _, event in store.events() if isinstance(event, events.NodeTested)]
 
 
 @pytest.fixture(scope="module")
-def pruned(tested: list[NodeTested]) -> str:
+def pruned(tested: list[events.NodeTested]) -> str:
     """A unit that was pruned inside a group: the last one named in its event."""
     node = next(event.node for event in tested if event.node.verdict == "pruned" and event.node.size > 1)
-    return node.printed(Basis.MLP_OUT).split(" … ")[-1]
+    return node.printed(bases.Basis.MLP_OUT).split(" … ")[-1]
 
 
 def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, strongest: str) -> None:
@@ -96,7 +94,7 @@ def test_why_runs_no_model_and_names_the_command_that_makes_a_certificate(tool: 
 def test_why_not_names_the_pruned_group_and_tests_exactly_on_demand(tool: Tool, pruned: str) -> None:
     """The group's verdict from the record, then the unit's own counts from a certificate; `why` points there."""
     unit = pruned
-    with pytest.raises(ClaimNotSupported, match="why-not"):
+    with pytest.raises(errors.ClaimNotSupported, match="why-not"):
         tool("why", run="last", neuron=unit)
     result = tool("why-not", run="last", neuron=unit)
     settled = result.data[f"unit.{unit}.why_not.tests"][-1]
@@ -125,7 +123,7 @@ def test_flip_certifies_one_prompt(tool: Tool, strongest: str) -> None:
             None,
             own["before"] != own["after"],
         )
-    with pytest.raises(UsageError, match="expected a question"):
+    with pytest.raises(errors.UsageError, match="expected a question"):
         tool("flip", run="last", neuron=strongest, prompt=" ")
 
 
@@ -140,7 +138,7 @@ def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest
     again = tool("ablate", run="last", units=units)
     assert again.certificate == done.certificate
     assert tool("ablate", run="last", units=units, estimate=True).data["price"]["example_forwards"] == 0
-    with pytest.raises(UsageError, match="one basis"):
+    with pytest.raises(errors.UsageError, match="one basis"):
         tool("ablate", run="last", units=f"{strongest},a0.h1")
 
 
@@ -168,7 +166,7 @@ def test_ablate_on_train_records_or_by_another_baseline_is_certified(
     assert made.intervention.baseline == more.get("baseline", "mean-positional")
     assert tool("verify", what=made.id).exit_code == 0
     assert tool("ablate", **asked, estimate=True).data["price"]["example_forwards"] == 0
-    with pytest.raises(UsageError, match="expected a condition that holds on some"):
+    with pytest.raises(errors.UsageError, match="expected a condition that holds on some"):
         tool("ablate", run="last", units=strongest, where="a > 999")
 
 
@@ -180,7 +178,7 @@ def test_ablate_on_typed_prompts_is_certified(tool: Tool, strongest: str) -> Non
     assert told["n"] + left == 3
     assert f"flips {told['flips']} of" in done.text
     assert tool("verify", what=done.certificate).exit_code == 0
-    with pytest.raises(UsageError, match="hello"):
+    with pytest.raises(errors.UsageError, match="hello"):
         tool("ablate", run="last", units=strongest, prompts=["hello"])
 
 
@@ -223,7 +221,7 @@ def test_a_price_that_was_never_timed_is_said_to_be_unknown() -> None:
     """It is asked about like a long one."""
     unknown = Quoted(example_forwards=300, seconds=None)
     assert unknown.words == "300 ablated completions, this run timed none yet"
-    with pytest.raises(UsageError, match="--yes"):
+    with pytest.raises(errors.UsageError, match="--yes"):
         accepted(unknown, False, print)
     for price, yes in ((unknown, True), (Quoted(example_forwards=64, seconds=None), False)):
         accepted(price, yes, print)
@@ -285,7 +283,7 @@ def test_an_exported_folder_verifies_without_the_run(tool: Tool, commands: Comma
         "certificates",
         "replacement",
     } <= names
-    with pytest.raises(StoreError, match="has files"):
+    with pytest.raises(errors.StoreError, match="has files"):
         tool("export", run="last", folder=str(folder))
     alone = commands.main("verify", str(folder), "--json", MECHARULE_RUNS=str(tmp_path / "none"))
     assert alone.code == 0
@@ -293,7 +291,7 @@ def test_an_exported_folder_verifies_without_the_run(tool: Tool, commands: Comma
     one = next(path for path in (folder / "certificates").glob("*.json") if path.name != "index.json")
     assert tool("verify", what=str(one)).exit_code == 0
     one.write_text(one.read_text().replace('"seed": 0', '"seed": 1'))
-    with pytest.raises(ClaimNotSupported, match="changed"):
+    with pytest.raises(errors.ClaimNotSupported, match="changed"):
         tool("verify", what=str(folder))
     one.write_text(one.read_text().replace('"seed": 1', '"seed": 0'))
     for path in (folder / "replacement").glob("*.npz"):
@@ -316,7 +314,7 @@ def test_tables_cut_what_is_asked_and_say_so(tool: Tool, name: str) -> None:
         assert ("left out" in cut.text) == cut.data["truncated"]
 
 
-def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[NodeTested]) -> None:
+def test_tree_holds_every_tested_group_once(tool: Tool, tested: list[events.NodeTested]) -> None:
     """As many rows as the record has tested nodes of the search."""
     nodes = {(event.search, event.node.id) for event in tested if event.search.startswith("guided:")}
     assert tool("show", table="tree", limit=1000).data["rows_in_all"] == len(nodes)
@@ -349,11 +347,11 @@ def test_every_tool_refuses_unknown_arguments() -> None:
     """Arguments are frozen, and a stray one is named."""
     for name, entry in TOOLS.items():
         assert issubclass(entry.arguments, Arguments)
-        with pytest.raises(UsageError, match="stray"):
+        with pytest.raises(errors.UsageError, match="stray"):
             call(name, {"stray": 1})
-    with pytest.raises(UsageError, match="expected a tool of"):
+    with pytest.raises(errors.UsageError, match="expected a tool of"):
         call("sing", {})
-    with pytest.raises(UsageError, match=r"^tabulate: expected units, got none$"):
+    with pytest.raises(errors.UsageError, match=r"^tabulate: expected units, got none$"):
         call("tabulate", {"run": "/nowhere/0c1f.mecharule"})
 
 

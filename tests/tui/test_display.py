@@ -5,8 +5,7 @@ import io
 import pytest
 from events_told import run_started
 
-from mecharule_ops import events
-from mecharule_ops.errors import UsageError
+from mecharule_ops import errors, events, nodes
 from mecharule_ops.events import (
     Event,
     HypothesisDecided,
@@ -15,7 +14,6 @@ from mecharule_ops.events import (
     Notice,
     RuleAnchored,
 )
-from mecharule_ops.nodes import Node
 from tui.display import LineDisplay, RichDisplay, make_display
 from tui.session import narrate, narrated
 
@@ -66,7 +64,7 @@ STORY: tuple[tuple[float, Event], ...] = (
     (1, events.StageFinished(stage="behaviour", summary="80 of 100 answers right", seconds=7.0, reused=True)),
     (0, events.Price(evaluations=1840, example_forwards=235_520, seconds=370.0)),
     (0, events.SearchStarted(search="cha:1:m4", units=128)),
-    (0, events.NodeAsked(search="cha:1:m4", node=Node(id=0, layer=4, channels=(7,)))),
+    (0, events.NodeAsked(search="cha:1:m4", node=nodes.Node(id=0, layer=4, channels=(7,)))),
     (6, events.CostChanged(group_evaluations=1204, example_forwards=9000, reused=3)),
     (0, FOUND),
     (0, events.SearchFinished(search="cha:1:m4", status="…", queries=9, example_forwards=90, localized=1)),
@@ -144,7 +142,7 @@ def test_the_display_fits_the_stream() -> None:
     rich.close()
     assert isinstance(rich, RichDisplay)
     assert isinstance(make_display(None, io.StringIO()), LineDisplay)
-    with pytest.raises(UsageError, match="expected a display of rich, plain, none, got 'loud'"):
+    with pytest.raises(errors.UsageError, match="expected a display of rich, plain, none, got 'loud'"):
         make_display("loud")
 
 

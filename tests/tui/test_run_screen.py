@@ -31,16 +31,14 @@ from mecharule_ops.events import (
 from mecharule_ops.state.board import OPEN, REACHES, RULED_OUT, TO_COME, Board, Place
 from mecharule_ops.state.run_state import RunState
 from mecharule_ops.store.run_log import event_from_json
+from tui import found, terminal_app, words
 from tui.backend import Backend
-from tui.found import found_text
 from tui.screens.replay_screen import ReplayScreen
 from tui.screens.run_screen import FLUSHES_A_SECOND, RunScreen
 from tui.session import Session
-from tui.terminal_app import MechaRuleApp
 from tui.text_panes import ReadingPane, TextTable
 from tui.tree_pane import TreePane
 from tui.unit_map import MapPane
-from tui.words import Activity, rail, status_line
 
 RECORDED = Path(__file__).parent / "recorded"
 STREAMS = ("heads", "channels", "algorithm_1")
@@ -83,7 +81,7 @@ def shares(
 
     async def script(user: Driver) -> None:
         session = Session(clock=lambda: 0.0)
-        session.activity = Activity.WORKING
+        session.activity = words.Activity.WORKING
         screen = RunScreen(session)
         await user.app.push_screen(screen)
         seen = verdicts = 0
@@ -205,7 +203,7 @@ def test_only_shown_units_have_a_name_and_a_colour(tmp_path: Path) -> None:
     for events, green in ((told[:first], False), (told, True)):
         state, board = folded(events), Board()
         board.catch_up(state)
-        text = found_text(state, board, Place(1, "a"), 60)
+        text = found.found_text(state, board, Place(1, "a"), 60)
         assert ("a20.h8" in text.plain) == green
         assert any("green" in str(span.style) for span in text.spans) == green
     assert text.plain.index("a20.h8") < text.plain.index("a21.h2") < text.plain.index("a23.h3")
@@ -218,7 +216,7 @@ def test_a_stage_without_verdicts_says_what_is_computed_and_turns(tmp_path: Path
 
     async def script(user: Driver) -> None:
         session = Session(clock=lambda: now[0])
-        session.activity = Activity.WORKING
+        session.activity = words.Activity.WORKING
         for event in story()[:3]:
             session.show(event)
         screen = RunScreen(session)
@@ -241,13 +239,13 @@ def test_every_stage_of_a_run_says_in_words_what_is_computed() -> None:
         for _, event in recorded(name):
             state = state.apply(event)
             if isinstance(event, StageStarted):
-                begins, what = status_line(state, Activity.WORKING, "").split(": ")
+                begins, what = words.status_line(state, words.Activity.WORKING, "").split(": ")
                 assert event.stage.startswith(begins)
                 assert len(what) > 9
-                parts.append(next(place for place, part in enumerate(rail(state)) if "▶" in part.plain))
+                parts.append(next(place for place, part in enumerate(words.rail(state)) if "▶" in part.plain))
         assert parts == sorted(parts)
         state = state.apply(StageProgress(stage="chain of a20.h8", done=34))
-        assert status_line(state, Activity.WORKING, "").endswith("carries an effect 34 passes")
+        assert words.status_line(state, words.Activity.WORKING, "").endswith("carries an effect 34 passes")
 
 
 def test_a_run_is_done_no_sooner_than_its_panes_show_it(
@@ -328,7 +326,7 @@ def test_no_scroll_bar_cuts_a_line() -> None:
     """A text is wrapped beside the bar, also when the bar comes with the text."""
 
     class Reading(App[None]):
-        CSS_PATH = MechaRuleApp.CSS_PATH
+        CSS_PATH = terminal_app.MechaRuleApp.CSS_PATH
 
         def compose(self) -> ComposeResult:
             yield ReadingPane("", id="found")

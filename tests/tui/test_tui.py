@@ -22,17 +22,10 @@ from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import REACHES, Board
 from mecharule_ops.state.run_state import RunState
 from tools.registry import ToolResult
+from tui import chat_pane, text_panes, tree_pane
 from tui.backend import Backend, Listener
-from tui.chat_pane import ChatLine
-from tui.screens.common import HelpPopup, PricePopup
-from tui.screens.home_screen import HomeScreen
-from tui.screens.new_run import FieldLine, NewRunScreen, fields_of
-from tui.screens.reading import ReadingScreen
-from tui.screens.replay_screen import VERDICTS, ReplayScreen
-from tui.screens.run_screen import RunScreen
+from tui.screens import common, home_screen, new_run, reading, replay_screen, run_screen
 from tui.session import Session
-from tui.text_panes import ReadingPane, TextTable
-from tui.tree_pane import TreePane, rows_of
 from tui.words import Activity
 
 
@@ -48,7 +41,7 @@ def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
         await user.press("ctrl+home")
         while user.run.unit != "m0.17":
             await user.press("down")
-        assert "reaches τ  m0.17  1→0" in user.run.query_one("#found", ReadingPane).text.plain
+        assert "reaches τ  m0.17  1→0" in user.run.query_one("#found", text_panes.ReadingPane).text.plain
         await user.press("w")
         await user.sees("result of why m0.17", "[c:7f3a]")
         assert backend.called == [("why m0.17", "0c1f")]
@@ -106,7 +99,7 @@ def test_a_newcomers_keys(tmp_path: Path) -> None:
 
     async def script(user: Driver) -> None:
         await user.press("d", "n")
-        assert isinstance(user.app.screen, HomeScreen)
+        assert isinstance(user.app.screen, home_screen.HomeScreen)
         await user.press("d")
         await user.sees("Start?  y yes   n no", "under a minute")
         await user.press("y")
@@ -119,7 +112,7 @@ def test_a_newcomers_keys(tmp_path: Path) -> None:
         await user.press("1", "down")
         await user.sees("∙ ruled out  m0.32 … m0.63  1→0")
         await user.press("escape", "escape")
-        assert isinstance(user.app.screen, RunScreen)
+        assert isinstance(user.app.screen, run_screen.RunScreen)
         assert user.app.told[-1] == "press Esc again to leave this run; it is kept"
 
     drive(FakeBackend(tmp_path), script)
@@ -136,21 +129,21 @@ def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
         for key, row in (("j", 1), ("k", 0), ("G", 1), ("g", 0)):
             await user.press(key)
             await user.pilot.pause()
-            assert user.app.screen.query_one(TextTable).cursor_row == row, key
+            assert user.app.screen.query_one(text_panes.TextTable).cursor_row == row, key
         await user.press("c")
         assert user.app.told[-1] == "mark two runs with Space first"
         await user.press("space", "down", "space")
         await user.sees("0c1f*", "9e2b*")
         await user.press("c")
-        await user.until(lambda: isinstance(user.app.screen, ReadingScreen), "the comparison")
+        await user.until(lambda: isinstance(user.app.screen, reading.ReadingScreen), "the comparison")
         await user.sees("compare 0c1f of run 9e2b")
         await user.press("escape", "enter")
         await user.sees("DONE", "9e2b  arithmetic")
-        assert isinstance(user.app.screen, RunScreen)
+        assert isinstance(user.app.screen, run_screen.RunScreen)
         await user.press("escape")
         assert user.app.told[-1] == "press Esc again to leave this run; it is kept"
         await user.press("escape")
-        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+        await user.until(lambda: isinstance(user.app.screen, home_screen.HomeScreen), "the first screen")
 
     drive(FakeBackend(tmp_path), script)
 
@@ -161,26 +154,26 @@ def test_new_run_shows_what_people_set_and_asks_its_price_once_before_it_starts(
 
     async def script(user: Driver) -> None:
         await user.press("t")
-        await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form")
+        await user.until(lambda: isinstance(user.app.screen, new_run.NewRunScreen), "the form")
         await user.sees("a task's name", "other options")
         assert "few shot" not in user.text
         await user.press("ctrl+o")
         await user.sees("few shot")
-        lines = {line.field.name: line for line in user.app.screen.query(FieldLine)}
-        assert set(lines) == {field.name for field in fields_of()}
+        lines = {line.field.name: line for line in user.app.screen.query(new_run.FieldLine)}
+        assert set(lines) == {field.name for field in new_run.fields_of()}
         lines["tau"].query_one(Input).value = "7"
         await user.press("ctrl+s")
         await user.until(lambda: "expected tau to be less than 1" in user.app.told[-1], "what is wrong")
         lines["tau"].query_one(Input).value = "0.3"
         lines["regime"].query_one(Input).value = "1"
         await user.press("ctrl+s")
-        await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price")
+        await user.until(lambda: isinstance(user.app.screen, common.PricePopup), "the price")
         await user.sees("Start?  y yes   n no", "between 105 and 513 group ablations, about 6 min")
         await user.press("n")
-        await user.until(lambda: isinstance(user.app.screen, NewRunScreen), "the form again")
+        await user.until(lambda: isinstance(user.app.screen, new_run.NewRunScreen), "the form again")
         assert backend.started_with is None
         await user.press("ctrl+s")
-        await user.until(lambda: isinstance(user.app.screen, PricePopup), "the price again")
+        await user.until(lambda: isinstance(user.app.screen, common.PricePopup), "the price again")
         await user.press("y")
         await user.sees("DONE")
 
@@ -198,7 +191,7 @@ def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> No
     async def script(user: Driver) -> None:
         await user.press("d", "y")
         await user.until(backend.waiting.is_set, "the engine to pause")
-        tree = user.run.query_one(TreePane)
+        tree = user.run.query_one(tree_pane.TreePane)
         await user.until(lambda: tree.key is not None and tree.key.node > 20, "the newest node")
         assert tree.following
         await user.press("ctrl+home", "down", "down")
@@ -227,7 +220,7 @@ def test_thousands_of_nodes_arrive_without_a_dropped_event() -> None:
     (layer,) = board.places[place].values()
     assert layer.fates.count(REACHES) == len(kept) > 100
     assert {key.node for key in layer.alone.values()} >= kept
-    assert 10 < len(rows_of(board, place, (), board.path(board.key_of("cha:1:m0", 1999)))) < 1000
+    assert 10 < len(tree_pane.rows_of(board, place, (), board.path(board.key_of("cha:1:m0", 1999)))) < 1000
 
 
 def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_path: Path) -> None:
@@ -235,7 +228,7 @@ def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_pat
 
     async def script(user: Driver) -> None:
         await user.sees("17 units ruled out, 1 group among them")
-        tree = user.run.query_one(TreePane)
+        tree = user.run.query_one(tree_pane.TreePane)
         assert "m0.19" not in user.text
         await user.press("ctrl+f")
         await user.type("m0.19")
@@ -262,7 +255,7 @@ def test_what_a_tool_says_is_read_and_saved(tmp_path: Path) -> None:
     async def script(user: Driver) -> None:
         await user.press("4")
         await user.sees("show --table rules --limit 10000 of run 0c1f")
-        assert isinstance(user.app.screen, ReadingScreen)
+        assert isinstance(user.app.screen, reading.ReadingScreen)
         await user.press("escape", "h")
         await user.sees("show --table claims --limit 10000 of run 0c1f", "state  supported")
         await user.press("j")
@@ -275,7 +268,7 @@ def test_what_a_tool_says_is_read_and_saved(tmp_path: Path) -> None:
         await user.type("gates")
         await user.sees("result of gates", "D+ 28/64")
         await user.press("e", "escape")
-        assert isinstance(user.app.screen, RunScreen)
+        assert isinstance(user.app.screen, run_screen.RunScreen)
 
     app = drive(backend, script, demo=True)
     out = tmp_path / "out"
@@ -296,7 +289,7 @@ def test_a_stored_run_is_read_by_the_tools(copied_run: Path, tmp_path: Path, mon
         await user.press("4")
         await user.sees("rules of run", "where it holds █")
         screen = user.app.screen
-        assert isinstance(screen, ReadingScreen)
+        assert isinstance(screen, reading.ReadingScreen)
         words = [line.split() for line in _read(user).splitlines()]
         names = [first for first, *rest in filter(None, words) if rest[:1] in (["1→0"], ["0→1"])]
         assert set(names) == {row["unit"] for row in screen.rows}
@@ -311,7 +304,7 @@ def test_a_stored_run_is_read_by_the_tools(copied_run: Path, tmp_path: Path, mon
 
 
 def _read(user: Driver) -> str:
-    return user.app.screen.query_one(ReadingPane).text.plain
+    return user.app.screen.query_one(text_panes.ReadingPane).text.plain
 
 
 def test_replay_scrubs_forwards_and_back(tmp_path: Path) -> None:
@@ -320,7 +313,7 @@ def test_replay_scrubs_forwards_and_back(tmp_path: Path) -> None:
     async def script(user: Driver) -> None:
         await user.press("r")
         screen = user.app.screen
-        assert isinstance(screen, ReplayScreen)
+        assert isinstance(screen, replay_screen.ReplayScreen)
         await user.sees("REPLAY", f"{len(story())}/{len(story())}")
         await user.press("c", "escape")
         assert screen.unit == "m0.17"
@@ -338,7 +331,7 @@ def test_replay_scrubs_forwards_and_back(tmp_path: Path) -> None:
         await user.press("end")
         assert screen.on_file.findings is FINDINGS
         await user.press("left", "escape")
-        assert isinstance(user.app.screen, RunScreen)
+        assert isinstance(user.app.screen, run_screen.RunScreen)
 
     drive(FakeBackend(tmp_path), script, demo=True)
 
@@ -349,8 +342,8 @@ def test_replay_plays_from_the_beginning_by_verdicts(tmp_path: Path) -> None:
     async def script(user: Driver) -> None:
         await user.press("r")
         screen = user.app.screen
-        assert isinstance(screen, ReplayScreen)
-        verdicts = [n for n, event in enumerate(story(), 1) if isinstance(event, VERDICTS)]
+        assert isinstance(screen, replay_screen.ReplayScreen)
+        verdicts = [n for n, event in enumerate(story(), 1) if isinstance(event, replay_screen.VERDICTS)]
         await user.press("space")
         await user.until(lambda: 0 < screen.position < len(story()), "it to play")
         await user.press("space")
@@ -396,9 +389,9 @@ def test_help_explains_the_focused_widget_and_lists_the_keys(tmp_path: Path) -> 
         await user.sees("The search as one tree", "go to the tree of the search")
         await user.press("escape", "f2", "f1")
         await user.sees("Ask about the open run, or give a slash command")
-        assert isinstance(user.app.screen, HelpPopup)
+        assert isinstance(user.app.screen, common.HelpPopup)
         await user.press("escape")
-        assert isinstance(user.app.screen, RunScreen)
+        assert isinstance(user.app.screen, run_screen.RunScreen)
 
     drive(FakeBackend(tmp_path), script, demo=True)
 
@@ -444,7 +437,7 @@ def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_p
         await user.sees("why m1.17", "D+ 28/64")
         await user.press("up")
         assert user.run.query_one("#ask", Input).value == "/why m1.17"
-        whos = [line.entry.who for line in user.run.query(ChatLine) if line.entry.who != "note"]
+        whos = [line.entry.who for line in user.run.query(chat_pane.ChatLine) if line.entry.who != "note"]
         assert whos == ["you", "you", "error", "you", "tool"]
 
     drive(backend, script, demo=True)
@@ -598,7 +591,7 @@ def test_an_error_nobody_named_ends_the_work_and_not_the_app(tmp_path: Path) -> 
         await user.press("d", "y")
         await user.sees("FAILED", "ZeroDivisionError: no flips at all")
         await user.press("escape")
-        await user.until(lambda: isinstance(user.app.screen, HomeScreen), "the first screen")
+        await user.until(lambda: isinstance(user.app.screen, home_screen.HomeScreen), "the first screen")
 
     drive(Broken(tmp_path), script)
 

@@ -19,20 +19,18 @@ from tui_story import FakeBackend, big_search, story
 
 from agent.chat import ask
 from agent.verbs.options import SETTINGS_SHOWN
+from mecharule_ops import errors, plain_text
 from mecharule_ops.config import RunConfig, make_config
-from mecharule_ops.errors import UsageError
 from mecharule_ops.events import Event
 from mecharule_ops.facts.examples import example_of
 from mecharule_ops.facts.found import in_short
 from mecharule_ops.pages.as_text import csv_of
-from mecharule_ops.plain_text import plain
 from mecharule_ops.run.opening import opened
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
 from tools.registry import TOOLS
+from tui import chat_pane, commands
 from tui.backend import Backend
-from tui.chat_pane import entry_text, plain_columns
-from tui.commands import COMMANDS, EVERYWHERE, bindings_of, commands_of, key_said
 from tui.found import card
 from tui.screens.common import CommandScreen
 from tui.screens.home_screen import HomeScreen
@@ -66,12 +64,12 @@ def test_ten_thousand_hostile_texts_appear_exactly_as_plain_text() -> None:
     draw, console = random.Random(5), Console(width=400, color_system="truecolor", force_terminal=True)
     for _ in range(10_000):
         text = "".join(draw.choices(PIECES, k=draw.randint(1, 12)))
-        shown = plain(text)
+        shown = plain_text.plain(text)
         assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co")]
         drawn = "".join(segment.text for segment in said(text).render(console))
         assert drawn == shown
         assert ascii_only(shown).isascii()
-    assert plain("a\n b") == "a b"
+    assert plain_text.plain("a\n b") == "a b"
     assert Text.from_markup("op in [b]").plain != "op in [b]" == said("op in [b]").plain
 
 
@@ -82,9 +80,9 @@ def test_hostile_texts_pass_through_chat_and_files() -> None:
         text = "".join(draw.choices(PIECES, k=8))
         rows = [(text, "x"), ("y", text)]
         assert len(list(csv.reader(io.StringIO(csv_of(("a", "b"), rows))))) == len(rows) + 1
-        turn = entry_text(Entry(who="agent", text=text)).plain.splitlines()
-        assert turn == [plain(line) for line in text.splitlines()] or not text.strip()
-    assert plain_columns("  m1.17   .44\x1b[31m  x") == "  m1.17   .44�[31m  x"
+        turn = chat_pane.entry_text(Entry(who="agent", text=text)).plain.splitlines()
+        assert turn == [plain_text.plain(line) for line in text.splitlines()] or not text.strip()
+    assert chat_pane.plain_columns("  m1.17   .44\x1b[31m  x") == "  m1.17   .44�[31m  x"
     assert csv_of(("a", "b", "c"), [("=1+1", "+.39", "@x")]).splitlines()[1] == "'=1+1,+.39,'@x"
 
 
@@ -209,7 +207,7 @@ def test_the_form_has_the_options_of_run_and_gives_a_config() -> None:
         ({"set": "a='"}, "closed quotes"),
         ({"model": ""}, "task and"),
     ):
-        with pytest.raises(UsageError, match=why):
+        with pytest.raises(errors.UsageError, match=why):
             config(**wrong)
 
 
@@ -219,24 +217,24 @@ def test_the_form_has_the_options_of_run_and_gives_a_config() -> None:
 def test_every_command_is_done_by_its_screen_or_the_app_and_no_key_means_two_things() -> None:
     """The table cannot drift from what the screens do."""
     for screen in SCREENS:
-        keys = [key for command in commands_of(screen.NAME) for key in command.keys]
+        keys = [key for command in commands.commands_of(screen.NAME) for key in command.keys]
         assert len(keys) == len(set(keys)), screen
-        for command in commands_of(screen.NAME):
+        for command in commands.commands_of(screen.NAME):
             assert hasattr(screen, command.method) or hasattr(MechaRuleApp, command.method), (screen, command)
-        assert bindings_of(screen.NAME) == screen.BINDINGS
-    assert {screen.NAME for screen in SCREENS} == EVERYWHERE
-    known = {command.method for command in COMMANDS}
+        assert commands.bindings_of(screen.NAME) == screen.BINDINGS
+    assert {screen.NAME for screen in SCREENS} == commands.EVERYWHERE
+    known = {command.method for command in commands.COMMANDS}
     for owner in (*SCREENS, MechaRuleApp):
         assert {name for name in dir(owner) if name.startswith("do_")} <= known, owner
 
 
 def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:
     """`/why` is always the tool; every key is said in a word or sign."""
-    assert not {command.name for command in COMMANDS} & set(TOOLS)
-    said_keys = [key_said(key) for command in COMMANDS for key in command.keys]
+    assert not {command.name for command in commands.COMMANDS} & set(TOOLS)
+    said_keys = [commands.key_said(key) for command in commands.COMMANDS for key in command.keys]
     assert all(key.strip() and "_" not in key for key in said_keys)
-    assert key_said("ctrl+r") == "^R"
-    assert key_said("right_square_bracket") == "]"
+    assert commands.key_said("ctrl+r") == "^R"
+    assert commands.key_said("right_square_bracket") == "]"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +249,7 @@ def test_slash_words_of_screens_and_tools_differ_and_keys_have_names() -> None:
 )
 def test_slash_commands_are_parsed_as_on_the_command_line(tmp_path: Path, line: str, said: str) -> None:
     """The open run is filled in; wrong words are usage errors, not exits."""
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(errors.UsageError, match=said):
         Backend.call(FakeBackend(tmp_path), line, "0c1f", lambda line: None)
 
 

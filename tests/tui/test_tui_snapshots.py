@@ -11,8 +11,7 @@ import pytest
 from tui_driving import Driver, drive
 from tui_story import FakeBackend
 
-from tui.session import Session
-from tui.tree_pane import TreePane
+from tui import session, tree_pane
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SIZES = ((40, 12), (80, 24), (120, 40), (200, 50))
@@ -21,7 +20,7 @@ SIZES = ((40, 12), (80, 24), (120, 40), (200, 50))
 @pytest.fixture(autouse=True)
 def _fixed_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that always took 3:07."""
-    monkeypatch.setattr(Session, "elapsed", 187.0)
+    monkeypatch.setattr(session.Session, "elapsed", 187.0)
 
 
 def same(name: str, text: str) -> None:
@@ -44,7 +43,7 @@ def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) 
         same(f"home-{where}", user.text)
         await user.press("d", "y")
         await user.sees("DONE")
-        tree = user.run.query_one(TreePane)
+        tree = user.run.query_one(tree_pane.TreePane)
         await user.until(lambda: tree.key and tree.key.node == 4, "the strongest unit under the cursor")
         for key, pane in (("1", "map"), ("2", "found"), ("3", "tree"), ("down", "card")):
             await user.press(key)

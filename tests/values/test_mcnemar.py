@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.mcnemar import Paired
+from mecharule_ops import errors, mcnemar
 from mecharule_ops.rules.interval import difference
 
 
-def paired(n: int, before: int, fixed: int, broken: int) -> Paired:
-    return Paired(n=n, before=before, fixed=fixed, broken=broken, acted=fixed + broken)
+def paired(n: int, before: int, fixed: int, broken: int) -> mcnemar.Paired:
+    return mcnemar.Paired(n=n, before=before, fixed=fixed, broken=broken, acted=fixed + broken)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_counts_come_from_labels() -> None:
     before = np.array([False, False, True, True, False, True])
     after = np.array([True, True, False, True, False, True])
     acted = np.array([True, True, True, True, False, False])
-    found = Paired.of(before, after, acted)
+    found = mcnemar.Paired.of(before, after, acted)
     assert (found.before, found.fixed, found.broken, found.after, found.acted) == (3, 2, 1, 4, 4)
     assert found.points == pytest.approx(100 / 6)
 
@@ -45,7 +44,7 @@ def test_the_interval_covers_the_true_change() -> None:
 
 def test_impossible_counts_are_refused() -> None:
     """More fixed records than were wrong."""
-    with pytest.raises(UsageError, match="same 10 records"):
+    with pytest.raises(errors.UsageError, match="same 10 records"):
         paired(10, 9, 2, 0)
 
 

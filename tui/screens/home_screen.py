@@ -18,11 +18,10 @@ from mecharule_ops.facts.fact import said as told
 from mecharule_ops.plain_text import plain
 from mecharule_ops.state.board import Board
 from tui.found import found_text
+from tui.screens import run_screen, view
 from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
 from tui.screens.new_run import NewRunScreen, fields_of
 from tui.screens.reading import ReadingScreen
-from tui.screens.run_screen import RunScreen
-from tui.screens.view import BORDERS, FULL, best_place
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable, with_parts
 from tui.unit_map import MapPane
@@ -85,7 +84,7 @@ class HomeScreen(CommandScreen):
 
     def _show_rows(self) -> None:
         """A row a run; a column that has no room is left out."""
-        rows, columns = [], 3 + sum(self.app.size.width >= least for least in (FULL[0], BORDERS))
+        rows, columns = [], 3 + sum(self.app.size.width >= least for least in (view.FULL[0], view.BORDERS))
         for run in self.summaries:
             when = time.strftime("%d %b %H:%M", time.gmtime(run.when)) if run.when else ""
             found = f"{bar(run.broken, 8, '·')} {run.shown}" if run.shown else run.status.partition(":")[0]
@@ -109,7 +108,7 @@ class HomeScreen(CommandScreen):
         else:
             session, board = self.looked[run], Board()
             board.catch_up(session.state)
-            place = best_place(session.state, board)
+            place = view.best_place(session.state, board)
             self.set_class(place is not None, "mapped")
             self.query_one(MapPane).show(session.state, board, place)
             parts = [f"{part}. {words}" for part, words in session.told.items() if part != "How sure"]
@@ -139,7 +138,7 @@ class HomeScreen(CommandScreen):
 
     def _watch(self, job: Callable[[Session], None], *, reading: bool = False) -> None:
         """Begin work and watch it."""
-        self.app.push_screen(RunScreen(self.app.begin(job, reading=reading)))
+        self.app.push_screen(run_screen.RunScreen(self.app.begin(job, reading=reading)))
 
     def do_demo(self) -> None:
         """The demo, once a person has said yes."""

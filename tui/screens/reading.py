@@ -12,14 +12,11 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import DataTable
 
-from mecharule_ops.errors import MechaRuleError
+from mecharule_ops import errors, plain_text
 from mecharule_ops.facts.fact import said as told
-from mecharule_ops.plain_text import plain
 from tools.result import ToolResult
-from tui.chat_pane import plain_columns
+from tui import chat_pane, text_panes, words
 from tui.screens.common import CommandScreen, Line, fitted, hint_parts
-from tui.text_panes import ReadingPane, TextTable
-from tui.words import bar
 
 _BAR = 30
 
@@ -33,17 +30,17 @@ def rules_text(rows: Sequence[Mapping[str, Any]]) -> Text:
 
     text, first = Text(), [next(of_unit) for _, of_unit in groupby(rows, itemgetter("search", "unit"))]
     for row in sorted(first, key=lambda row: row["rule"] is None):
-        text.append(f"{plain(row['unit'])}  {row['regime']}", "bold")
+        text.append(f"{plain_text.plain(row['unit'])}  {row['regime']}", "bold")
         if row["n_where"] is None:
-            text.append(f"  {plain(row['learned'] or row['absent'])}\n\n")
+            text.append(f"  {plain_text.plain(row['learned'] or row['absent'])}\n\n")
             continue
         mcc = "" if row["mcc"] is None else f", MCC {short(row['mcc'])}"
         text.append(f"  {row['family']} rule, shown: {row['shown']}{mcc}\n", "dim")
-        text.append(f"{plain(row['in_words'] or row['learned'])}\n")
+        text.append(f"{plain_text.plain(row['in_words'] or row['learned'])}\n")
         for where, name in (("where", "where it holds"), ("elsewhere", "elsewhere")):
             flips, n = row[f"flips_{where}"], row[f"n_{where}"]
             text.append(f"    {name:<15}").append(
-                bar(flips / n if n else 0.0, _BAR, "·"), "" if row["rule"] else "dim"
+                words.bar(flips / n if n else 0.0, _BAR, "·"), "" if row["rule"] else "dim"
             )
             text.append(f" {flips:,} of {n:,}\n")
         text.append("\n")
@@ -61,13 +58,13 @@ class ReadingScreen(CommandScreen):
         self.rows: list[dict[str, str]] = []
 
     def compose(self) -> ComposeResult:
-        yield Line(f" {plain(self.line)} · reading …", id="headline", classes="title")
-        yield TextTable(told("help.reading"), id="rows")
-        yield ReadingPane(told("help.reading"), id="reading")
+        yield Line(f" {plain_text.plain(self.line)} · reading …", id="headline", classes="title")
+        yield text_panes.TextTable(told("help.reading"), id="rows")
+        yield text_panes.ReadingPane(told("help.reading"), id="reading")
         yield Line(fitted(hint_parts("reading", ("refresh", "save", "back", "help"))), classes="status")
 
     def on_mount(self) -> None:
-        self.query_one(ReadingPane).focus()
+        self.query_one(text_panes.ReadingPane).focus()
         self.do_refresh()
 
     def do_refresh(self) -> None:
@@ -76,33 +73,33 @@ class ReadingScreen(CommandScreen):
         def ask() -> ToolResult:
             try:
                 return self.app.backend.call(self.line, self.run, lambda doing: None)
-            except MechaRuleError as error:
+            except errors.MechaRuleError as error:
                 return ToolResult(text=str(error))
 
         self.app.fetch(self, "reading", ask, self._show)
 
     def _show(self, result: ToolResult) -> None:
         header, rows = (result.table.header, result.table.rows) if result.table else ((), ())
-        self.rows = [dict(zip(header, map(plain, row), strict=True)) for row in rows]
+        self.rows = [dict(zip(header, map(plain_text.plain, row), strict=True)) for row in rows]
         title = result.text.partition("\n")[0] if self.rows else self.line
-        self.query_one("#headline", Line).say(f" {plain(title)}")
+        self.query_one("#headline", Line).say(f" {plain_text.plain(title)}")
         values: Any = result.data.get("rows") or [{}]
         listed = bool(self.rows) and "n_where" not in values[0]
         self.set_class(listed, "with-rows")
         if listed:
-            table = self.query_one(TextTable)
+            table = self.query_one(text_panes.TextTable)
             table.show(header, [tuple(row.values()) for row in self.rows])
             table.focus()
         else:
-            text = Text("\n".join(map(plain_columns, result.text.splitlines())))
-            self.query_one(ReadingPane).show(rules_text(values) if self.rows else text)
+            text = Text("\n".join(map(chat_pane.plain_columns, result.text.splitlines())))
+            self.query_one(text_panes.ReadingPane).show(rules_text(values) if self.rows else text)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         if self.has_class("with-rows"):
             text = Text()
             for name, value in self.rows[event.cursor_row].items():
                 text.append(f"{name}  ", "bold").append(f"{value}\n")
-            self.query_one(ReadingPane).show(text)
+            self.query_one(text_panes.ReadingPane).show(text)
 
     def do_save(self) -> None:
         name = f"{self.run} {self.line.removeprefix('show --table ').partition(' --limit')[0]}"
@@ -111,4 +108,4 @@ class ReadingScreen(CommandScreen):
 
             self.app.save(f"{name}.csv", csv_of([*self.rows[0]], [tuple(row.values()) for row in self.rows]))
         else:
-            self.app.save(f"{name}.txt", self.query_one(ReadingPane).text.plain + "\n")
+            self.app.save(f"{name}.txt", self.query_one(text_panes.ReadingPane).text.plain + "\n")

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from mecharule_ops.events import Event, FlipsSeen, LayerAblated, NodeTested, StageStarted, UnitJudged
 from mecharule_ops.state.run_state import RunState
-from tui.screens.common import Line, fitted, hint_parts
-from tui.screens.view import RunView
+from tui.screens import common, view
 from tui.session import Session
 from tui.words import bar, headline, progress
 
@@ -47,7 +46,7 @@ class Timeline:
         return next(islice(met, verdicts - 1, None), len(self.events))
 
 
-class ReplayScreen(RunView):
+class ReplayScreen(view.RunView):
     """A recorded run with a place in time."""
 
     NAME = "replay"
@@ -93,15 +92,15 @@ class ReplayScreen(RunView):
 
     def draw_lines(self) -> None:
         total, width = len(self.timeline.events), self.app.size.width
-        self.query_one("#headline", Line).say(headline(self.state, "REPLAY", "", width))
+        self.query_one("#headline", common.Line).say(headline(self.state, "REPLAY", "", width))
         seconds = sum(stage.seconds for stage in self.state.stages.values())
         line = Text(f" {self.position:,}/{total:,} ", no_wrap=True)
         line.append(f"[{bar(self.position / total if total else 1.0, 20)}]", "cyan")
-        self.query_one("#progress", Line).say(line.append(f" {progress(self.state, seconds)}"))
+        self.query_one("#progress", common.Line).say(line.append(f" {progress(self.state, seconds)}"))
         names = ("play", "speed", "backward", "forward", "ledger", "follow", "back", "help")
         words = {"forward": "on", "backward": "back", "back": "leave", "speed": f"×{self.speed}"}
-        keys = hint_parts("replay", names, play="pause" if self.playing else "play", **words)
-        self.query_one("#status", Line).say(fitted(keys, width))
+        keys = common.hint_parts("replay", names, play="pause" if self.playing else "play", **words)
+        self.query_one("#status", common.Line).say(common.fitted(keys, width))
 
     def _step(self, events: int) -> None:
         self.go(self.position + events)

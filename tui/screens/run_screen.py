@@ -15,15 +15,10 @@ from typing import TYPE_CHECKING, Any
 from textual.css.query import NoMatches
 
 from mecharule_ops.errors import MechaRuleError
-from tui.backend import Listener
+from tui import backend, commands, found, tree_pane
 from tui.chat_pane import ChatLine, ChatPane
-from tui.commands import command_named
-from tui.found import shown_units
-from tui.screens.common import Line, PricePopup, fitted, hint_parts
-from tui.screens.replay_screen import ReplayScreen
-from tui.screens.view import RunView
+from tui.screens import common, replay_screen, view
 from tui.session import Entry, Session
-from tui.tree_pane import TreePane
 from tui.words import SPINNER, Activity, activity_word, headline, progress, status_line, time_left
 
 if TYPE_CHECKING:
@@ -40,7 +35,7 @@ Job = Callable[[str, ChatLine, threading.Event], list[Entry]]
 """Gives the turns that answer a line; the line's own says meanwhile what is done; the event is set to give it up."""
 
 
-class RunScreen(RunView):
+class RunScreen(view.RunView):
     """A run that is worked on, or was."""
 
     NAME = "run"
@@ -82,21 +77,21 @@ class RunScreen(RunView):
             chat.to_last(turn.who)
             self._turns += 1
         word = activity_word(session.activity, state)
-        self.query_one("#headline", Line).say(headline(state, word, time_left(session.left), width))
+        self.query_one("#headline", common.Line).say(headline(state, word, time_left(session.left), width))
         how = status_line(state, session.activity, session.failure)
         spin = f"{SPINNER[self.tick % len(SPINNER)]} " if session.busy else ""
         parts = [f"{spin}{how}" if how else "", progress(state, session.elapsed)]
         line = f" {' · '.join(filter(None, parts))}"
         while len(line) > width and " · " in line:
             line = line.rpartition(" · ")[0]
-        self.query_one("#progress", Line).say(line)
+        self.query_one("#progress", common.Line).say(line)
         if session.busy:
-            keys = hint_parts("run", [*_HINTS, "follow", "back", "help"], back="stop")
+            keys = common.hint_parts("run", [*_HINTS, "follow", "back", "help"], back="stop")
         else:
             asking = ["why-unit", "try", "verify-unit", "investigate-unit"]
             ended = ["report" if state.finished else "resume", "replay", "back", "help"]
-            keys = hint_parts("run", [*_HINTS, *asking, *ended])
-        self.query_one("#status", Line).say(fitted(keys, width))
+            keys = common.hint_parts("run", [*_HINTS, *asking, *ended])
+        self.query_one("#status", common.Line).say(common.fitted(keys, width))
 
     # the chat -----------------------------------------------------------------------------------------
 
@@ -109,7 +104,7 @@ class RunScreen(RunView):
         name, _, argument = line.removeprefix("/").partition(" ")
         if not line.startswith("/"):
             self._answer("agent", line, self._asked)
-        elif command_named(name, self.NAME) is not None:
+        elif commands.command_named(name, self.NAME) is not None:
             self.choose("tree")
             self.carry_out(name, argument.strip())
         else:
@@ -146,7 +141,7 @@ class RunScreen(RunView):
     def _agreed(self, price: str) -> bool:
         """Put a price to the person."""
         answer = SimpleQueue[bool | None]()
-        self.app.call_from_thread(self.app.push_screen, PricePopup(price), answer.put)
+        self.app.call_from_thread(self.app.push_screen, common.PricePopup(price), answer.put)
         while self.app.holds(self):
             with suppress(Empty):
                 return bool(answer.get(timeout=_LOOK))
@@ -179,7 +174,7 @@ class RunScreen(RunView):
             if result.data.get("understood"):
                 become(f"{result.text}\n… the model's answer follows")
 
-        listener = Listener(
+        listener = backend.Listener(
             tell=lambda doing: become(f"… {doing}"),
             hear=hear,
             earlier=tuple(self.exchanges),
@@ -232,11 +227,11 @@ class RunScreen(RunView):
         else:
             self.session = self.app.begin(partial(self.app.backend.resume, self.session.run))
             self._turns, self.picked = 0, None
-            self.query_one(TreePane).follow()
+            self.query_one(tree_pane.TreePane).follow()
 
     def carry_out(self, name: str, argument: str = "") -> None:
         """Carry out a command; what it takes is typed where one asks."""
-        command = command_named(name, self.NAME)
+        command = commands.command_named(name, self.NAME)
         if command and command.takes and not argument:
             self.app.tell(f"{command.help}: type {command.takes}")
             self.do_command(f"/{name} ")
@@ -254,7 +249,7 @@ class RunScreen(RunView):
     @property
     def _asked_about(self) -> str | None:
         """The unit under the cursor, else the strongest."""
-        return self.unit or next((judged.neuron for judged in shown_units(self.state)), None)
+        return self.unit or next((judged.neuron for judged in found.shown_units(self.state)), None)
 
     def _about_unit(self, line: str) -> None:
         """Ask of that unit; keys are commands again afterwards."""
@@ -273,7 +268,7 @@ class RunScreen(RunView):
         self._about_unit(f"/flip UNIT --prompt {shlex.quote(prompt)} --yes")
 
     def do_replay(self) -> None:
-        self.app.push_screen(ReplayScreen(self.session))
+        self.app.push_screen(replay_screen.ReplayScreen(self.session))
 
     def do_report(self) -> None:
         """The HTML report as a file."""
@@ -287,7 +282,7 @@ class RunScreen(RunView):
         if key is None:
             self.app.tell(f"{unit} was not tested so far")
         else:
-            self.query_one(TreePane).go_to(key)
+            self.query_one(tree_pane.TreePane).go_to(key)
 
 
 def answer_turns(result: ToolResult, seconds: float) -> list[Entry]:

@@ -10,19 +10,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize
 
-from mecharule_ops.errors import UsageError
-from mecharule_ops.nodes import Neuron, Node
+from mecharule_ops import errors, nodes
 from mecharule_ops.numbers import plural
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
-from tui.chat_pane import ChatPane
-from tui.found import FOUND_HELP, card, found_text, shown_units
-from tui.screens.common import CommandScreen, Line
-from tui.screens.reading import ReadingScreen
+from tui import chat_pane, found, text_panes, tree_pane, unit_map
+from tui.screens import common, reading
 from tui.session import Session
-from tui.text_panes import ReadingPane
-from tui.tree_pane import TreePane
-from tui.unit_map import MapPane
 from tui.words import arrow, noun_of
 
 if TYPE_CHECKING:
@@ -40,12 +34,12 @@ ALL = "--limit 10000"
 
 def best_place(state: RunState, board: Board) -> Place | None:
     """The kind of unit and direction where the work is, or where most is shown at its end; None before any search."""
-    if state.finished and (best := shown_units(state)):
+    if state.finished and (best := found.shown_units(state)):
         return Place(best[0].regime, best[0].neuron[0])
     return board.place_of(state.latest[0]) if state.latest else next(iter(board.places), None)
 
 
-class RunView(CommandScreen):
+class RunView(common.CommandScreen):
     """The panes of a run; the live and the replayed screen are made from it."""
 
     def __init__(self, session: Session) -> None:
@@ -66,19 +60,19 @@ class RunView(CommandScreen):
         """Why units flip, as answered so far."""
 
     def compose(self) -> ComposeResult:
-        yield Line(id="headline", classes="title")
-        yield Line(id="progress")
+        yield common.Line(id="headline", classes="title")
+        yield common.Line(id="progress")
         with Horizontal(id="upper"):
-            yield MapPane(id="map")
-            yield ReadingPane(FOUND_HELP, id="found")
-        yield TreePane(id="tree")
-        yield ChatPane(id="chat")
-        yield Line(id="status", classes="status")
+            yield unit_map.MapPane(id="map")
+            yield text_panes.ReadingPane(found.FOUND_HELP, id="found")
+        yield tree_pane.TreePane(id="tree")
+        yield chat_pane.ChatPane(id="chat")
+        yield common.Line(id="status", classes="status")
 
     def on_mount(self) -> None:
         for pane, title in PANES.items():
             self.query_one(f"#{pane}").border_title = title
-        self.set_focus(self.query_one(TreePane))
+        self.set_focus(self.query_one(tree_pane.TreePane))
         self.on_resize()
 
     # which panes are on show --------------------------------------------------------------------------
@@ -158,9 +152,9 @@ class RunView(CommandScreen):
             return
         self.board.catch_up(self.state)
         self.place_panes()
-        place, units = self.place, self.query_one(MapPane)
+        place, units = self.place, self.query_one(unit_map.MapPane)
         best = self._strongest if self.state.finished else None
-        self.query_one(TreePane).show(self.state, self.board, place, self.tick, best)
+        self.query_one(tree_pane.TreePane).show(self.state, self.board, place, self.tick, best)
         units.show(self.state, self.board, place, self.tick)
         if place is not None:
             many = sum(len(layer.fates) for layer in self.board.places[place].values())
@@ -174,11 +168,11 @@ class RunView(CommandScreen):
     @property
     def _strongest(self) -> Key | None:
         """The node of the unit on show that is shown with the highest bound."""
-        shown = (self.decided(one.neuron) for one in shown_units(self.state, self.place))
+        shown = (self.decided(one.neuron) for one in found.shown_units(self.state, self.place))
         return next((key for key in shown if key and self.board.node(key).size == 1), None)
 
     @property
-    def _node(self) -> Node | None:
+    def _node(self) -> nodes.Node | None:
         """The node whose card is on show; None too where the snapshot does not have it yet."""
         view = self.state.searches.get(self.picked.search) if self.picked else None
         return view.nodes.get(self.picked.node) if view and self.picked else None
@@ -200,28 +194,28 @@ class RunView(CommandScreen):
         self._draw_side()
 
     def _draw_side(self) -> None:
-        pane, key, node = self.query_one("#found", ReadingPane), self.picked, self._node
+        pane, key, node = self.query_one("#found", text_panes.ReadingPane), self.picked, self._node
         width = pane.size.width - 2
         if key and node:
             pane.border_title = "2 card · f for what was found"
             told = self.cards.get(key, "") if self.on_file.findings else ""
-            pane.show(card(self.state, self.board.view(key.search), node, width, told))
+            pane.show(found.card(self.state, self.board.view(key.search), node, width, told))
         else:
             pane.border_title = "2 found" if self.state.finished else "2 found so far"
             told = self.on_file.told.get("Found", "")
-            pane.show(found_text(self.state, self.board, self.place, width, told))
+            pane.show(found.found_text(self.state, self.board, self.place, width, told))
 
-    def on_tree_pane_picked(self, event: TreePane.Picked) -> None:
-        self._pick(self.query_one(TreePane).key)
+    def on_tree_pane_picked(self, event: tree_pane.TreePane.Picked) -> None:
+        self._pick(self.query_one(tree_pane.TreePane).key)
 
-    def on_map_pane_picked(self, event: MapPane.Picked) -> None:
-        unit = self.query_one(MapPane).unit
+    def on_map_pane_picked(self, event: unit_map.MapPane.Picked) -> None:
+        unit = self.query_one(unit_map.MapPane).unit
         self._pick(self.decided(unit) if unit else None)
 
     def decided(self, unit: str) -> Key | None:
         """The node that tested a unit of the place on show alone, else the smallest group with which it was decided."""
-        with suppress(UsageError):
-            return self.board.decided(self.place, Neuron.parse(unit)) if self.place else None
+        with suppress(errors.UsageError):
+            return self.board.decided(self.place, nodes.Neuron.parse(unit)) if self.place else None
         return None
 
     @property
@@ -238,11 +232,11 @@ class RunView(CommandScreen):
     # commands -----------------------------------------------------------------------------------------
 
     def do_expand(self) -> None:
-        self.query_one(TreePane).toggle()
+        self.query_one(tree_pane.TreePane).toggle()
 
     def do_follow(self) -> None:
         self.turned = self.picked = None
-        self.query_one(TreePane).follow()
+        self.query_one(tree_pane.TreePane).follow()
         self.draw()
 
     def do_next_kind(self) -> None:
@@ -279,7 +273,7 @@ class RunView(CommandScreen):
         if self.session.run is None:
             self.app.tell("this run has not begun yet")
         else:
-            self.app.push_screen(ReadingScreen(line, self.session.run))
+            self.app.push_screen(reading.ReadingScreen(line, self.session.run))
 
     do_ledger = partialmethod(do_read, f"show --table claims {ALL}")
     do_rules = partialmethod(do_read, f"show --table rules {ALL}")
