@@ -16,6 +16,8 @@ _SENTENCE = re.compile(r"(?<=\w{4}[.!?])\s|\n|(?<=\w{4});\s")
 """Behind one, or behind a clause; not behind `St.`, `U.S.` or `1.`."""
 _TEMPLATE = 12
 """Characters that prompts have in common from which these are left out."""
+_NAME = 4
+"""Words at most that stand for their question: more of them are a piece of a sentence."""
 
 
 def plain(text: str) -> str:
@@ -52,7 +54,7 @@ def quoted(prompt: str, longest: int = 120) -> str:
 
 
 def what_differs(prompts: Sequence[str]) -> tuple[str, ...]:
-    """Each question, as it stands before its answer, without the words that all of them begin and end with.
+    """Each question, as it stands before its answer: the few words that differ where all else is said by each.
 
     >>> what_differs(["The capital of Peru is", "The capital of Chad is"]), what_differs(["2 + 3 =", "2 + 4 ="])
     (('Peru:', 'Chad:'), ('2 + 3 =', '2 + 4 ='))
@@ -63,7 +65,7 @@ def what_differs(prompts: Sequence[str]) -> tuple[str, ...]:
     ends = _alike([line[begins:][::-1] for line in words])
     parts = [" ".join(line[begins : len(line) - ends]) for line in words]
     shared = min((len(line) - len(part) for line, part in zip(asked, parts, strict=True)), default=0)
-    tells = len(parts) > 1 and all(any(map(str.isalpha, part)) for part in parts)
+    tells = len(parts) > 1 and all(any(map(str.isalpha, part)) and part.count(" ") < _NAME for part in parts)
     return tuple(f"{part}:" for part in parts) if tells and shared >= _TEMPLATE else tuple(asked)
 
 

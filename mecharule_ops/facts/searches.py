@@ -78,10 +78,11 @@ def summed_recall_words(found: Share, units: Share | None) -> str:
 
 
 def guaranteed_words(audit: counts.SearchAudit, found: int) -> str:
-    """`7 at τ, 6 of them by the search`; `17 at τ; among the rest τ-agonists are rarer than 1 in 83 (95 % …)`."""
+    """`7 at τ, all by the search`; `17 at τ; among the rest τ-agonists are rarer than 1 in 83 (95 % …)`."""
     most, parts = audit.missed_at_most, {"found": f"{found:,}" if found else "none"}
     if audit.counted:
-        by = f", {found - len(audit.found):,} of them by the search" if found else ""
+        by = f", {found - len(audit.found):,} of them by the search" if audit.found else ", all by the search"
+        by = by if found else ""
         return said("missed.counted", by=by, **parts)
     rare = f"{f'at most {most:,}' if most else 'none'} missed"
     if 0 < 2 * most <= audit.untested:
