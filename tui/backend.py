@@ -57,6 +57,22 @@ class Backend:
 
         return runner.priced(config)
 
+    def checked(self, config: RunConfig) -> str:
+        """How a table of one's own is read; empty of another task. Raises `UsageError` where it cannot be."""
+        from mecharule_ops.facts.fact import said
+        from mecharule_ops.tasks.prompt_table import PromptTable
+        from mecharule_ops.tasks.table_check import column_roles
+        from mecharule_ops.tasks.task_names import task_of
+
+        task = task_of(config)
+        if not isinstance(task, PromptTable):
+            return ""
+        roles = {
+            one["name"]: one["role"].rpartition("for rules")[0].strip(", ") for one in column_roles(task)
+        }
+        columns = ", ".join(f"{name} ({role})" if role else name for name, role in roles.items())
+        return said("form.table", task=task, records=len(task.questions), columns=columns) + "\n\n"
+
     def start(self, config: RunConfig, session: Session) -> None:
         """A new run to its end, whose price was agreed to."""
         from agent.verbs import runner

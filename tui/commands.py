@@ -77,7 +77,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("compare-runs", "compare two marked runs", "c", _HOME),
     Command("refresh", "read again", "r", _HOME | _READ),
     Command("start", "ask the price of the run as set up here, then start it", "ctrl+s", _NEW, first=True),
-    Command("more", "show or hide the other settings", "ctrl+o", _NEW, first=True),
     Command("pane-map", "go to the map of the model", "1", _VIEWS),
     Command("pane-found", "go to what was found, or the card", "2", _VIEWS),
     Command("pane-tree", "go to the tree of the search", "3", _VIEWS),

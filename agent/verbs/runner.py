@@ -103,15 +103,15 @@ def plan(config: RunConfig) -> ToolResult:
     shape, weights, free = found.shape, 4 * found.shape.parameters, placement.free_memory()
     units = {basis.value: shape.units(basis) for basis in Basis}
     told = {
+        **{
+            f"{one.basis.value} {one.regime.arrow}": _priced(config, one, paces, right)
+            for one in found.searches
+        },
         "the model": f"{shape.hf.config.model_type}, {shape.n_layers} layers of width {shape.d_model:,}, "
         f"{shape.n_heads} heads, {shape.parameters / 1e6:,.3g} M parameters, in {shape.directory}",
         "units": ", ".join(f"{basis} {count:,}" for basis, count in units.items()),
         "prompts": f"at most {found.longest_prompt} tokens",
         "memory": f"{weights / 1e9:.2f} GB of weights in float32; {free / 1e9:.2f} GB free; {found.placed}",
-        **{
-            f"{one.basis.value} {one.regime.arrow}": _priced(config, one, paces, right)
-            for one in found.searches
-        },
     }
     lines = [f"could go wrong: {warning}" for warning in warnings]
     lines += [f"{name:18} {said}" for name, said in told.items()]
@@ -194,7 +194,7 @@ def _duration(seconds: float) -> str:
 
 def priced(config: RunConfig) -> str:
     """What could go wrong and what a run of all its searches costs, as a dry run says it."""
-    return plan(config).text.partition("\n\nSettings:")[0]
+    return plan(config).text.partition("\nNothing was searched")[0]
 
 
 def ask_price(config: RunConfig) -> None:

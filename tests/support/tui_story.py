@@ -210,6 +210,7 @@ class FakeBackend(Backend):
         self._tell(session)
 
     def price(self, config: Any) -> str:
+        self.go_on.wait(20)
         return "m1 1→0  between 105 and 513 group ablations, about 6 min"
 
     def start(self, config: Any, session: Session) -> None:

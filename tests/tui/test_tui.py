@@ -4,6 +4,7 @@ import csv
 import shlex
 import threading
 import time
+from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
 from unittest.mock import patch
@@ -148,38 +149,48 @@ def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
     drive(FakeBackend(tmp_path), script)
 
 
-def test_new_run_shows_what_people_set_and_asks_its_price_once_before_it_starts(tmp_path: Path) -> None:
-    """The others come after one key; a wrong setting is said; without a yes to the price nothing is started."""
-    backend = FakeBackend(tmp_path)
+def test_new_run_is_three_questions_and_a_price_that_is_asked_once(tmp_path: Path) -> None:
+    """Something moves while it is worked out, beside how a table of one's own is read; a wrong answer is said; without
+    a yes to the price nothing is started.
+    """
+    backend, table = FakeBackend(tmp_path), tmp_path / "mine.csv"
+    table.write_text("prompt,answer,continent\n1 + 1 =,2,none\n1 + 2 =,3,none\n")
 
     async def script(user: Driver) -> None:
-        await user.press("t")
-        await user.until(lambda: isinstance(user.app.screen, new_run.NewRunScreen), "the form")
-        await user.sees("a task's name", "other options")
-        assert "few shot" not in user.text
-        await user.press("ctrl+o")
-        await user.sees("few shot")
-        lines = {line.field.name: line for line in user.app.screen.query(new_run.FieldLine)}
-        assert set(lines) == {field.name for field in new_run.fields_of()}
-        lines["tau"].query_one(Input).value = "7"
-        await user.press("ctrl+s")
-        await user.until(lambda: "expected tau to be less than 1" in user.app.told[-1], "what is wrong")
-        lines["tau"].query_one(Input).value = "0.3"
-        lines["regime"].query_one(Input).value = "1"
-        await user.press("ctrl+s")
-        await user.until(lambda: isinstance(user.app.screen, common.PricePopup), "the price")
-        await user.sees("Start?  y yes   n no", "between 105 and 513 group ablations, about 6 min")
+        def on(screen: type[object]) -> Callable[[], bool]:
+            return lambda: isinstance(user.app.screen, screen)
+
         await user.press("n")
-        await user.until(lambda: isinstance(user.app.screen, new_run.NewRunScreen), "the form again")
-        assert backend.started_with is None
+        await user.until(on(new_run.NewRunScreen), "the form")
+        await user.sees(
+            "Which table or task?", "a table of your own", "arithmetic ·", "Three questions and a line"
+        )
+        lines = {line.id: line.query_one(Input) for line in user.app.screen.query(new_run.Question)}
+        while lines["task"].value != "arithmetic":
+            await user.press("down")
+        lines["task"].value = str(table)
+        backend.go_on.clear()
+        await user.press("enter")
+        await user.sees("mine.csv: 2 records", "answer (what is right), continent.", "reading the task and")
+        moves = user.text
+        await user.until(lambda: user.text != moves, "a line that moves")
+        backend.go_on.set()
+        await user.sees("between 105 and 513 group ablations, about 6 min")
+        lines["others"].value = "--tau=7"
         await user.press("ctrl+s")
-        await user.until(lambda: isinstance(user.app.screen, common.PricePopup), "the price again")
-        await user.press("y")
+        await user.sees("could go wrong: expected tau to be less than 1")
+        lines["others"].value = "--tau=.3 --regime=1"
+        for answer in "ny":
+            assert backend.started_with is None
+            await user.press("ctrl+s")
+            await user.until(on(common.PricePopup), "the price")
+            await user.sees("Start?  y yes   n no", "between 105 and 513 group ablations, about 6 min")
+            await user.press(answer)
         await user.sees("DONE")
 
     drive(backend, script)
     assert backend.started_with is not None
-    assert backend.started_with["model"] == "arith-tiny"
+    assert (backend.started_with["task"], backend.started_with["tau"]) == (str(table), 0.3)
 
 
 def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from rich.text import Text
 from tui_story import FakeBackend, big_search, story
 
 from agent.chat import ask
-from agent.verbs.options import SETTINGS_SHOWN
 from mecharule_ops import errors, plain_text
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.events import Event
@@ -34,7 +33,7 @@ from tui.backend import Backend
 from tui.found import card
 from tui.screens.common import CommandScreen
 from tui.screens.home_screen import HomeScreen
-from tui.screens.new_run import NewRunScreen, fields_of
+from tui.screens.new_run import QUESTIONS, NewRunScreen, as_options, choices_of
 from tui.screens.reading import ReadingScreen
 from tui.screens.replay_screen import STRIDE, ReplayScreen, Timeline
 from tui.screens.run_screen import RunScreen
@@ -184,27 +183,31 @@ def test_the_card_says_how_much_changes_and_how_sure_that_is_and_then_the_answer
 # --- forms ------------------------------------------------------------------------------------------------
 
 
-def test_the_form_has_the_options_of_run_and_gives_a_config() -> None:
-    """What is typed stands as on a command line; what is left empty keeps its default."""
-    fields = {field.name: field for field in fields_of()}
-    named = {"basis": "bases", "regime": "regimes"}
-    shown = {named.get(name, name) for name, field in fields.items() if field.is_shown}
-    assert shown == SETTINGS_SHOWN
+def test_the_answers_of_the_form_give_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is typed stands as on a command line; what is left empty keeps its default; own tables come first."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text("prompt,answer\na,b\n")
+    choices = choices_of()
+    assert list(choices) == [*QUESTIONS]
+    assert [*choices["task"]][:2] == ["mine.csv", "arithmetic"]
+    assert {"arith-tiny"} < {*choices["model"]}
+    assert [*choices["basis"]] == ["mlp_out", "mlp_hidden", "attn_head"]
+    assert {"--tau=", "--regime=", "--budget="} < {*choices["others"]}
 
     def config(**typed: str) -> RunConfig:
-        given = {"task": "arithmetic", "model": "arith-tiny"} | typed
-        return Backend().config(" ".join(field.option(given.get(name, "")) for name, field in fields.items()))
+        given = dict.fromkeys(QUESTIONS, "") | {"task": "arithmetic", "model": "arith-tiny"} | typed
+        return Backend().config(as_options(given))
 
     assert config() == make_config(task="arithmetic", model="arith-tiny")
-    settings = "task.high=19 task.operators='[\"+\"]'"
-    made = config(basis="mlp_out,attn_head", regime="1", budget="40", parity="yes", tau="0.3", set=settings)
+    others = "--regime=1 --budget 40 --parity --tau .3 --set task.high=19 --set task.operators='[\"+\"]'"
+    made = config(basis="mlp_out,attn_head", others=others)
     assert [basis.value for basis in made.bases] == ["mlp_out", "attn_head"]
     assert (made.regimes, made.budget, made.parity, made.tau) == ((1,), 40, True, 0.3)
     assert made.task_settings == {"high": 19, "operators": ["+"]}
     assert config(task="my prompts.jsonl").task == str(Path("my prompts.jsonl").resolve())
     for wrong, why in (
-        ({"set": "high"}, "KEY=VALUE"),
-        ({"set": "a='"}, "closed quotes"),
+        ({"others": "--set high"}, "KEY=VALUE"),
+        ({"others": "--set a='"}, "closed quotes"),
         ({"model": ""}, "task and"),
     ):
         with pytest.raises(errors.UsageError, match=why):

@@ -16,6 +16,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
+from tui.chat_pane import plain_columns
 from tui.commands import ClosesOnce, bindings_of, command_named, commands_of, key_said
 from tui.working_app import WorkingApp
 
@@ -108,6 +109,13 @@ class Line(Static):
             self.update(line, layout=False)
 
 
+def price_text(price: str) -> Text:
+    """A price in plain lines, with what could go wrong in red."""
+    text = Text("\n".join(map(plain_columns, price.splitlines())))
+    text.highlight_regex(r"(?m)^could go wrong: .*", "bold red")
+    return text
+
+
 class PricePopup(ClosesOnce, ModalScreen[bool]):
     """Asks before anything slow."""
 
@@ -123,9 +131,7 @@ class PricePopup(ClosesOnce, ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="popup") as popup:
             popup.border_title = "Start?  y yes   n no"
-            price = Text(self.price)
-            price.highlight_regex(r"(?m)^could go wrong: .*", "bold red")
-            yield Static(price, markup=False)
+            yield Static(price_text(self.price))
 
 
 class HelpPopup(ClosesOnce, ModalScreen[None]):

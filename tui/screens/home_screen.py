@@ -20,7 +20,7 @@ from mecharule_ops.state.board import Board
 from tui.found import found_text
 from tui.screens import run_screen, view
 from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
-from tui.screens.new_run import NewRunScreen, fields_of
+from tui.screens.new_run import NewRunScreen, choices_of
 from tui.screens.reading import ReadingScreen
 from tui.session import Session
 from tui.text_panes import ReadingPane, TextTable, with_parts
@@ -148,7 +148,7 @@ class HomeScreen(CommandScreen):
 
     def _new(self, task: str) -> None:
         """The form of a new run."""
-        self.app.fetch(self, "form", fields_of, lambda made: self.app.push_screen(NewRunScreen(made, task)))
+        self.app.fetch(self, "form", choices_of, lambda made: self.app.push_screen(NewRunScreen(made, task)))
 
     do_new = partialmethod(_new, "")
     do_task = partialmethod(_new, "arithmetic")

@@ -1,138 +1,184 @@
-"""New run: the options of `mecharule run` as a form, those that people choose first, the others after one key.
+"""New run: three questions and a line for every other option, with what a run of the answers costs beside them.
 
 The price is said and agreed to here, once for all directions, before the run ablates anything.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial, partialmethod
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Container, Horizontal, Vertical
 from textual.events import DescendantFocus
 from textual.suggester import SuggestFromList
-from textual.widgets import Collapsible, Input, Label
+from textual.widgets import Input, Label, Static
 
-from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts
+from mecharule_ops.errors import MechaRuleError
+from mecharule_ops.facts.fact import said as told
+from mecharule_ops.plain_text import plain
+from tui.screens.common import CommandScreen, Line, PricePopup, fitted, hint_parts, price_text
 from tui.screens.run_screen import RunScreen
-from tui.words import said
+from tui.text_panes import ReadingPane
+from tui.words import SPINNER, said
 
 if TYPE_CHECKING:
     from mecharule_ops.config import RunConfig
 
-FORM_HELP = (
-    "An option of `mecharule run` a line; an empty one keeps its default. Tab goes to the next, Shift+Tab back; the "
-    "right arrow completes a word of the hint. ^O shows the other options; `set` takes any other setting as KEY=VALUE, "
-    "with spaces between them (`mecharule run --help all` lists them). ^S loads the model, says what the run costs at "
-    "most and asks; only a yes starts it."
-)
-_GIVEN = {"model": "arith-tiny"}
-_ELSEWHERE = ("from", "yes", "dry_run", "llm_budget")
-"""Options that no form needs."""
+QUESTIONS = {
+    "task": "Which table or task?",
+    "model": "Which model?",
+    "basis": "Which parts of it?",
+    "others": "Anything else?",
+}
 
 
-class Field(NamedTuple):
-    """One option."""
-
-    name: str
-    flag: str
-    """Empty of the task."""
-    action: str
-    """`store_true` takes no value, `append` several."""
-    hint: str
-    is_shown: bool
-
-    def option(self, text: str) -> str:
-        """What was typed, as on a command line; nothing where nothing was."""
-        if not text or self.action == "store_true":
-            return self.flag if text else ""
-        if self.action == "append":
-            return " ".join(f"{self.flag} {each}" for each in text.split())
-        return f"{self.flag}={shlex.quote(text)}" if self.flag else shlex.quote(text)
-
-
-def fields_of() -> tuple[Field, ...]:
-    """A field for every option of `run`."""
+def choices_of() -> Mapping[str, Sequence[str]]:
+    """What is known here of each question: tables in this folder and tasks, models, kinds of unit, usual options."""
     from agent.verbs.options import SETTINGS_SHOWN, RunOptions
-    from tools.arguments import options_of
+    from mecharule_ops.loading.model_names import models
+    from mecharule_ops.tasks.from_file import is_table
+    from mecharule_ops.tasks.task_names import BUNDLED
+    from mecharule_ops.types import Basis
 
-    names = {field.alias or name: name for name, field in RunOptions.model_fields.items()}
-    fields = []
-    for flags, given in options_of(RunOptions):
-        name = flags[-1].removeprefix("--").replace("-", "_")
-        flag = flags[-1] if flags[-1].startswith("--") else ""
-        is_shown = names[name] in SETTINGS_SHOWN
-        fields.append(Field(name, flag, given.get("action", ""), given["help"].replace("%%", "%"), is_shown))
-    return tuple(field for field in fields if field.name not in _ELSEWHERE)
+    flags = {field.alias or name for name, field in RunOptions.model_fields.items() if name in SETTINGS_SHOWN}
+    return {
+        "task": [*sorted(path.name for path in Path().glob("*.*") if is_table(path.name)), *BUNDLED],
+        "model": [each.name for each in models()],
+        "basis": [basis.value for basis in Basis],
+        "others": [f"--{flag}=" for flag in sorted(flags - {*QUESTIONS})],
+    }
 
 
-class FieldLine(Horizontal):
-    """The name of an option and its value."""
+def as_options(answers: Mapping[str, str]) -> str:
+    """The answers as on a command line; what is empty keeps its default."""
+    given = {name: shlex.quote(answer) for name, answer in answers.items() if answer}
+    flags = (f"--{name}={given[name]}" for name in ("model", "basis") if name in given)
+    return " ".join([given.get("task", ""), *flags, answers["others"]])
 
-    def __init__(self, field: Field) -> None:
-        super().__init__(classes="field")
-        self.field = field
+
+class Question(Horizontal):
+    """One question and its answer."""
+
+    def __init__(self, name: str, value: str, choices: Sequence[str]) -> None:
+        super().__init__(id=name, classes="field")
+        self.value, self.choices = value, choices
 
     def compose(self) -> ComposeResult:
-        words = re.findall(r"[\w-]{3,}", self.field.hint)
-        yield Label(said(self.field.name.replace("_", " ")), classes="name", markup=False)
-        yield Input(_GIVEN.get(self.field.name, ""), compact=True, suggester=SuggestFromList(words))
-        yield Label(said(self.field.hint, "dim"), classes="hint", markup=False)
+        yield Label(QUESTIONS[str(self.id)], classes="name")
+        yield Input(self.value, compact=True, suggester=SuggestFromList(self.choices))
+
+    def _step(self, by: int) -> None:
+        """The next of the choices, around the end."""
+        line, choices = self.query_one(Input), self.choices
+        at = choices.index(line.value) + by if line.value in choices else min(by, 0)
+        line.value = choices[at % len(choices)]
+        line.cursor_position = len(line.value)
+
+    key_down = partialmethod(_step, 1)
+    key_up = partialmethod(_step, -1)
 
 
 class NewRunScreen(CommandScreen):
-    """Settings of a run about to begin."""
+    """The settings of a run about to begin."""
 
     NAME = "new"
-    about = FORM_HELP
+    about = told("help.form")
 
-    def __init__(self, fields: tuple[Field, ...], task: str) -> None:
+    def __init__(self, choices: Mapping[str, Sequence[str]], task: str) -> None:
         super().__init__()
-        self.fields, self.begins = fields, task
+        self.choices, self.given = choices, {"task": task, "model": "arith-tiny"}
+        self.asked, self.check, self.began = "", "", 0.0
+        """The options that the estimate is of, how their table is read, and when it was begun; 0 once it is there."""
+        self.priced: tuple[RunConfig, str] | None = None
+        """The settings and the price of them; None while that is worked out, or where they do not hold."""
+        self.starts = False
+        """Whether to ask for a yes once the price is known."""
+        self._measures = threading.Lock()
+        """Held while a pace is measured: two at once would slow each other."""
 
     def compose(self) -> ComposeResult:
-        others = [field for field in self.fields if not field.is_shown]
-        yield Line(" New run · ^S says the price and asks before anything is ablated", classes="title")
-        with VerticalScroll(id="form", can_focus=False):
-            yield from (FieldLine(field) for field in self.fields if field.is_shown)
-            with Collapsible(title=f"{len(others)} other options"):
-                yield from map(FieldLine, others)
-        yield Line(id="hint")
-        yield Line(fitted(hint_parts("new", ("start", "more", "back", "help", "quit"))), classes="status")
+        yield Line(" New run · its price is worked out as you answer; ^S asks for your yes", classes="title")
+        with Container(id="asked"):
+            with Vertical(id="form"):
+                for name, choices in self.choices.items():
+                    yield Question(name, self.given.get(name, ""), choices)
+                yield Static(id="hint", markup=False)
+            yield ReadingPane(self.about, id="estimate")
+        yield Line(fitted(hint_parts("new", ("start", "back", "help", "quit"))), classes="status")
 
     def on_mount(self) -> None:
-        self.query(Input).first().value = self.begins
+        self.query_one("#estimate", ReadingPane).show(said(self.about))
         self.query(Input).first().focus()
+        self.set_interval(0.25, self.turn)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Say the whole hint of the option at hand, which a narrow terminal cuts beside it."""
-        line = event.widget.parent
-        if isinstance(line, FieldLine):
-            self.query_one("#hint", Line).say(said(f" {line.field.hint}", "italic"))
+        """Say what the question at hand takes; the answer that was left may change the estimate."""
+        if isinstance(at := event.widget.parent, Question):
+            hint = said(told(f"form.{at.id}")).append(f"\n↑↓ {' · '.join(map(plain, at.choices))}")
+            self.query_one("#hint", Static).update(hint)
+        self.estimate()
 
-    def do_more(self) -> None:
-        others = self.query_one(Collapsible)
-        others.collapsed = not others.collapsed
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes to the next question; at the last one it asks for a yes."""
+        if event.input is self.query(Input).last():
+            self.do_start()
+        else:
+            self.focus_next()
+
+    def turn(self) -> None:
+        """While the estimate is worked out something moves."""
+        if self.began:
+            spent = time.monotonic() - self.began
+            doing = f"{SPINNER[int(4 * spent) % 4]} {told('form.works_out')} · {spent:.0f} s"
+            self.query_one("#estimate", ReadingPane).show(price_text(f"{self.check}{doing}"))
+
+    def estimate(self) -> None:
+        """Work out what a run of the answers costs, off the screen's thread, where they are others than before."""
+        answers = {str(each.id): each.query_one(Input).value.strip() for each in self.query(Question)}
+        options, backend = as_options(answers), self.app.backend
+        if options == self.asked or not answers["task"]:
+            return
+        self.asked, self.check, self.began, self.priced = options, "", time.monotonic(), None
+
+        def work() -> tuple[RunConfig | None, str]:
+            with self._measures:
+                if options != self.asked:
+                    return None, ""
+                try:
+                    config = backend.config(options)
+                    self.check = backend.checked(config)
+                    return config, self.check + backend.price(config)
+                except MechaRuleError as error:
+                    return None, f"could go wrong: {error}"
+
+        def show(found: tuple[RunConfig | None, str]) -> None:
+            if options == self.asked:
+                config, text = found
+                self.began, self.priced = 0.0, (config, text) if config else None
+                self.query_one("#estimate", ReadingPane).show(price_text(text))
+                self._ask()
+
+        self.app.fetch(self, "price", work, show)
 
     def do_start(self) -> None:
-        typed = [line.field.option(line.query_one(Input).value.strip()) for line in self.query(FieldLine)]
+        self.starts = True
+        self.estimate()
+        self._ask()
 
-        def priced() -> tuple[RunConfig, str]:
-            config = self.app.backend.config(" ".join(typed))
-            return config, self.app.backend.price(config)
+    def _ask(self) -> None:
+        """Put the price to the person, once it is known."""
+        if not (self.starts and self.priced and self.is_current):
+            return
+        self.starts, (config, price) = False, self.priced
 
-        def ask(told: tuple[RunConfig, str]) -> None:
-            config, price = told
+        def start(yes: bool | None) -> None:
+            if yes and self.close():
+                self.app.push_screen(RunScreen(self.app.begin(partial(self.app.backend.start, config))))
 
-            def start(yes: bool | None) -> None:
-                if yes and self.close():
-                    self.app.push_screen(RunScreen(self.app.begin(partial(self.app.backend.start, config))))
-
-            if self.is_current:
-                self.app.push_screen(PricePopup(price), start)
-
-        self.app.tell("measuring what it costs …")
-        self.app.fetch(self, "price", priced, ask)
+        self.app.push_screen(PricePopup(price), start)
