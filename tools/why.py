@@ -33,7 +33,7 @@ MOST_CLAIMS = 2
 """Registered predictions that were shown, in the order of registration, which the short answer tells."""
 BRIEF = ("evidence", "flips", "certificate", "when", "breaks", "through", "claims", "rank", "selective")
 """What the short answer tells; of a head also what it reads, of a channel or neuron what it writes, and of what is not
-shown the bound of what it flips."""
+shown the bound of what it flips, of what is how often it is found again."""
 
 
 def why(run: live_run.Run, given: arguments.WhyArguments, tell: Tell) -> ToolResult:
@@ -52,7 +52,7 @@ def why(run: live_run.Run, given: arguments.WhyArguments, tell: Tell) -> ToolRes
     if given.full:
         return of_facts(facts)
     brief = {*BRIEF, READS if known.chain is None or known.chain.reads.heads else WRITES}
-    brief |= set() if known.is_shown else {"least"}
+    brief |= {"resampled" if known.is_shown else "least"}
     brief |= set() if known.is_tau_agonist else {"interval", "observed"}
     verdicts: list[Any] = [one for one in facts if one.key.endswith(".verdict")]
     shown = [one.key for one in verdicts if one.value["state"] == HypothesisState.SUPPORTED][:MOST_CLAIMS]
@@ -170,6 +170,9 @@ class _Told:
         if controls is not None and controls.basis is not None:
             drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}
             yield self.of("rank", f"It stands {shown_units.rank_words(known)} units", drawn, part=SAID_SURE)
+        if (again := known.resampled) is not None:
+            text = f"It is {shown_units.resampled_words(known)}"
+            yield self.of("resampled", text, codec.encode(again), part=SAID_SURE)
         if controls is not None and controls.selective is Selective.SELECTIVE:
             yield self.of("selective", control_facts.split_words(controls), True, part=SAID_SURE)
         least = max(lower for _, lower in self.slices.values()) if known.search.bounded else None

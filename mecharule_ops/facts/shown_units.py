@@ -80,6 +80,23 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
     return fact.said(f"unit.{evidence.certainty.value}", beside=beside, sure=_sure(findings), **parts)
 
 
+def resampled_words(unit: Unit) -> str:
+    """How often it reaches τ on the same records drawn anew, and its rank there; empty in runs that did not keep it."""
+    if (drawn := unit.resampled) is None:
+        return ""
+    to = "" if drawn.first == drawn.last else f" to {drawn.last:,}"
+    return fact.said("unit.resampled", found=again_words(unit), rank=f"{drawn.first:,}{to}", drawn=drawn)
+
+
+def again_words(unit: Unit) -> str:
+    """`found in 94 of 100 resamples`; empty likewise."""
+    return (
+        f"found in {unit.resampled.found.count} of {unit.resampled.found.n} resamples"
+        if unit.resampled
+        else ""
+    )
+
+
 def evidence_data(findings: Findings, unit: Unit) -> dict[str, object] | None:
     """The numbers of `evidence_words`; None where it was not ablated on answers kept aside."""
     held_out = unit.search.held_out

@@ -6,7 +6,7 @@ Source: the paper, §5, E0, E2, and its appendix on overtopping. Dom^(m)(A) = ma
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -102,6 +102,44 @@ class UnitStrength:
 
     neuron: Neuron
     estimate: FlipEstimate
+
+
+DRAWS = 100
+"""Resamples of the records of the slices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampled:
+    """One unit on the slices' records drawn anew, with replacement, each half from itself: no fresh sample."""
+
+    neuron: Neuron
+    found: Share
+    """Of the resamples those in which it reaches τ on a half."""
+    first: int
+    last: int
+    """Ends of the interval that 95 % of its ranks by strength lie in; of equal strengths each has the better rank."""
+    alone: int
+    """Units that are ranked: all that were tested alone on all these records."""
+
+
+def resampled(
+    flips: Bool[np.ndarray, "neuron record"],
+    associated: int,
+    found: Sequence[tuple[Neuron, int]],
+    tau: float,
+    seed: int,
+) -> Iterator[Resampled]:
+    """Of each unit `found`, named with its row, how often it reaches τ and its rank; the D+ records come first."""
+    rng, halves = np.random.default_rng(seed), np.split(flips, [associated], axis=1)
+    drawn = [(half, half.shape[1]) for half in halves if half.shape[1]]
+    rates = [half @ rng.multinomial(n, np.full(n, 1 / n), DRAWS).T / n for half, n in drawn]
+    strength = np.max(rates, axis=0)
+    for neuron, row in found:
+        ranks = 1 + (strength > strength[row]).sum(axis=0)
+        first, last = np.quantile(ranks, (0.025, 0.975), method="inverted_cdf")
+        again = sum(thresholds.reaches(each, tau) for each in strength[row])
+        share = Share(count=again, n=DRAWS)
+        yield Resampled(neuron=neuron, found=share, first=int(first), last=int(last), alone=len(flips))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

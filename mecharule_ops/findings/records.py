@@ -20,7 +20,7 @@ from mecharule_ops.rules.families import COVERAGE_FLOOR, THRESHOLD, UnitRule, is
 
 FORMAT = "mecharule-findings/4"
 """Named in the text, so that an older reader refuses a newer shape in one line."""
-_Part = TypeVar("_Part", AgonistControls, Account, UnitRule)
+_Part = TypeVar("_Part", AgonistControls, Account, UnitRule, counts.Resampled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,8 @@ class SearchOutcome:
     """Why the splitter is not the rule of highest MCC; empty where it is."""
     held_out: HeldOut | None = None
     """Flips of its τ-agonists and of random units on records that chose none; None where that was not measured."""
+    resampled: tuple[counts.Resampled, ...] = ()
+    """Of its τ-agonists, from stored outcomes; empty in runs that did not keep it."""
 
     @property
     def rules(self) -> list[UnitRule]:
@@ -136,6 +138,7 @@ class Unit:
     controls: AgonistControls | None
     account: Account | None
     chain: Chain | None
+    resampled: counts.Resampled | None = None
 
     @property
     def rules(self) -> list[UnitRule]:
@@ -297,6 +300,7 @@ class Findings:
             controls=_of(neuron, search.controls),
             account=_of(neuron, search.accounts),
             chain=next(traced, None),
+            resampled=_of(neuron, search.resampled),
         )
 
     def is_hq_t(self, rule: UnitRule) -> bool:

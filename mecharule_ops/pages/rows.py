@@ -93,6 +93,8 @@ class UnitRow:
     kept_aside_n: int | None = column(of="evidence.flips.n")
     kept_aside_lower: float | None = column(of="evidence.lower")
     """Lower bound of that rate, over the units that its search found."""
+    resamples_found: int | None = column(of="resampled.found.count")
+    """Of 100 resamples of the slices' records those in which it reaches τ; None in runs that did not keep it."""
     associated_flips: int = column("flips D+", _flips("associated"), of="estimate.associated.flips")
     associated_n: int = column(of="estimate.associated.n")
     """Flips on D+, and its examples."""

@@ -5,10 +5,9 @@ At most 40 lines of 100 columns, nothing said twice; everything else stands in t
 
 from collections.abc import Iterator
 
-from mecharule_ops.facts import fact, rules, searches
+from mecharule_ops.facts import fact, rules, searches, shown_units
 from mecharule_ops.facts.found import in_short, negative, opening, suggestions
 from mecharule_ops.facts.glossary import explained
-from mecharule_ops.facts.shown_units import NOT_SHOWN, marked, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages.as_text import wrapped
@@ -48,8 +47,10 @@ def _search_head(findings: Findings, outcome: SearchOutcome, name: str) -> list[
         missed = "" if outcome.nothing_searched else f" {sentence(searches.missed_words(findings, outcome))}"
         text = f"{name}: {negative(findings, outcome)}{missed}"
     elif not findings.shown_of(outcome):
-        why = unshowable(findings, outcome) or NOT_SHOWN
-        text = f"{name}{risk}: {reached_words(findings, outcome, len(outcome.tau_agonists))}, {why}"
+        why = shown_units.unshowable(findings, outcome) or shown_units.NOT_SHOWN
+        text = (
+            f"{name}{risk}: {shown_units.reached_words(findings, outcome, len(outcome.tau_agonists))}, {why}"
+        )
     else:
         text = fact.said("screen.columns", search=f"{name}{risk}")
     return _wrapped(text)
@@ -59,11 +60,12 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     """A line a shown unit, by rank, then how many there are beside them; columns that have no room go."""
     units, told = findings.shown_of(outcome), findings.shown_of(outcome)[:rows]
     cells = (
-        marked,
+        shown_units.marked,
         _strength,
         lambda unit: kept_aside(unit_row(unit)),
-        rank_words,
+        shown_units.rank_words,
         lambda unit: rules.when_in_short(unit.account),
+        shown_units.again_words,
     )
     lines = [""] * len(told)
     for column in ([cell(unit) for unit in told] for cell in cells):
@@ -75,7 +77,7 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     apart = [str(one.neuron) for one in findings.units_of(outcome) if one.is_tau_agonist and not one.is_shown]
     if apart:
         rest = f" and {len(apart) - NAMED:,} more" if len(apart) > NAMED else ""
-        more.append(f"{NOT_SHOWN}: {', '.join(apart[:NAMED])}{rest}")
+        more.append(f"{shown_units.NOT_SHOWN}: {', '.join(apart[:NAMED])}{rest}")
     weaker = len(outcome.agonists) - len(outcome.tau_agonists)
     more += [f"{plural(weaker, 'unit')} not ruled out"] if weaker and outcome.tau_agonists else []
     if more:

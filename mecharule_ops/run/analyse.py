@@ -166,7 +166,8 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
         evidence = evidence_of(held_out, config.alpha)
         place = {unit: each for each, unit in enumerate(evidence)}
         ranked = sorted(found.outcome.agonists, key=lambda one: place.get(one.neuron, len(place)))
-        found.outcome = outcome = replace(found.outcome, held_out=held_out, agonists=tuple(ranked))
+        found.outcome = replace(found.outcome, held_out=held_out, agonists=tuple(ranked))
+        found.outcome = outcome = replace(found.outcome, resampled=localise.drawn_anew(run, found))
         for unit, each in evidence.items():
             journal.emit(
                 UnitJudged(

@@ -297,6 +297,22 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     found.outcome = replace(outcome, audit=told, agonists=_in_order((*outcome.agonists, *agonists)))
 
 
+def drawn_anew(run: Run, found: Localised) -> tuple[counts.Resampled, ...]:
+    """How each τ-agonist fares when the slices' records are drawn anew; outcomes are stored, so nothing is ablated."""
+    outcome, parts = found.outcome, (found.slices.associated, found.slices.unrelated)
+    tested = (*_alone(found.trees, found.candidates.basis), *outcome.exhaustive)
+    alone = {one.neuron: one.estimate for one in tested}
+    alone |= {one.neuron: one.estimate for one in outcome.agonists}
+    whole = [
+        unit for unit, each in alone.items() if [each.associated.n, each.unrelated.n] == [*map(len, parts)]
+    ]
+    rows = {unit: row for row, unit in enumerate(whole)}
+    flips = run.flips([(unit,) for unit in whole], np.concatenate(parts), outcome.regime)
+    strong = [(one.neuron, rows[one.neuron]) for one in outcome.tau_agonists if one.neuron in rows]
+    told = counts.resampled(flips, len(parts[0]), strong, run.config.tau, run.config.seed)
+    return tuple(told) if strong else ()
+
+
 def search_plan(
     run: Run, journal: Journal, candidates: types.Candidates, slices: CompactSlices
 ) -> planning.SearchPlan:

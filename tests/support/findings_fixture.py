@@ -159,6 +159,12 @@ POSITIVE = replace(
         random=(*[0] * 60, *[6] * 39),
         units=10**6,
     ),
+    resampled=tuple(
+        counts.Resampled(
+            neuron=Neuron.parse(name), found=Share(count=found, n=100), first=1, last=last, alone=40
+        )
+        for name, found, last in (("a20.h8", 100, 1), ("a21.h2", 94, 3))
+    ),
     union=Share(count=251, n=280),
     drawn_union=Share(count=19, n=280),
     layer_union=(counts.LayerCoverage(layer=20, flipped=Share(count=230, n=280)),),
