@@ -6,18 +6,23 @@ from typing import Any
 
 from mecharule_ops import bases, codec, errors, mcnemar
 from mecharule_ops.confidence import lower_bound, searched_alpha, upper_bound
+from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, fact, said
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.counts import jaccard
-from mecharule_ops.findings.records import Findings, SearchOutcome
+from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
+from mecharule_ops.nodes import Verdict
 from mecharule_ops.numbers import of_n, percent, plural
+from mecharule_ops.pages.as_text import block_lines
+from mecharule_ops.pages.document import Table
 from mecharule_ops.run import live_run, opening
 from mecharule_ops.run.certify import certify
+from mecharule_ops.state.run_state import RunState
 from mecharule_ops.types import Neuron, Regime
 from tools._asked import units_of
 from tools._counts import flips_fact, flips_of
 from tools.arguments import CompareArguments
-from tools.result import About, Priced, Tell, of_facts
+from tools.result import WIDTH, About, Priced, Tell, ToolResult, of_facts
 
 
 def compare(run: live_run.Run, given: CompareArguments, tell: Tell) -> Priced:
@@ -42,7 +47,7 @@ def compare(run: live_run.Run, given: CompareArguments, tell: Tell) -> Priced:
         told = f"{given.first!r}, {given.second!r}"
         raise errors.UsageError(f"expected two units, two layers or another run, got {told}")
     with opening.opened(given.first) as other:
-        return of_facts(_of_runs(run, other))
+        return _beside(tuple(_of_runs(run, other)), *(f"of a half, run {one.id}" for one in (run, other)))
 
 
 def _of_units(run: live_run.Run, regime: Regime, units: tuple[Neuron, ...]) -> Iterator[Fact]:
@@ -161,14 +166,37 @@ def _of_runs(first: live_run.Run, second: live_run.Run) -> Iterator[Fact]:
         differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in differing.items())
         parted = {"names": ", ".join(differing), "differ": differ}
         yield of_runs.told("settings", "compare.runs.settings", differing, *sources, **parted)
-    for unit, regime in (unit for unit in found[0] if unit in found[1]):
-        before, after = (units[unit, regime].estimate.strength for units in found)
-        rates: dict[str, Any] = {"regime": regime, "before": percent(before), "after": percent(after)}
-        of, strengths = (
-            About(f"unit.{unit}.{regime.value}", sources[0], unit),
-            {"first": before, "second": after},
-        )
-        yield of.told("strength", "compare.runs.strength", strengths, *sources, **rates)
+    for unit, regime in {**found[0], **found[1]}:
+        fates: dict[str, Any] = {"regime": regime.arrow}
+        for name, state, units in zip(("first", "second"), told, found, strict=True):
+            fates[name], fates[f"{name}_is"] = _fate(state, units.get((unit, regime)), unit, regime)
+        of, cells = About(f"unit.{unit}.{regime.value}", sources[0], unit), _cells(fates)
+        yield of.told("strength", "compare.runs.strength", fates, *sources, cells=cells)
+
+
+def _fate(told: RunState, shown: Unit | None, unit: Neuron, regime: Regime) -> tuple[float | None, str]:
+    """The strength of a unit in a run, None where it was not tested alone there, and what became of it."""
+    if shown:
+        return shown.estimate.strength, "shown"
+    if not (path := told.settled(unit, regime.value)):
+        return None, "not searched"
+    word = "not shown" if path[-1].verdict is Verdict.KEPT else "ruled out"
+    return path[-1].estimate.strength if path[-1].size == 1 else None, word
+
+
+def _cells(value: Any) -> tuple[str, ...]:
+    """Both fates as printed."""
+    fates = ((value[name], value[f"{name}_is"]) for name in ("first", "second"))
+    return tuple(fate if strength is None else f"{percent(strength)}, {fate}" for strength, fate in fates)
+
+
+def _beside(told: tuple[Fact, ...], *names: str) -> ToolResult:
+    """Facts of two runs; the units of either as a table, a column a run."""
+    values: list[tuple[object, Any]] = [(one.unit, one.value) for one in told if one.unit is not None]
+    rows = tuple((f"{unit}", value["regime"], *_cells(value)) for unit, value in values)
+    lines = ["", *block_lines(Table(header=("unit", "direction", *names), rows=rows, align="llll"), WIDTH)]
+    text = answer_text([one for one in told if one.unit is None])
+    return ToolResult(text="\n".join([text, *lines * bool(rows)]), facts=told)
 
 
 def _differences(*runs: Findings) -> dict[str, tuple[str, str]]:

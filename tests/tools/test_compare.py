@@ -16,6 +16,7 @@ def test_what_the_other_run_did_not_search_counts_in_no_share(finished_run: Path
     assert "the runs share" not in told.text
     assert "of the first run's" in told.text
     assert f"the other run did not search {row['first']}" in told.text
+    assert told.text.count("  not searched") == told.text.count(", shown") > 0
     back: Any = call("compare", {"run": str(quick_run), "first": str(finished_run)}).as_json["runs.shared.1"]
     assert (back["not_searched_by_first"], back["union"]) == (row["first"], 0)
 
