@@ -2,7 +2,7 @@
 
 stdout is data, stderr is narration. Exit codes: 0 ok · 1 run failed · 2 usage or config · 3 model or provider
 unavailable · 4 claim not supported or verify mismatch · 5 budget spent, partial result kept · 124 time limit ·
-130 interrupted.
+128 + N stopped by signal N (130 ^C, 143 SIGTERM, 129 SIGHUP, 138 SIGUSR1).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import codecs
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 Show = Callable[["Event"], None]
 
-INTERRUPTED = 130
 RESUMED = ("run", "resume", "demo")
 """Verbs whose run `resume` continues."""
 
@@ -58,9 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _print(options, spec())
         answering = verbs.called if options.verb in verbs.VERBS else call
         return _print(options, answering(options.verb, told(options, _tell), _tell))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         goes_on = ", `mecharule resume` continues" if given and given[0] in RESUMED else ""
-        return _failed(given, f"interrupted; what was stored is kept{goes_on}", INTERRUPTED)
+        number = signal.Signals(stopped.args[0] if stopped.args else signal.SIGINT)
+        how = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+        return _failed(given, f"{how}; what was stored is kept{goes_on}", 128 + number)
     except BrokenPipeError:
         silence(sys.stdout)
         return 0
@@ -111,7 +113,7 @@ def _tell(line: str) -> None:
 
 def _screens() -> int:
     """The full-screen interface; only a person at a terminal can use it."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         raise UsageError("expected a verb, since this is no terminal for the screens; see `mecharule --help`")
     from tui.terminal_app import run_app
 

@@ -20,10 +20,11 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from platformdirs import user_config_dir
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt, SecretStr, ValidationError
@@ -34,6 +35,7 @@ from mecharule_ops.plain_text import typed_path, user_folder
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+Reply = TypeVar("Reply", bound=BaseModel)
 LOCAL = "local"
 NONE = "none"
 MOST_TOKENS = 1_000_000
@@ -50,6 +52,10 @@ CONTEXT = 16384
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)\Z")
 _SECRET_SHAPE = re.compile(r"\b(?:sk|pk|key)-[A-Za-z0-9_\-*.]{6,}|(?i:bearer)\s+\S+")
 _LONGEST = 200
+_TOLD = 499
+"""Stands for an error that came with HTTP 200."""
+_AROUND = re.compile(r"\A.*</think>|<\|im_end\|>.*\Z|```(?:json)?", re.DOTALL)
+"""What servers write around JSON: thoughts, the end of a turn, fences."""
 _STREAM_STATUS = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403}
 """Of an error event inside a stream that began well, and so carries HTTP 200."""
 
@@ -75,6 +81,9 @@ def fault_of(error: Exception, provider: str) -> errors.ModelUnavailable:
             what = "did not answer; check the network and the base URL"
         case None:
             what = f"gave no reply that reads ({kind}); ask again"
+        case _ if status == _TOLD:
+            what = "answered with an error (HTTP 200)"
+            error = Exception(getattr(error, "body", None) or error)
         case 401 | 403:
             what = f"refused the key (HTTP {status}); set a valid {provider.upper()}_API_KEY"
         case 429:
@@ -94,6 +103,14 @@ def used_by(error: Exception) -> dict[str, int]:
         return {name: int(usage.get(name) or usage[other]) for name, other in named}
     except (AttributeError, LookupError, TypeError, ValueError):
         return {}
+
+
+def said_in(error: Exception, schema: type[Reply]) -> Reply | None:
+    """The JSON of a reply that an SDK could not read for what stands around it; None where there is none."""
+    with suppress(AttributeError, LookupError, TypeError, ValueError):
+        text = error.response.json()["choices"][0]["message"]["content"]  # type: ignore[attr-defined]
+        return schema.model_validate_json(_AROUND.sub("", text))
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,15 +217,20 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
     provider, _, model = choice.spec.partition("/")
     seconds = SECONDS * 5 if provider == LOCAL else SECONDS
     patient: dict[str, Any] = {"max_retries": RETRIES, "timeout": seconds, "max_tokens": MOST_WRITTEN}
-    if provider == "anthropic":
-        from langchain_anthropic import ChatAnthropic
+    try:
+        if provider == "anthropic":
+            from langchain_anthropic import ChatAnthropic
 
-        if choice.base_url:
-            patient["base_url"] = choice.base_url
-        return ChatAnthropic(model_name=model, api_key=SecretStr(environment["ANTHROPIC_API_KEY"]), **patient)
-    from langchain_openai import ChatOpenAI
-    from openai import DefaultAsyncHttpxClient
-
+            patient |= {"base_url": choice.base_url} if choice.base_url else {}
+            return ChatAnthropic(
+                model_name=model, api_key=SecretStr(environment["ANTHROPIC_API_KEY"]), **patient
+            )
+        from langchain_openai import ChatOpenAI
+        from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
+    except ImportError as error:
+        raise errors.ModelUnavailable(
+            f"expected a package for models of {provider} that imports, got {scrub(str(error))}; install it anew"
+        ) from None
     address, key = choice.base_url, environment.get("OPENAI_API_KEY", "unused")
     if provider == LOCAL:
         path = typed_path(model)
@@ -221,10 +243,26 @@ def chat_model(choice: Choice, environment: Mapping[str, str] = os.environ) -> B
         use_responses_api=address is None,
         stream_usage=True,
         stream_chunk_timeout=seconds,
+        http_client=DefaultHttpxClient(event_hooks={"response": [_told]}),
         # Each question has an event loop of its own, on which no connection of another can be used.
-        http_async_client=DefaultAsyncHttpxClient(),
+        http_async_client=DefaultAsyncHttpxClient(event_hooks={"response": [_told_async]}),
         **patient,
     )
+
+
+def _told(response: Any) -> None:
+    """Marks an error that a server tells with HTTP 200, so that it is read as one."""
+    if response.status_code == 200 and "json" in response.headers.get("content-type", ""):
+        response.read()
+        with suppress(ValueError):
+            if isinstance(body := response.json(), dict) and body.get("error"):
+                response.status_code = _TOLD
+
+
+async def _told_async(response: Any) -> None:
+    if "json" in response.headers.get("content-type", ""):
+        await response.aread()
+    _told(response)
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import prompts
 from agent import showing
-from agent.chat_models import TOKENS, Choice, fault_of, used_by
+from agent.chat_models import TOKENS, Choice, fault_of, said_in, used_by
 from mecharule_ops.errors import StoreError
 from mecharule_ops.events import Event, Notice
 from mecharule_ops.numbers import plural
@@ -126,7 +126,8 @@ class ModelProposer:
             reply: Any = asker.invoke(self._request(state, data, table))
         except Exception as error:
             fault = str(fault_of(error, self.choice.provider))
-            reply, ended, used = {"parsed": None}, f"the model gave no usable reply: {fault}", used_by(error)
+            reply = {"parsed": said_in(error, Proposals)}
+            ended, used = f"the model gave no usable reply: {fault}", used_by(error)
         else:
             fault, ended, used = _NO_LIST, _NO_LIST, reply["raw"].usage_metadata or {}
         said = reply["parsed"]

@@ -15,6 +15,7 @@ import asyncio
 import hashlib
 import os
 import re
+import secrets
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -192,7 +193,7 @@ class Talk:
             async for chunk in self._asked.astream(messages):
                 # Some servers number no calls: a piece without an id goes on with the call before it.
                 for piece in getattr(chunk, "tool_call_chunks", ()):
-                    made += bool(piece["id"])
+                    made += bool(piece["id"] or piece["name"])
                     piece["index"] = made if piece["index"] is None else piece["index"]
                 reply = chunk if reply is None else reply + chunk
                 self.listener.hear(chunk.text)
@@ -205,8 +206,10 @@ class Talk:
         called = ", ".join(call["name"] for call in reply.tool_calls)
         said = f"calls {called}" if called else f"an answer of {len(reply.text)} characters"
         self._told(said, reply, ok=bool(called or reply.text.strip()))
-        # Some servers give every reply one id, by which messages would replace each other.
-        return message_chunk_to_message(reply).model_copy(update={"id": None})
+        # Some servers give every reply one id, by which messages would replace each other, and calls none.
+        whole: Any = message_chunk_to_message(reply)
+        calls = [{**one, "id": one["id"] or f"call-{secrets.token_hex(4)}"} for one in whole.tool_calls]
+        return whole.model_copy(update={"id": None, "tool_calls": calls})
 
     def _told(self, text: str, reply: Any, *, ok: bool) -> None:
         self.listener.show(self.choice.told("question", text, (reply and reply.usage_metadata) or {}, ok=ok))

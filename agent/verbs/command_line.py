@@ -24,6 +24,7 @@ EXIT_CODES: Mapping[int, str] = {
     5: "budget spent, partial result kept",
     124: "time limit",
     130: "interrupted",
+    143: "stopped by SIGTERM (129 SIGHUP, 138 SIGUSR1)",
 }
 DISPLAYS = ("rich", "plain", "none")
 GROUPS: Mapping[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""^C that is never lost: a library may swallow the exception it raises, in a callback or while an object is freed."""
+"""A signal to stop that is never lost: a library may swallow the exception it raises, in a callback for one."""
 
 import signal
 import sys
@@ -6,23 +6,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+STOPPING = [
+    number for name in ("INT", "TERM", "HUP", "USR1") if (number := getattr(signal, f"SIG{name}", None))
+]
+"""^C, and what a scheduler or a terminal that goes away sends."""
+
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], None]]:
-    """A check that raises `KeyboardInterrupt` where ^C came since and nobody is ending for it. In the main thread."""
-    heard = False
+    """A check that raises `KeyboardInterrupt` where one came since and nobody is ending for it. In the main thread.
+
+    Its argument is the signal's number. What is ignored, as under nohup, stays so.
+    """
+    heard = 0
 
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal heard
-        heard = True
-        signal.default_int_handler(number, frame)
+        heard = number
+        raise KeyboardInterrupt(number)
 
     def check() -> None:
         if heard and sys.exc_info()[0] is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(heard)
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    caught = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     try:
+        for number in caught:
+            signal.signal(number, note)
         yield check
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number in caught:
+            signal.signal(number, before[number])

@@ -37,6 +37,8 @@ from mecharule_ops.types import Basis, Regime, Share
 from tools.result import ToolResult
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from agent.chat_models import Choice
 
 Show = Callable[[events.Event], None]
@@ -230,7 +232,7 @@ def start(
     check_layer(config, shape)
     placement.place(shape, placement.this_machine(), config.device, config.dtype)
     config = settled(config)
-    _choice(config)
+    _asked(config)
     if not granted:
         ask_price(config)
     with ExitStack() as closing:
@@ -281,13 +283,13 @@ def config_of(run: str) -> RunConfig:
         return live_run.Run(store).config
 
 
-def _choice(config: RunConfig, budget: int | None = None) -> Choice | None:
-    """The language model that the config names; None for the offline grammar. Raises what choosing raises."""
+def _asked(config: RunConfig, budget: int | None = None) -> tuple[Choice, BaseChatModel] | None:
+    """The language model that the config names; None for the offline grammar. Raises what making it raises."""
     if config.proposer == "offline":
         return None
-    from agent.chat_models import choose
+    from agent.chat_models import chat_model, choose
 
-    return choose(config.proposer, budget=budget)
+    return (choice := choose(config.proposer, budget=budget)), chat_model(choice)
 
 
 def _finish(run: live_run.Run, show: Show, llm_budget: int | None) -> ToolResult:
@@ -298,13 +300,12 @@ def _finish(run: live_run.Run, show: Show, llm_budget: int | None) -> ToolResult
         show(event)
 
     proposer = None
-    if (choice := _choice(run.config, llm_budget)) is not None:
-        from agent.chat_models import chat_model
+    if (asked := _asked(run.config, llm_budget)) is not None:
         from agent.proposals import ModelProposer
 
         proposer = ModelProposer(
-            model=chat_model(choice),
-            choice=choice,
+            model=asked[1],
+            choice=asked[0],
             task=run.config.task,
             rounds=max(1, run.config.proposals),
             seed=run.config.seed,

@@ -4,9 +4,10 @@ What a run makes of the table is made here too, so that a table which passes the
 """
 
 import math
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -131,6 +132,9 @@ def _of_answers(task: PromptTable, write: Write | None) -> Iterator[str]:
     answers = Counter(answer.strip() for row in rows for answer in task.right(row))
     if len(rows) > 1 and len(set(map(task.right, rows))) == 1:
         yield f"every row has the answer {next(iter(answers))!r}: a model that always says it is right on all of them"
+    if gone := [answer for answer in answers if answer.lower() in _NOTHING]:
+        count = plural(sum(answers[each] for each in gone), "answer")
+        yield f"{count} may be cells without a value: {', '.join(map(repr, gone))}; leave out such rows if so"
     ended = {answer for answer in answers if any(stop in answer for stop in task.stop)}
     tried = answers.keys() - ended if write is not None else ()
     ways = {each: [*write(each), *write(compared(each, task.twins))] for each in tried if write is not None}
@@ -154,5 +158,24 @@ def _of_answers(task: PromptTable, write: Write | None) -> Iterator[str]:
 def _of_columns(task: PromptTable) -> Iterator[str]:
     rows = task.rows()
     free = [name for name in rows[0] if name not in {*task.shown_columns, *task.solution_columns, PROMPT}]
+    yield from filter(None, (_not_numbers(name, [str(row[name]) for row in rows]) for name in free))
     if not free:
         yield "there are no columns but prompt and answer: rules can only be about the words of these"
+
+
+_NOTHING = ("na", "nan", "n/a", "null", "none")
+"""What tables write in a cell that holds nothing."""
+
+
+def _not_numbers(name: str, texts: Sequence[str]) -> str:
+    """That a column is read as text for a few cells, or commas, though it has numbers; empty where that is not so."""
+    commas = [text for text in texts if re.fullmatch(r"\s*-?\d+,\d+\s*", text)]
+    gone = [text for text in texts if not text.strip() or text.strip().lower() in _NOTHING]
+    numbers = sum(
+        re.fullmatch(r"\s*[-+]?\d*\.?\d+(e[-+]?\d+)?\s*", text, re.IGNORECASE) is not None for text in texts
+    )
+    if not (commas or gone) or len(commas) + len(gone) + numbers < len(texts) or not (commas or numbers):
+        return ""
+    said = [f"a comma stands in {commas[0]!r}: write a point"] if commas else []
+    said += [f"{plural(len(gone), 'row')} hold {gone[0]!r}: fill them or leave them out"] if gone else []
+    return f"{name} is read as text, not as numbers, since {', and '.join(said)}"

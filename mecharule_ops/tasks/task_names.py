@@ -83,7 +83,13 @@ def _installed(name: str) -> Any:
     """The class of one of `_TASKS`, or of one that is `OFFERED`, imported when it is asked; None where none is."""
     if name in _TASKS:
         return EntryPoint(name, f"mecharule_ops.tasks.{_TASKS[name]}", OFFERED).load()
-    return next((point.load() for point in entry_points(group=OFFERED, name=name)), None)
+    try:
+        return next((point.load() for point in entry_points(group=OFFERED, name=name)), None)
+    except Exception as error:  # What another distribution runs when it is imported may raise anything.
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UsageError(
+            f"expected the task {name} of another package, importing it gave {reason}"
+        ) from error
 
 
 def _class_of(name: str) -> Any:

@@ -1,6 +1,7 @@
 """Chat models of both SDKs on loopback servers that speak their protocols: the loop's conditions, fault by fault."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from llm_server import WIRES, choice_of, model_of, served
-from llm_wire import CANARY, anthropic_events, stream
+from llm_wire import CANARY, anthropic_events, chat_events, stream
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
@@ -191,3 +192,28 @@ def test_a_refusal_to_answer_is_no_answer(httpserver: HTTPServer, copied_run: Pa
     served(httpserver, "anthropic", anthropic_events(stop="refusal"))
     with pytest.raises(ModelUnavailable, match="ask again, or another way"):
         _ask(httpserver, "anthropic", copied_run)
+
+
+def test_calls_without_an_id_get_one(httpserver: HTTPServer, copied_run: Path) -> None:
+    """Each another, by which its result goes back."""
+    calls = chat_events("", (None, "runs", '{"limit": 3}'), (None, "runs", '{"limit": 2}'))  # type: ignore[arg-type]
+    bodies = served(httpserver, "chat", calls, WIRES["chat"].says("Two were found."))
+    assert [one["ok"] for one in _ask(httpserver, "chat", copied_run).tools] == [True, True]
+    asked, *results = bodies[1]["messages"][-3:]
+    assert len({one["id"] for one in asked["tool_calls"]} & {one["tool_call_id"] for one in results}) == 2
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+def test_an_error_with_http_200_is_told_as_the_server_told_it(
+    httpserver: HTTPServer, copied_run: Path, wire: str
+) -> None:
+    served(httpserver, wire, _failing(200, "out of memory")(wire))
+    with pytest.raises(ModelUnavailable, match=r"answered with an error \(HTTP 200\): .*out of memory"):
+        _ask(httpserver, wire, copied_run)
+
+
+def test_a_package_that_does_not_import_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = chat_models.Choice(spec="anthropic/x", why="")
+    monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
+    with pytest.raises(ModelUnavailable, match="a package for models of anthropic that imports"):
+        chat_models.chat_model(choice, {"ANTHROPIC_API_KEY": CANARY})

@@ -177,6 +177,33 @@ def test_a_reply_that_the_sdk_cannot_read_is_billed(
     assert (looked, used) == ((said,), {"input_tokens": 11, "output_tokens": 7})
 
 
+@pytest.mark.parametrize(
+    "said", ["<think>a list, {or so}?</think>\n{}", "```json\n{}\n```", "{}<|im_end|>\n<|im_start|>user"]
+)
+def test_json_is_read_behind_what_servers_write_around_it(
+    httpserver: HTTPServer, said: str, tmp_path: Path, store: RunStore
+) -> None:
+    content = said.replace("{}", '{"predicates": ["a > 150"]}')
+    body = UNREADABLE["chat"].get_data(as_text=True).replace(json.dumps(_NOTHING), json.dumps(content))
+    served(httpserver, "chat", Response(body, mimetype="application/json"))
+    model, choice = model_of(httpserver, "chat"), choice_of(httpserver, "chat")
+    ModelProposer(model=model, choice=choice, task="sums", rounds=1, seed=0, store=store).propose(_context())
+    assert store.get(PROPOSALS)["accepted"] + store.get(PROPOSALS)["refused"]
+
+
+def test_a_server_tells_its_error_with_http_200(
+    httpserver: HTTPServer, tmp_path: Path, store: RunStore
+) -> None:
+    body = json.dumps({"error": {"message": "out of memory"}})
+    served(httpserver, "chat", Response(body, mimetype="application/json"))
+    model, choice = model_of(httpserver, "chat"), choice_of(httpserver, "chat")
+    ModelProposer(model=model, choice=choice, task="sums", rounds=1, seed=0, store=store).propose(_context())
+    assert (
+        "openai answered with an error (HTTP 200): {'message': 'out of memory'}"
+        in store.get(PROPOSALS)["ended"]
+    )
+
+
 class Killed(BaseException):
     """What ends a process."""
 

@@ -1,7 +1,9 @@
 """The command line as a shell sees it: exit codes, one line for every kind of wrong input, nothing lost."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -241,6 +243,19 @@ def test_the_answer_without_a_model_stands_before_the_models(
 
 def _interrupted(*handlers: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGUSR1", 138)])
+def test_a_scheduler_that_ends_a_run_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, code: int
+) -> None:
+    def ended(display: object) -> None:
+        os.kill(os.getpid(), getattr(signal, name))
+
+    monkeypatch.setitem(app.WORK, "demo", lambda *given: ended(given))
+    assert app.main(["demo"]) == code
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"mecharule: stopped by {name}; what was stored is kept, `mecharule resume` continues"
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -6,23 +6,24 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.verbs.interrupts import interrupts
+from agent.verbs.interrupts import STOPPING, interrupts
 
 
-def swallowed() -> None:
-    """^C, whose exception ends here as in a callback of C code."""
+def swallowed(number: int = signal.SIGINT) -> None:
+    """A signal, whose exception ends here as in a callback of C code."""
     with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
 
 
-def test_a_swallowed_interrupt_is_raised_again_at_the_next_event() -> None:
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize("number", STOPPING)
+def test_a_swallowed_interrupt_is_raised_again_at_the_next_event(number: int) -> None:
+    before = signal.getsignal(number)
     with interrupts() as check:
         check()
-        swallowed()
-        with pytest.raises(KeyboardInterrupt):
+        swallowed(number)
+        with pytest.raises(KeyboardInterrupt, match=str(number)):
             check()
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
 
 
 def test_what_is_told_while_the_verb_ends_for_it_goes_through() -> None:
