@@ -70,6 +70,8 @@ class _Prompting(Arguments):
     """where a JSON object has its rows, such as data.samples"""
     skip_bad: bool = False
     """leave out rows without a prompt or answer"""
+    where: str | None = Field(None, title="CONDITION")
+    """use the rows where it holds alone, such as "continent == 'Africa'" """
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -12,16 +12,20 @@ in the folder that the command runs in.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mecharule_ops.errors import UsageError
+from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import typed_path
+from mecharule_ops.predicates import language
 from mecharule_ops.tasks import from_file, text_pieces
 from mecharule_ops.tasks.beginning import begins, begins_with_any, telling
 from mecharule_ops.tasks.layout import ANSWER, ANSWERS, COLUMN, FOIL, OR, PROMPT, TARGET, LaidTable, filled
-from mecharule_ops.tasks.text import Row, content_of
+from mecharule_ops.tasks.text import Row, content_of, spelt
 from mecharule_ops.types import Example, Phase, Value
 
 EXAMPLE_SETS = ("ioi", "agreement", "greater-than", "hans")
@@ -46,6 +50,8 @@ class PromptTable(LaidTable):
     """From the last prompt token on, since the first generated token may be the whole answer."""
     twins: bool = True
     """Whether typographic twins count as equal: curly quotes, the minus sign and other hyphens, no-break spaces."""
+    where: str = ""
+    """A predicate over the columns; rows where it does not hold are left out."""
     content: str = ""
     """Hash of the rows that a run was begun with; empty takes any."""
 
@@ -148,8 +154,13 @@ class PromptTable(LaidTable):
     @cached_property
     def _read(self) -> tuple[tuple[Row, ...], tuple[str, ...]]:
         """(rows as settings want them, what was made of the file). Raises `UsageError`."""
-        rows = from_file.typed_rows(self._laid.rows, self.path, {*self.shown_columns, *self.solution_columns})
-        told = list(self._laid.told)
+        raw, told = self._laid.rows, list(self._laid.told)
+        as_written = {*self.shown_columns, *self.solution_columns}
+        rows = from_file.typed_rows(raw, self.path, as_written)
+        if self.where:
+            held = self._held(rows)
+            told.append(f"{sum(held):,} of {plural(len(rows), 'record')} are used, those where {self.where}.")
+            rows = from_file.typed_rows(list(compress(raw, held)), self.path, as_written)
         if self.graded_by != TARGET:
             return rows, tuple(told)
         faults = {
@@ -161,6 +172,20 @@ class PromptTable(LaidTable):
         }
         told += self._sifted(faults, len(rows))
         return tuple(row for number, row in enumerate(rows, 1) if number not in faults), tuple(told)
+
+    def _held(self, rows: Sequence[Row]) -> list[bool]:
+        """Where the condition holds. Raises `UsageError` where it does not read, or holds nowhere."""
+        columns = {spelt(name): np.array([row[name] for row in rows]) for name in rows[0]}
+        columns[PROMPT] = np.array([self.question(row) for row in rows])
+        try:
+            held = language.evaluate(
+                language.parse_predicate(self.where, language.schema_of(columns)), columns
+            )
+        except UsageError as error:
+            raise UsageError(f"expected a condition for --where over {self.path}: {error}") from None
+        if not held.any():
+            raise UsageError(f"expected rows of {self.path} where {self.where}, got none of {len(rows):,}")
+        return held.tolist()
 
     @cached_property
     def _items(self) -> tuple[Row, ...]:
@@ -174,7 +199,7 @@ class PromptTable(LaidTable):
         return items
 
 
-READING = frozenset({"prompt", "answer", "target", "foil", "means", "drop", "at", "skip_bad"})
+READING = frozenset({"prompt", "answer", "target", "foil", "means", "drop", "at", "skip_bad", "where"})
 """Settings of how a table is read."""
 
 

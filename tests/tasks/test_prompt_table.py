@@ -224,3 +224,27 @@ def test_where_next_to_nothing_is_right_it_is_not_said_that_what_is_real_is_name
     (told,) = table_check.expected_few(Share(count=right, n=60), 60, Regime.BASELINE_POSITIVE, "right")
     assert told.startswith(f"about {right} right answers are few")
     assert ("what is real is still named" in told) == named
+
+
+def test_where_uses_the_rows_that_satisfy_a_condition(tmp_path: Path) -> None:
+    """Its description makes them again; columns have the types of these rows; one line where it cannot be."""
+    places = ("Asia", "Africa", "Africa")
+    rows = [
+        {"prompt": f"w{n}", "answer": "b", "continent": places[n % 3], "x": str(n) if n % 3 else "NA"}
+        for n in range(9)
+    ]
+    whole, where = make_task(jsonl(tmp_path, rows)), "continent == 'Africa' and has_word(prompt, 'w4')"
+    some = make_task(jsonl(tmp_path, rows), where="continent == 'Africa'")
+    assert [row["x"] for row in some.rows()] == [1, 2, 4, 5, 7, 8]
+    assert task_from(some.describe()).describe() == some.describe() != whole.describe()
+    assert "where" not in whole.describe()
+    assert "6 of 9 records are used, those where continent == 'Africa'." in some.notes
+    assert make_task(jsonl(tmp_path, rows), where=where).questions == ("w4",)
+    for wrong, said in (
+        ("land == 'Asia'", "expected a column of prompt"),
+        ("x == 'q'", "got none of 9"),
+        ("x +", "for --where"),
+    ):
+        with pytest.raises(UsageError, match=said) as raised:
+            make_task(jsonl(tmp_path, rows), where=wrong).describe()
+        assert "\n" not in str(raised.value)
