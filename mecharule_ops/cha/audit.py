@@ -1,8 +1,9 @@
 """How many τ-agonists a search missed at most, from tests of units drawn at random.
 
 The population are the units whose own strength on the full slices is not known, because a group that held
-them was pruned. They are drawn at random within strata, without replacement, and tested alone, on all examples unless
-`slip` says otherwise; like the search, the audit asks and is told. It looks at its counts once, when all are tested.
+them was pruned. They are drawn at random within strata, without replacement, and tested alone, until it is certain that
+they do not reach τ (with `slip`: all but certain), else on all examples; like the search, the audit asks and is told.
+It looks at its counts once, when all are tested.
 
 What is bounded is the number of τ-agonists by point estimate on these very slices, so no estimation error of
 a single unit enters, and nothing is assumed about monotonicity, about why a unit was missed or about what was
@@ -54,8 +55,6 @@ class AuditSettings:
     @property
     def quiet_test(self) -> int:
         """Example-forwards of a drawn unit that flips nothing."""
-        if not self.slip:
-            return self.n_associated + self.n_unrelated
         return sum(plan.sizes[0] for plan in self.plans)
 
     def draws_for(self, tests: int) -> int:
@@ -101,18 +100,18 @@ class _Drawn:
     def following(self, plans: tuple[ExclusionPlan, ExclusionPlan]) -> tuple[range, range] | None:
         """The examples to ask next; None when nothing is left to ask.
 
-        They are of one slice until it is ruled out, then of the other; everything left of both when a slice shows
-        the unit to be a τ-agonist.
+        The next look at each slice that is not ruled out; everything left of both when one shows the unit to be a
+        τ-agonist.
         """
         parts = self.seen.associated, self.seen.unrelated
         left = [range(part.n, plan.sizes[-1]) for part, plan in zip(parts, plans, strict=True)]
         if any(part.flips >= plan.needed for part, plan in zip(parts, plans, strict=True)):
             return (left[0], left[1]) if any(left) else None
-        for place, (part, plan) in enumerate(zip(parts, plans, strict=True)):
-            if not (part.n and plan.excludes(part.n, part.flips)):
-                look = plan.following(part.n)
-                return (look, range(0)) if place == 0 else (range(0), look)
-        return None
+        looks = [
+            range(0) if not rest or (part.n and plan.excludes(part.n, part.flips)) else plan.following(part.n)
+            for rest, part, plan in zip(left, parts, plans, strict=True)
+        ]
+        return (looks[0], looks[1]) if any(looks) else None
 
 
 def unsettled(tree: ChaTree, candidates: LayerCandidates, basis: Basis, full_test: int) -> tuple[Neuron, ...]:
@@ -231,7 +230,7 @@ class Audit:
     def _proceed(self, node: int, drawn: _Drawn) -> None:
         """Ask for a drawn unit's next look, or close its question."""
         self._waiting.pop(node, None)
-        ranges = self._next_look(drawn)
+        ranges = drawn.following(self._settings.plans)
         if ranges is not None:
             self._waiting[node] = GroupQuery(
                 node=node,
@@ -242,13 +241,6 @@ class Audit:
             )
         elif drawn.seen.reaches(self._settings.tau) and self._is_whole(drawn):
             self._found[drawn.unit] = drawn.seen
-
-    def _next_look(self, drawn: _Drawn) -> tuple[range, range] | None:
-        if self._settings.slip:
-            return drawn.following(self._settings.plans)
-        if self._is_whole(drawn):
-            return None
-        return range(self._settings.n_associated), range(self._settings.n_unrelated)
 
     def _is_whole(self, drawn: _Drawn) -> bool:
         seen = drawn.seen.associated.n, drawn.seen.unrelated.n

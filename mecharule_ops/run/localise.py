@@ -279,6 +279,8 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
         while questions := audit.ask():
             some, others = questions[0].associated, questions[0].unrelated
             same = [each for each in questions if (each.associated, each.unrelated) == (some, others)]
+            # Neighbours share a forward from their layer up.
+            same.sort(key=lambda question: question.layer)
             groups = [(types.Neuron(basis, question.layer, question.channels[0]),) for question in same]
             parts = associated[some].tolist(), unrelated[others].tolist()
             estimates = flips_on(run, regime, run.intervention(basis), groups, parts, stage.progress)

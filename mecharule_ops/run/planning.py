@@ -35,7 +35,7 @@ OVERLOOKED = 0.005
 money less draws fewer units, and more widens the bound once agonists are met."""
 COUNTED = 300
 """Units of a basis whose audit tests all that the search left, unless the config says how many it draws."""
-AUDITED_AT_MOST = 256
+AUDITED_AT_MOST = 128
 """Units that an audit draws of a larger basis."""
 _EIGHTH = 8
 

@@ -111,17 +111,17 @@ def test_no_audit_where_none_is_wanted_or_everything_is_known(
 
 
 def test_the_number_of_draws() -> None:
-    """All of a basis of up to 300 units; an eighth of a larger one, at most 256, unless the config names a number."""
+    """All of a basis of up to 300 units; an eighth of a larger one, at most 128, unless the config names a number."""
 
     def drawn(units: int = 301, **settings: object) -> list[int]:
         config = make_config(model="arith-tiny", **settings)
         return [audit_tests(config, units, pruned) for pruned in (0, 3, 7, 80, 100_000)]
 
-    assert drawn() == [0, 0, 0, 10, 256]
+    assert drawn() == [0, 0, 0, 10, 128]
     assert drawn(300) == [0, 3, 7, 80, 100_000]
     assert drawn(300, audit=50) == [0, 3, 7, 50, 50]
     assert drawn(audit=50) == [0, 3, 7, 50, 50]
-    assert drawn(rest="audited") == [0, 3, 7, 10, 256]
+    assert drawn(rest="audited") == [0, 3, 7, 10, 128]
 
 
 def test_the_sentence_states_counts_bound_and_confidence() -> None:
