@@ -56,10 +56,7 @@ class SharedPrefix:
         with torch.no_grad() if differentiated else torch.inference_mode():
             ids = torch.tensor([low[:length]], device=model.device)
             model.base_model(
-                input_ids=ids,
-                attention_mask=torch.ones_like(ids),
-                past_key_values=cache,
-                use_cache=True,
+                input_ids=ids, attention_mask=torch.ones_like(ids), past_key_values=cache, use_cache=True
             )
         return cls(tokens=low[:length], layers=contents(cache))
 

@@ -24,6 +24,7 @@ from typing import Any, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from transformers.pytorch_utils import Conv1D
 
 LOW = (torch.bfloat16, torch.float16)
@@ -62,7 +63,9 @@ class _Product(torch.autograd.Function):
 
 
 def _product(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(hidden, weight, bias, "none", [], "")
+    value, moved = forward_ad.unpack_dual(hidden)
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(value, weight, bias, "none", [], "")
+    return product if moved is None else forward_ad.make_dual(product, _product(moved, weight, None))
 
 
 def _suits(weight: Tensor) -> bool:

@@ -27,13 +27,13 @@ from torch import Tensor
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.loading import model, placement, products
 from mecharule_ops.mechanism import forced, unit_axis
-from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect
+from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect, direction
 from mecharule_ops.mechanism.leads import LeadHead, Leads
 from mecharule_ops.passes.batches import parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.thresholds import COMPETITORS
-from mecharule_ops.types import BehaviourRecord, Neuron
+from mecharule_ops.types import Basis, BehaviourRecord, Neuron
 
 Stop = Callable[[], bool]
 Take = Callable[[list[int], Tensor, Mapping[Effect, Iterator[AtPosition]]], None]
@@ -68,6 +68,11 @@ class Effects:
     def flips(self) -> Bool[np.ndarray, "record unit"]:
         """L_j(x)."""
         return self.excess > 0
+
+    def of(self, units: Sequence[Neuron]) -> "Effects":
+        """The same for some of the units."""
+        places = [self.units.index(unit) for unit in units]
+        return Effects(units=tuple(units), leads=self.leads, effect=self.effect[..., places])
 
     def closest(self, unit: Neuron) -> tuple[Float32[np.ndarray, " record"], Float32[np.ndarray, " record"]]:
         """(lead, effect) of each record at the token and competitor with the largest effect − lead; NaN without one."""
@@ -188,6 +193,60 @@ def effects_of_kinds(
     return {kind: Effects(units=axis.units, leads=sweep.leads, effect=into) for kind, into in found.items()}
 
 
+def drops(
+    subject: model.Subject,
+    records: Sequence[BehaviourRecord],
+    replacements: Mapping[Basis, ReplacementTable],
+    units: Sequence[Neuron],
+    *,
+    competitors: int = COMPETITORS,
+    should_stop: Stop = lambda: False,
+) -> Effects:
+    """The steady drops of a few units of any bases, as `effects` gives them, by derivatives carried forward.
+
+    Cost: a forward over prompts and completions, and for each unit two over the span from its layer up, whatever the
+    number of tokens and competitors. Memory and errors as `effects`.
+    """
+    (phase,) = {table.intervention.phase for table in replacements.values()}
+    forcing, head = forced.Forcing(subject, records, phase), LeadHead(subject, competitors)
+    leads = Leads.empty(forcing.completions, competitors)
+    found = np.full((*leads.lead.shape, len(units)), np.nan, np.float32)
+
+    def one(rows: list[int]) -> None:
+        fed = forcing.feed(rows, None)
+        moved = torch.stack([forcing.moved(fed, unit, replacements[unit.basis]) for unit in units])
+        at = fed.predicted
+        compared = head.compare(fed.final[at.row, at.column], at.generated)
+        leads.enter(rows, at, compared)
+        toward = direction(subject, head, fed, compared)
+        places = np.array(rows)[at.row.cpu().numpy()], at.position.cpu().numpy()
+        found[places] = torch.einsum("tkc,utc->tku", toward, moved[:, at.row, at.column]).cpu().numpy()
+
+    for _ in _batch_by_batch(forcing, one, should_stop):
+        pass
+    return Effects(units=tuple(units), leads=leads, effect=found)
+
+
+def _batch_by_batch(
+    forcing: forced.Forcing, one: Callable[[list[int]], None], should_stop: Stop
+) -> Iterator[int]:
+    """Records of each batch that `one` was called with. Raises `AblationStopped`."""
+    work = deque(forcing.batches())
+    while work:
+        if should_stop():
+            raise AblationStopped("the estimates were stopped between two batches; nothing was kept")
+        records = work.popleft()
+        try:
+            with products.through_onednn(forcing.subject.hf):
+                one(records)
+        except (MemoryError, RuntimeError) as error:
+            if len(records) == 1 or not placement.is_out_of_memory(error):
+                raise
+            work.extendleft(reversed(parts(records, (len(records) + 1) // 2)))
+            continue
+        yield len(records)
+
+
 def predicted_labels(
     subject: model.Subject,
     task: Task,
@@ -228,20 +287,7 @@ class _Sweep:
 
     def run(self, take: Take, should_stop: Stop) -> Iterator[int]:
         """Records of each batch given to `take`, which must read all of its effects. Raises `AblationStopped`."""
-        work = deque(self._forcing.batches())
-        while work:
-            if should_stop():
-                raise AblationStopped("the estimates were stopped between two batches; nothing was kept")
-            records = work.popleft()
-            try:
-                with products.through_onednn(self._subject.hf):
-                    self._one(records, take)
-            except (MemoryError, RuntimeError) as error:
-                if len(records) == 1 or not placement.is_out_of_memory(error):
-                    raise
-                work.extendleft(reversed(parts(records, (len(records) + 1) // 2)))
-                continue
-            yield len(records)
+        return _batch_by_batch(self._forcing, lambda records: self._one(records, take), should_stop)
 
     def _one(self, records: list[int], take: Take) -> None:
         traced = any(kind is not Effect.DIRECT for kind in self._kinds)

@@ -17,6 +17,8 @@ from functools import partial
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mecharule_ops.loading import model, norms, placement
 from mecharule_ops.loading.generation import SharedPrefix
@@ -25,7 +27,7 @@ from mecharule_ops.passes.batches import chunks_by_length
 from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
-from mecharule_ops.types import Basis, BehaviourRecord, Phase
+from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Phase
 
 _MOST_COLUMNS = {"cpu": 512, "cuda": 8192}
 """Span positions at once, beyond which a larger batch gains nothing."""
@@ -59,6 +61,9 @@ class Forced:
     """What the final normalisation reads."""
     final: Float[Tensor, "record column channel"]
     """What the unembedding reads."""
+    calls: forward.BlockCalls
+    inputs: Sequence[Float[Tensor, "record column channel"]]
+    """What each block read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -126,14 +131,14 @@ class Forcing:
         with torch.no_grad():
             batch = span_batch(self.subject, spans, self._shared)
             calls = self.blocks.bind(batch, 1)
-        residual = calls.embedded.detach()
+        inputs = [calls.embedded.detach()]
         for layer in range(self.subject.n_layers):
             if layer == traced_from:
-                residual.requires_grad_()
+                inputs[layer].requires_grad_()
             with torch.set_grad_enabled(traced_from is not None and layer >= traced_from):
-                residual = calls(layer, residual)
-        with torch.set_grad_enabled(residual.requires_grad):
-            residual = residual.to(self.subject.device)
+                inputs.append(calls(layer, inputs[layer]))
+        with torch.set_grad_enabled(inputs[-1].requires_grad):
+            residual = inputs[-1].to(self.subject.device)
         step = torch.arange(batch.tokens.shape[1], device=self.subject.device)
         return Forced(
             records=tuple(records),
@@ -142,6 +147,8 @@ class Forcing:
             offsets=self._offsets(spans),
             residual=residual,
             final=self.normalised(residual),
+            calls=calls,
+            inputs=inputs,
         )
 
     def clean(self, records: Sequence[int], basis: Basis) -> ForcedClean:
@@ -179,6 +186,29 @@ class Forcing:
             moved = (units[layer].detach() - values).to(forced.held.device)
             change[layer] = moved * forced.held[:, :, None]
         return ForcedUnits(forced=forced, units=units, change=change, scales=scales)
+
+    def moved(
+        self, forced: Forced, unit: Neuron, replacement: ReplacementTable
+    ) -> Float[Tensor, "record column channel"]:
+        """How far u − v of a unit moves `residual`, to first order. Cost: two forwards from its layer up."""
+        module, in_input = self.subject.wiring.site(self.blocks.stack[unit.layer], unit.basis)
+        size, hidden = self.subject.unit_size(unit.basis), forced.inputs[unit.layer]
+        own = slice(unit.channel * size, (unit.channel + 1) * size)
+
+        def moving(site: Tensor) -> Tensor:
+            change, values = torch.zeros_like(site), replacement.value(unit.layer, forced.offsets).to(site)
+            change[..., own] = (site - values.flatten(2))[..., own] * forced.held[:, :, None].to(site.device)
+            return forward_ad.make_dual(site, change)
+
+        # Of attention's kernels the plain one alone carries a derivative forward.
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), forward_ad.dual_level():
+            with intervention.hooked(module, in_input, moving):
+                hidden = forced.calls(unit.layer, hidden)
+            for layer in range(unit.layer + 1, self.subject.n_layers):
+                hidden = forced.calls(layer, hidden)
+            moved = forward_ad.unpack_dual(hidden.to(self.subject.device)).tangent
+        assert moved is not None, unit
+        return moved
 
     def _read(
         self, stack: ExitStack, layer: int, basis: Basis, units: dict[int, Tensor], scales: dict[int, Tensor]

@@ -62,8 +62,11 @@ def editing_each(
         yield
 
 
-def hooked(module: nn.Module, in_input: bool, see: Callable[[Tensor], None]) -> RemovableHandle:
-    """Has every call of `module` hand its first input, or else its output, to `see` first; inside a `with`, or on."""
+def hooked(module: nn.Module, in_input: bool, see: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Has every call of `module` hand its first input, or else its output, to `see` first and go on with what it gives.
+
+    Inside a `with`, or on.
+    """
     if in_input:
         return module.register_forward_pre_hook(lambda module, inputs: see(inputs[0]))
     return module.register_forward_hook(lambda module, inputs, output: see(output))

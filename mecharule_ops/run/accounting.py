@@ -10,9 +10,10 @@ drop, both fitted on train, and the rank correlation of drop and measured drop.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -20,9 +21,10 @@ from scipy.stats import spearmanr
 
 from mecharule_ops import events, subsets
 from mecharule_ops.engine import behaviour, settling
+from mecharule_ops.errors import AblationStopped
 from mecharule_ops.findings import accounts, shown
 from mecharule_ops.findings.records import SearchOutcome
-from mecharule_ops.mechanism.first_order import Effects, Progress, effects, predicted_labels
+from mecharule_ops.mechanism.first_order import Effects, Progress, drops, predicted_labels
 from mecharule_ops.mechanism.holds import nothing_above
 from mecharule_ops.mechanism.measured import Measured, measured_drop
 from mecharule_ops.predicates.cuts import PredicateColumns, evaluated
@@ -48,14 +50,34 @@ DRAWN = 240
 """Held-out records at most in the figure of leads and drops."""
 
 
-def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[accounts.Account, ...]:
-    """The account of each shown unit, by rank, up to the run's `accounts_for`; kept as each is made.
+def account_units(run: Run, journal: Journal, searches: Sequence[SearchOutcome]) -> Iterator[SearchOutcome]:
+    """The searches with the account of each shown unit, by rank, up to the run's `accounts_for`; kept as each is made.
 
-    Cost: that of `kept_accounts`, and the further records once a run.
+    Cost: that of `kept_accounts`, first order once for all bases, and the further records once a run.
     """
-    units = found.explained(run.config.alpha)[: run.config.accounts_for]
-    if not units:
-        return ()
+    units = [found.explained(run.config.alpha)[: run.config.accounts_for] for found in searches]
+
+    @cache
+    def told(regime: Regime) -> UnitDrops:
+        of = zip(searches, units, strict=True)
+        every = [unit for found, own in of if found.regime is regime for unit in own]
+        return unit_drops(run, [unit for unit in every if run.account(unit, regime) is None], regime)
+
+    for found, own in zip(searches, units, strict=True):
+        # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
+        with suppress(AblationStopped):
+            if own and not run.should_stop():
+                found = replace(found, accounts=_told_accounts(run, journal, found, own, told))
+        yield found
+
+
+def _told_accounts(
+    run: Run,
+    journal: Journal,
+    found: SearchOutcome,
+    units: list[Neuron],
+    told: Callable[[Regime], "UnitDrops"],
+) -> tuple[accounts.Account, ...]:
     if not run.store.has(keys.FURTHER):
         with journal.stage("further records") as stage:
             seen = observe_further(run, stage.progress)
@@ -63,9 +85,9 @@ def account_units(run: Run, journal: Journal, found: SearchOutcome) -> tuple[acc
     where = f"accounts {found.intervention.basis.value} {found.regime.arrow}"
     with journal.stage(where) as stage:
         missing = [unit for unit in units if run.account(unit, found.regime) is None]
-        stage.reused = not missing
-        done = len(units) - len(missing)
-        made = kept_accounts(run, missing, found.regime, journal.emit) if missing else ()
+        stage.reused, done = not missing, len(units) - len(missing)
+        of_all = told(found.regime) if missing else None
+        made = kept_accounts(run, missing, found.regime, journal.emit, of_all) if missing else ()
         for place, _ in enumerate(made, 1):
             stage.progress(done + place, len(units))
         known = tuple(account for unit in units if (account := run.account(unit, found.regime)))
@@ -110,16 +132,20 @@ def held_out_missing(run: Run) -> int:
 def account_forwards(run: Run, regime: Regime) -> int:
     """About how many example-forwards the account of one unit takes, the further records left out.
 
-    An ablation of all of D_b and a clean pass over it with backwards, counted as seven forwards a record together, such
-    a pass over the other records, for its drive, and three for each held-out record whose drop is measured.
+    An ablation of all of D_b and a clean pass over it with derivatives, counted as four forwards a record together,
+    such a pass over the other records, for its drive, and three for each held-out record whose drop is measured.
     """
     eligible = run.observed.eligible(regime)
     others = min(LEARNED_FROM, len(run.observed.records) - len(eligible))
-    return 7 * len(eligible) + 6 * others + 3 * min(MEASURED_ON, int((~run.observed.train[eligible]).sum()))
+    return 4 * len(eligible) + 3 * others + 3 * min(MEASURED_ON, int((~run.observed.train[eligible]).sum()))
 
 
 def kept_accounts(
-    run: Run, units: list[Neuron], regime: Regime, emit: Callable[[events.Event], object] = lambda event: None
+    run: Run,
+    units: list[Neuron],
+    regime: Regime,
+    emit: Callable[[events.Event], object] = lambda event: None,
+    told: "UnitDrops | None" = None,
 ) -> Iterator[accounts.Account]:
     """The accounts of units of one basis, each put into the run, which is open for writing, as it is made.
 
@@ -127,7 +153,7 @@ def kept_accounts(
     That a unit flips exactly where its drop exceeds the lead is registered in the ledger before it is asked whether
     it does, and decided with the account; not where nothing lies above the unit, since it is arithmetic there.
 
-    Cost: units × |D_b| example-forwards; that of `FirstOrder`.
+    Cost: units × |D_b| example-forwards; that of `FirstOrder`, and of `unit_drops` where they are not `told`.
     """
     eligible = run.observed.eligible(regime)
     records = [run.observed.records[position] for position in eligible]
@@ -141,8 +167,8 @@ def kept_accounts(
     seed = run.config.seed
     train = subsets.some_places(records, np.flatnonzero(in_train), LEARNED_FROM, of="learned from", seed=seed)
     test = subsets.some_places(records, np.flatnonzero(~in_train), of="held out", seed=seed)
-    first = FirstOrder(run, units, regime, records, train, test)
-    drives, prompts = _drives(run, units, eligible, first.drops), _prompt_table(run)
+    of_all, drives = told or unit_drops(run, units, regime)
+    first, prompts = FirstOrder(run, of_all.of(units), regime, records, train, test), _prompt_table(run)
     every, rest = (np.flatnonzero(run.observed.train == part) for part in (True, False))
     columns = {name: column[eligible] for name, column in run.observed.columns.items()}
     own = evaluated(run.task.account_predicates(), columns)
@@ -151,7 +177,7 @@ def kept_accounts(
         vocabulary = unit_vocabulary(run, eligible, flipped).beside(own)
         table = vocabulary.at(np.array(list(map(run.prompt_only, vocabulary.texts)), bool))
         rules = (input_rule(unit, target, table, seed), exception(unit, target, table, seed))
-        drive = graded(prompts, drives[:, first.drops.units.index(unit)], every, rest, seed)
+        drive = graded(prompts, drives[:, of_all.units.index(unit)], every, rest, seed)
         learned = accounts.Account(
             neuron=unit,
             regime=regime,
@@ -180,21 +206,26 @@ def _prompt_table(run: Run) -> PredicateColumns:
     return evaluated([text for text in texts if run.prompt_only(text)], run.observed.columns)
 
 
-def _drives(
-    run: Run, units: list[Neuron], eligible: Int[np.ndarray, " eligible"], drops: Effects
-) -> Float[np.ndarray, "record unit"]:
-    """How far each unit lowers a lead at most, on every record observed; NaN on those that are not asked.
+UnitDrops = tuple[Effects, Float[np.ndarray, "record unit"]]
+"""First order of some units on D_b; how far each lowers a lead at most on every record observed, NaN if not asked."""
 
-    Cost: a clean pass with backwards over the records beside D_b, `LEARNED_FROM` at most.
+
+def unit_drops(run: Run, units: list[Neuron], regime: Regime) -> UnitDrops:
+    """First order of units of any bases, each record once.
+
+    Cost: that of `drops` over D_b and the records beside it, `LEARNED_FROM` at most.
     """
-    every, found = run.observed.records, np.full((len(run.observed.records), len(units)), np.nan)
+    every, eligible = run.observed.records, run.observed.eligible(regime)
     rest = np.setdiff1d(np.arange(len(every)), eligible)
     rest = subsets.some_places(every, rest, LEARNED_FROM, of="drives", seed=run.config.seed)
-    asked = settling.until_settled(run.subject, run.task, [every[at] for at in rest])
-    table = run.replacement(run.intervention(units[0].basis))
-    found[eligible] = drops.largest
-    found[rest] = effects(run.subject, asked, table, drops.units, should_stop=run.should_stop).largest
-    return found
+    bases = dict.fromkeys(unit.basis for unit in units)
+    tables = {basis: run.replacement(run.intervention(basis)) for basis in bases}
+    found, told = np.full((len(every), len(units)), np.nan), []
+    for places in (eligible, rest):
+        asked = settling.until_settled(run.subject, run.task, [every[at] for at in places])
+        told.append(drops(run.subject, asked, tables, units, should_stop=run.should_stop))
+        found[places] = told[-1].largest
+    return told[0], found
 
 
 def prediction_hypothesis(unit: Neuron, regime: Regime) -> Prediction:
@@ -247,21 +278,20 @@ class FirstOrder:
     def __init__(
         self,
         run: Run,
-        units: list[Neuron],
+        drops: Effects,
         regime: Regime,
         records: list[BehaviourRecord],
         train: Int[np.ndarray, " train"],
         test: Int[np.ndarray, " test"],
     ) -> None:
-        """`train` and `test` are places among `records`, which are those of D_b.
+        """`train` and `test` are places among `records`, which are those of D_b, as `drops` has them.
 
-        Cost: a clean pass with a backward a generated token and competitor; two clean passes over the records measured,
-        and for each unit an ablation of them from its layer up.
+        Cost: two clean passes over the records measured, and for each unit an ablation of them from its layer up.
         """
         self.run, self.regime, self.train, self.test, self.asked = run, regime, train, test, test
+        self.drops = drops
         self.records = settling.until_settled(run.subject, run.task, records)
-        table = run.replacement(run.intervention(units[0].basis))
-        self.drops = effects(run.subject, self.records, table, units, should_stop=run.should_stop)
+        table = run.replacement(run.intervention(drops.units[0].basis))
         seed, also = run.config.seed, train[:0]
         if regime is Regime.BASELINE_NEGATIVE:
             self.train = also = subsets.some_places(records, train, MEASURED_ON, of="fitted", seed=seed)
@@ -269,7 +299,7 @@ class FirstOrder:
             self.asked = subsets.some_places(records, test, MEASURED_ON, of="integrated", seed=seed)
         self.measured_on = np.concatenate([self.asked, also])
         every = [self.records[at] for at in self.measured_on]
-        self.measured = measured_drop(run.subject, every, table, [[unit] for unit in units])
+        self.measured = measured_drop(run.subject, every, table, [[unit] for unit in drops.units])
 
     def happened(self, unit: Neuron, flips: Bool[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
         """Where the answer changed: in 1→0 where it flipped."""

@@ -21,7 +21,6 @@ from mecharule_ops.engine.rounding import Rounding
 from mecharule_ops.errors import AblationStopped
 from mecharule_ops.events import Event, RunFinished, RunStarted, StageFinished, UnitJudged
 from mecharule_ops.findings import chain, counts, records
-from mecharule_ops.findings.accounts import Account
 from mecharule_ops.findings.evidence import evidence_of
 from mecharule_ops.findings.shown import shown_over
 from mecharule_ops.numbers import plural
@@ -76,7 +75,7 @@ def analyse_run(
                 journal.notice(f"{basis.value} {regime.arrow}: not searched, {why}")
                 continue
             outcomes.append(_searched(run, journal, basis, regime))
-        findings = run_findings(run, tuple(outcomes), journal.stages)
+        findings = run_findings(run, tuple(accounting.account_units(run, journal, outcomes)), journal.stages)
         for search in findings.searches:
             for rule in search.anchored:
                 controlling.tell_rule(journal, search.regime, rule)
@@ -159,7 +158,7 @@ def _too_little(run: Run, regime: Regime, slices: CompactSlices, stuck: bool) ->
 
 
 def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
-    """Add held-out flips, rules, controls, certificates, accounts and union coverage to what was localized."""
+    """Add held-out flips, rules, controls, certificates and union coverage to what was localized."""
     where, regime, config = found.where, found.slices.regime, run.config
     with journal.stage(f"held-out flips {where}") as stage:
         held_out = controlling.held_out_flips(run, found, stage.progress)
@@ -204,17 +203,12 @@ def _explain(run: Run, journal: Journal, found: localise.Localised) -> None:
             for made in certify.certify(run, groups, regime, rules=rules):
                 written.append(opening.keep(run, made, journal.emit))
         stage.summary = f"{len(written)} of {len(groups)} written"
-    accounts: tuple[Account, ...] = ()
-    # What a stop leaves out is made by the next resume; rules and controls are not lost to it.
-    with suppress(AblationStopped):
-        accounts = accounting.account_units(run, journal, outcome)
     covered, outside = counts.union_coverage, ~np.isin(run.eligible(regime), examples)
     layers = np.array([unit.layer for unit in neurons])
     of_layer = {int(layer): covered(flips[layers == layer]) for layer in np.unique(layers)}
     found.outcome = replace(
         outcome,
         anchored=anchored,
-        accounts=accounts,
         controls=ran,
         union=covered(flips[:, outside]) if neurons else None,
         drawn_union=covered(drawn[:, outside]) if neurons else None,

@@ -1,5 +1,7 @@
 """First order and its drops against a slow obvious version, finite differences, and real ablations."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from toy_behaviour import Toy, forward, toy, turning
 
 from mecharule_ops.mechanism import forced, measured
 from mecharule_ops.mechanism.effects import Effect
-from mecharule_ops.mechanism.first_order import FirstOrderPass, effects, predicted_labels, prediction
+from mecharule_ops.mechanism.first_order import FirstOrderPass, drops, effects, predicted_labels, prediction
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 K = 2
@@ -94,6 +96,21 @@ def test_first_order_drops_equal_finite_differences(family: str, basis: Basis) -
             assert found.effect[record, :, :, index] == pytest.approx(slow, rel=3e-3, abs=4e-4, nan_ok=True)
             sizes.append(np.nanmax(np.abs(slow)))
     assert max(sizes) > 1e-2
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_drops_carried_forward_are_those_of_the_backwards(family: str) -> None:
+    """Units of two bases at once give what each basis alone gives by its gradients, lead for lead."""
+    bench = toy(family)
+    tables = {basis: bench.table(Intervention(basis=basis)) for basis in (Basis.ATTN_HEAD, Basis.MLP_HIDDEN)}
+    units = {basis: some_units(bench, basis) for basis in tables}
+    every = drops(bench.subject, bench.records, tables, [*chain(*units.values())], competitors=K)
+    for basis, table in tables.items():
+        alone = effects(bench.subject, bench.records, table, units[basis], competitors=K)
+        places = [every.units.index(unit) for unit in units[basis]]
+        assert every.effect[..., places] == pytest.approx(alone.effect, rel=1e-3, abs=1e-4, nan_ok=True)
+        assert every.leads.token.tolist() == alone.leads.token.tolist()
+        assert np.nanmax(np.abs(alone.effect), axis=(0, 1, 2)).min() > 1e-2
 
 
 @pytest.mark.parametrize("family", FAMILIES)

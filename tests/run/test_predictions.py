@@ -14,10 +14,11 @@ from torch import nn
 from toy_behaviour import Toy, ToyTask, toy
 
 from mecharule_ops.config import make_config
+from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.facts.account_facts import prediction_words
 from mecharule_ops.findings.accounts import Account, PredictionKind, PredictionScore
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.mechanism.first_order import Effects
+from mecharule_ops.mechanism.first_order import Effects, effects
 from mecharule_ops.mechanism.leads import Leads
 from mecharule_ops.mechanism.measured import Measured
 from mecharule_ops.replacement.baselines import ReplacementTable
@@ -149,8 +150,9 @@ def account_of(bench: Toy) -> Account:
     """The account of channel 7, its first half of the records in train."""
     table = bench.table(Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO))
     run = _ToyRun(bench, table)
+    drops = effects(bench.subject, until_settled(bench.subject, bench.task, bench.records), table, [UNIT])
     train, test, regime = np.arange(30), np.arange(30, 60), Regime.BASELINE_POSITIVE
-    first = accounting.FirstOrder(run, [UNIT], Regime.BASELINE_NEGATIVE, list(bench.records), train, test)
+    first = accounting.FirstOrder(run, drops, Regime.BASELINE_NEGATIVE, list(bench.records), train, test)
     changed, first.regime = first.happened(UNIT, np.zeros(60, bool)), regime
     families = (UnitRule(neuron=UNIT, family=Family.INPUT, absent=RuleStatus.NO_PREDICATES),)
     account = Account(
