@@ -101,6 +101,8 @@ class WhyArguments(DirectedArguments):
     show_text: ShowText = False
     full: bool = False
     """all that is stored: bounds, controls, rules, who flips the same examples"""
+    recipe: bool = False
+    """print code that ablates the unit in nnsight and in TransformerLens"""
 
 
 class WhyNotArguments(PricedArguments, DirectedArguments):

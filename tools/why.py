@@ -19,6 +19,8 @@ from mecharule_ops.facts.examples import changed_examples, fitting
 from mecharule_ops.facts.fact import Fact, FactValue, said
 from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.records import Unit
+from mecharule_ops.loading import model_names
+from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.numbers import of_n, percent, percent_at_least, plural, told_apart
 from mecharule_ops.rules import families, matthews
 from mecharule_ops.run import live_run, opening, tabulating
@@ -42,6 +44,9 @@ def why(run: live_run.Run, given: arguments.WhyArguments, tell: Tell) -> ToolRes
     Raises `ClaimNotSupported` for a unit that the search did not localize.
     """
     asked = Asked.of(run, given)
+    if given.recipe:
+        shape = read_shape(model_names.on_this_machine(run.config.model))
+        return ToolResult(text=shape.recipe(asked.neuron))
     if (known := asked.unit) is None:
         raise errors.ClaimNotSupported(
             f"{asked.neuron} was not localized in run {run.id} ({searches.search_name(asked.search)}), so there is "

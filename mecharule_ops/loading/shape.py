@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mecharule_ops import codec, errors
-from mecharule_ops.types import Basis
+from mecharule_ops.types import Basis, Neuron
 
 if TYPE_CHECKING:
     from torch import nn
@@ -150,6 +150,26 @@ class ModelShape:
     def unit_shape(self, basis: Basis) -> tuple[int, ...]:
         """What the last axis of the tensor that the units live in unflattens to: `[channel, *head_dim]`."""
         return (-1, self.head_dim) if basis.row.heads else (-1,)
+
+    def recipe(self, unit: Neuron) -> str:
+        """Code that sets the unit to zero at every position of a prompt, in nnsight, then in TransformerLens."""
+        row, size = unit.basis.row, self.unit_size(unit.basis)
+        place = f"{unit.channel * size}:{(unit.channel + 1) * size}" if row.heads else f"{unit.channel}"
+        module = f"model.{self.wiring.layers}[{unit.layer}].{getattr(self.wiring, row.site)}"
+        return f"""\
+from nnsight import LanguageModel
+model = LanguageModel("{self.directory}", dispatch=True)
+with model.trace(prompt):
+    {module}.{"input" if row.in_input else "output"}[..., {place}] = 0
+    logits = model.output.logits.save()
+
+from transformer_lens.model_bridge import TransformerBridge
+model = TransformerBridge.boot_transformers("{self.directory}")
+def zero(value, hook):
+    value = value.clone()
+    value[:, :, {unit.channel}] = 0
+    return value
+logits = model.run_with_hooks(prompt, fwd_hooks=[("blocks.{unit.layer}.{row.hook}", zero)])"""
 
     def _inputs(self, basis: Basis) -> int:
         """Input width of the projection that `basis` feeds; GPT-2's names it `nx`."""

@@ -279,13 +279,3 @@ def test_the_report_of_a_run_is_text_data_and_a_code() -> None:
     assert whole.model in result.text
     spent = replace(whole.searches[0], status=(SearchStatus.BUDGET_SPENT.value,))
     assert runner.report_of(replace(whole, searches=(spent, *whole.searches[1:]))).exit_code == 5
-
-
-def test_a_proposer_that_is_not_there_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    config = runner.config_from(
-        task="arithmetic", model="arith-tiny", proposer="mock:absent", bases="attn_head"
-    )
-    with pytest.raises(UsageError, match="a script of a mock model in absent"):
-        runner.start(config, lambda event: None)
-    assert not [*tmp_path.iterdir()]

@@ -1,12 +1,13 @@
 """The command line as a shell sees it: exit codes, one line for every kind of wrong input, nothing lost."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_process import ROOT, Commands, Done
@@ -59,6 +60,7 @@ WRONG: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ((*RUN, "--records", "many"), ("records",)),
     (RUN, ("--yes", "--budget N", "--dry-run")),
     ((*RUN, "--llm", "oracle"), ("oracle",)),
+    ((*RUN, "--yes", "--llm", "mock:absent"), ("a script of a mock model in absent",)),
     ((*RUN, "--config", "absent.json"), ("absent.json",)),
     (("run", "poetry", "-m", "arith-tiny", "--dry-run"), ("poetry", "arithmetic")),
     ((*RUN, "--set", 'task.operators=["^"]', "--dry-run"), ("^",)),
@@ -215,6 +217,10 @@ def test_interrupting_ends_with_130_and_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ctrl-C is no crash."""
+    for name, code in (("SIGTERM", 143), ("SIGHUP", 129), ("SIGUSR1", 138)):
+        monkeypatch.setattr(app, "parser", partial(_interrupted, getattr(signal, name)))
+        assert app.main(["run"]) == code
+        assert f"mecharule: stopped by {name}; what was stored is kept" in capsys.readouterr().err
     monkeypatch.setattr(app, "parser", _interrupted)
     assert app.main(["run", "arithmetic", "--json"]) == 130
     shown = capsys.readouterr()
@@ -241,21 +247,8 @@ def test_the_answer_without_a_model_stands_before_the_models(
         assert isinstance(commands.main(*asked, f"mock:{script}", "--json").data, dict)
 
 
-def _interrupted(*handlers: object) -> None:
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGUSR1", 138)])
-def test_a_scheduler_that_ends_a_run_is_told_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, code: int
-) -> None:
-    def ended(display: object) -> None:
-        os.kill(os.getpid(), getattr(signal, name))
-
-    monkeypatch.setitem(app.WORK, "demo", lambda *given: ended(given))
-    assert app.main(["demo"]) == code
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said == f"mecharule: stopped by {name}; what was stored is kept, `mecharule resume` continues"
+def _interrupted(number: Any, *given: object) -> None:
+    raise KeyboardInterrupt(*[number] * isinstance(number, signal.Signals))
 
 
 def test_a_closed_pipe_is_no_error() -> None:

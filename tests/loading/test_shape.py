@@ -1,18 +1,21 @@
 """A model's sizes without a weight are those that a forward meets, and what cannot be used is refused in a line."""
 
 import json
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from tiny_models import FAMILIES, save_tiny, tiny_model
+from toy_behaviour import toy
 
 from mecharule_ops.errors import ModelUnavailable
 from mecharule_ops.loading.model_names import load, on_this_machine
 from mecharule_ops.loading.shape import read_shape
 from mecharule_ops.passes.intervention import hooked
-from mecharule_ops.types import Basis
+from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -28,6 +31,30 @@ def test_sizes_are_those_of_the_tensors_in_a_forward(family: str, tmp_path: Path
     with torch.no_grad():
         subject.hf(torch.tensor(subject.encode(["1 + 2 ="])))
     assert sorted(seen) == sorted(shape.width(basis) * shape.unit_size(basis) for basis in Basis)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma2"])
+@pytest.mark.parametrize("basis", Basis)
+def test_both_codes_of_a_recipe_ablate_the_same_unit(family: str, basis: Basis) -> None:
+    """The module and slice named for nnsight in a plain forward, and TransformerLens' code as it stands."""
+    bench = toy(family)
+    subject, ids = bench.subject, torch.tensor(bench.subject.encode(["1 + 2 ="]))
+    nnsight, lens = subject.recipe(Neuron(basis, 1, 2)).split("\n\n")
+    named = re.search(r"    (model.*)\.(input|output)\[(.*)\] = 0", nnsight)
+    assert named is not None
+    write = partial(exec, f"site[{named[3]}] = 0")
+    table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.WHOLE))
+    code = "\n".join(line for line in lens.splitlines() if not line.startswith(("from", "model =")))
+    with torch.no_grad():
+        clean = subject.hf(ids).logits
+        handle = hooked(
+            eval(named[1], {"model": subject.hf}), named[2] == "input", lambda site: write({"site": site})
+        )
+        wanted = subject.hf(ids).logits
+        handle.remove()
+        exec(code, scope := {"model": bench.reference(table).bridge, "prompt": ids})
+    torch.testing.assert_close(scope["logits"], wanted, atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(clean, wanted, atol=1e-3)
 
 
 def _cut(path: Path) -> None:
