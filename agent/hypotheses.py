@@ -183,9 +183,9 @@ def _told(
     states = [claim["state"] == HypothesisState.SUPPORTED for claim in claims]
     shown = list(compress(screened, states))
     head = (
-        f"Shown on held-out records: {unit} flips more often where {' and where '.join(one.words for one in shown)}"
+        f"Supported on held-out records: {unit} flips more often where {' and where '.join(one.words for one in shown)}"
         if shown
-        else f"Of {plural(len(screened), 'claim')} of when {unit} flips none held by a difference of "
+        else f"Of {plural(len(screened), 'claim')} of when {unit} flips none is supported at a difference of "
         f"{percent(THRESHOLD)} on held-out records"
     )
     value = [one.condition for one in shown]

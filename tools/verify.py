@@ -51,7 +51,9 @@ def verify(given: VerifyArguments, tell: Tell) -> Priced:
             tell(f"certificate {one.id} ({index} of {n}): {examples}")
             came = verification_of(one, lambda certificate: rerun(bench, certificate), numbers=bench.numbers)
             of = About(f"certificate.{one.id}", f"c:{one.id}", one.units[0] if len(one.units) == 1 else None)
-            facts.append(of("verified", f"{came.sentence.rstrip('.')}: {one.claim}", codec.encode(came)))
+            facts.append(
+                of("verified", f"{came.sentence.rstrip('.')}: {one.plain_claim}", codec.encode(came))
+            )
             statuses.append(came.status)
         where, matched = f"run {run.id}" if run else given.what, statuses.count(Status.MATCH)
     said = f"{matched} of {n} certificates match"

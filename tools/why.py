@@ -161,9 +161,9 @@ class _Told:
         states = [entry.state for _, entry in claims]
         if borne := states.count(HypothesisState.SUPPORTED):
             open_ = states.count(HypothesisState.OPEN)
-            others = {"not decided": open_, "not shown": len(states) - borne - open_}
+            others = {"not tested": open_, "not supported": len(states) - borne - open_}
             rest = "".join(f", {number:,} {how}" for how, number in others.items() if number)
-            counts = {"registered": len(states), "shown": borne, **others}
+            counts = {"registered": len(states), "supported": borne, **others}
             of_all = plural(len(states), "registered prediction")
             yield self.of.told("claims", "why.claims", counts, of=of_all, rest=rest)
 

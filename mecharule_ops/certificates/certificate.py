@@ -160,6 +160,11 @@ class Certificate:
         document = {"certificate": encode(self), "sha256": self.sha256}
         return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
+    @property
+    def plain_claim(self) -> str:
+        """The claim with the halves of the split named as everywhere else; its own words are hashed."""
+        return self.claim.replace(" associated", " of D+").replace(" unrelated", " of D-")
+
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
         """The certificate of a text. Raises `ClaimNotSupported` when malformed or not what was hashed."""

@@ -212,7 +212,7 @@ class FinishedRun:
                 wanted = tuple(run.store.certificate(one.removeprefix("c:")) for one in certificates)
             again = partial(rerun, bench_of_run(run)) if wanted else None
             found = [(one, verify(one, again)) for one in wanted if again]
-        rows = tuple((f"c:{one.id}", each.sentence, one.claim) for one, each in found)
+        rows = tuple((f"c:{one.id}", each.sentence, one.plain_claim) for one, each in found)
         table = document.Table(header=("certificate", "second run", "claim"), rows=rows, align="lll")
         match, differs, cannot = (
             sum(each.status is status for _, each in found) for status in VerificationStatus

@@ -141,5 +141,5 @@ def test_why_tells_what_was_registered_and_shown_and_of_how_many(
     for one in shown:
         flips, n, other, all_ = one["outcome"]["counts"]
         assert f"flips {flips} of {n} held-out records; elsewhere {other} of {all_}: supp" in answer.text
-    said = f"Of 3 registered predictions of when it flips: {len(shown)} shown"
+    said = f"Of 3 registered predictions of when it flips: {len(shown)} supported"
     assert (said in answer.text) == bool(shown)
