@@ -9,9 +9,10 @@ from __future__ import annotations
 import gc
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mecharule_ops import errors, events, plain_text
 from mecharule_ops.events import Event
@@ -59,6 +60,9 @@ class WorkStopped(Exception):
 
 class Session:
     """A run being watched, live or from its file. Screens read its attributes and never wait for it."""
+
+    kept_in: ClassVar[str] = "stderr"
+    """Where what is printed goes, such as the traceback of a fault that nobody named."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -137,8 +141,11 @@ class Session:
             job(self)
             self.activity = Activity.READ if reading else Activity.ENDED
         except Exception as error:
-            name = "" if isinstance(error, errors.MechaRuleError | OSError) else f"{type(error).__name__}: "
-            self.failure = "" if self.should_stop() else f"{name}{error}"
+            named = isinstance(error, errors.MechaRuleError | OSError | WorkStopped)
+            if not named:
+                traceback.print_exc()
+            told = f"{error}" if named else f"{type(error).__name__}: {error} (traceback in {self.kept_in})"
+            self.failure = "" if self.should_stop() else told
             self.activity = Activity.STOPPED if self.should_stop() else Activity.FAILED
         finally:
             self.ended = self.clock()

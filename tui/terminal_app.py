@@ -26,6 +26,7 @@ from textual.theme import ThemeProvider
 from tui import commands, working_app
 from tui.backend import Backend
 from tui.screens import common, home_screen
+from tui.session import Session
 
 _SIGNS = {
     **dict(zip("→←▸▾▴▼▲•●◐○◌✓✗×·…–—τεαδ≥≤∪−❯Ê", "><>vvv^**%o.+x*.~--tead><U->E", strict=True)),
@@ -146,11 +147,12 @@ def run_app(backend: Backend | None = None) -> int:
     """The exit code of the app after it was left; what it wrote is named on stderr."""
     app = MechaRuleApp(backend)
     with screen_kept() as log:
+        Session.kept_in = str(log)
         app.run()
     for path in app.written:
         sys.stderr.write(f"written: {path}\n")
     if log.stat().st_size:
-        sys.stderr.write(f"output of libraries: {log}\n")
+        sys.stderr.write(f"output of libraries, and faults: {log}\n")
     else:
         log.unlink()
     return app.return_code or 0

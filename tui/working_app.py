@@ -103,9 +103,10 @@ class WorkingApp(App[Any]):
     # what leaves the app ------------------------------------------------------------------------------
 
     def tell(self, sentence: str) -> None:
-        """Say something in passing."""
+        """Say something in passing, in place of what was said before."""
+        self.clear_notifications()
         self.told.append(sentence)
-        self.notify(plain_text.plain(sentence), markup=False, timeout=6)
+        self.notify(plain_text.plain(sentence), markup=False, timeout=4)
 
     def save(self, name: str, text: str) -> None:
         """Write a file and say where, or why not."""

@@ -5,6 +5,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from unittest.mock import patch
@@ -591,8 +592,10 @@ def test_the_report_is_written_and_its_path_said(tmp_path: Path) -> None:
     drive(backend, script)
 
 
-def test_an_error_nobody_named_ends_the_work_and_not_the_app(tmp_path: Path) -> None:
-    """The header says FAILED with the error; the app can still be used."""
+def test_an_error_nobody_named_ends_the_work_and_not_the_app(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The header says FAILED with the error and where its traceback is; the app can still be used."""
 
     class Broken(FakeBackend):
         def demo(self, session) -> None:  # type: ignore[no-untyped-def]
@@ -600,7 +603,8 @@ def test_an_error_nobody_named_ends_the_work_and_not_the_app(tmp_path: Path) -> 
 
     async def script(user: Driver) -> None:
         await user.press("d", "y")
-        await user.sees("FAILED", "ZeroDivisionError: no flips at all")
+        await user.sees("FAILED", "ZeroDivisionError: no flips at all (traceback in stderr)")
+        await user.until(lambda: "in demo\n" in capfd.readouterr().err, "the traceback where prints go")
         await user.press("escape")
         await user.until(lambda: isinstance(user.app.screen, home_screen.HomeScreen), "the first screen")
 
@@ -641,6 +645,43 @@ def test_all_work_ends_with_the_app(tmp_path: Path) -> None:
 
     drive(FakeBackend(tmp_path), script)
     assert {*ended} == {*begun}
+
+
+def test_the_card_of_another_unit_is_read_from_its_first_line(tmp_path: Path) -> None:
+    """However far the one before was scrolled."""
+    backend = FakeBackend(tmp_path)
+    backend.call = lambda line, *given: ToolResult(text=line + "\nand so on" * 50)  # type: ignore[method-assign]
+
+    async def script(user: Driver) -> None:
+        user.run.session.findings = FINDINGS
+        pane = user.run.query_one("#found", text_panes.ReadingPane)
+        for unit in ("m0.18", "m0.17", "m0.18"):
+            await user.press("ctrl+f")
+            await user.type(unit)
+            await user.until(lambda unit=unit: f"why {unit}" in pane.text.plain, "its card")
+            assert pane.scroll_offset.y == 0
+            pane.scroll_end(animate=False, immediate=True)
+            assert pane.scroll_offset.y > 20
+
+    drive(backend, script, demo=True)
+
+
+def test_home_reads_a_run_once_the_cursor_rests_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that it passes are not read."""
+    monkeypatch.setattr(home_screen, "RESTS", 2.0)
+    backend, read = FakeBackend(tmp_path), list[str]()
+    first, second = backend.runs()
+    monkeypatch.setattr(backend, "runs", lambda: (first, *(replace(second, id=f"9e2{n}") for n in range(8))))
+    monkeypatch.setattr(backend, "read", lambda run, session: read.append(run))
+
+    async def script(user: Driver) -> None:
+        await user.press(*"jjjjj")
+        await user.until(lambda: read, "the run under the cursor")
+        assert read == ["9e24"]
+
+    drive(backend, script)
 
 
 def test_home_shows_an_example_where_no_run_is_stored(tmp_path: Path) -> None:

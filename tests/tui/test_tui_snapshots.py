@@ -6,6 +6,7 @@ clock are fixed. Meaning is tested elsewhere; these hold the look.
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tui_driving import Driver, drive
@@ -34,14 +35,21 @@ def same(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_the_main_screens_look_as_stored(size: tuple[int, int], tmp_path: Path) -> None:
-    """Home, the panes of a finished run, its ledger, investigations and chat, and replay half way."""
+def test_the_main_screens_look_as_stored(
+    size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Home, New run, the panes of a finished run, its ledger, investigations and chat, and replay half way."""
     where = f"{size[0]}x{size[1]}"
+    monkeypatch.chdir(tmp_path)
 
     async def script(user: Driver) -> None:
-        await user.sees("interrupted")
+        home: Any = user.app.screen
+        await user.until(lambda: home.looked, "what the run under the cursor found")
         same(f"home-{where}", user.text)
-        await user.press("d", "y")
+        await user.press("n")
+        await user.sees("Three questions")
+        same(f"new-{where}", user.text)
+        await user.press("escape", "d", "y")
         await user.sees("DONE")
         tree = user.run.query_one(tree_pane.TreePane)
         await user.until(lambda: tree.key and tree.key.node == 4, "the strongest unit under the cursor")

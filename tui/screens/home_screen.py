@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
 from textual.widgets import DataTable, Static
 
 from mecharule_ops.facts.fact import said as told
@@ -39,6 +40,8 @@ WAYS = (
 )
 EXAMPLE = Path(__file__).parents[1] / "example.txt"
 """What the demo finds, for who has no run yet."""
+RESTS = 0.15
+"""Seconds on a run after which it is read."""
 HEADER = ("run", "found", "task", "when (UTC)", "model")
 
 
@@ -51,8 +54,9 @@ class HomeScreen(CommandScreen):
         super().__init__()
         self.summaries: tuple[RunSummary, ...] = ()
         self.marked: list[str] = []
-        self.looked: dict[RunSummary, Session] = {}
-        """Runs that the cursor was on, as read."""
+        self.looked: tuple[RunSummary, Session] | None = None
+        """The run that the cursor rested on last, as read."""
+        self._rests: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Line(TITLE, classes="title")
@@ -98,15 +102,25 @@ class HomeScreen(CommandScreen):
     def _look(self) -> None:
         """Show what the run under the cursor found, its units as bars, its map; the example where none is stored.
 
-        It is read once, off the screen's thread.
+        It is read off the screen's thread, once the cursor rests on it.
         """
         run, pane = self.selected, self.query_one("#told", ReadingPane)
+        if self._rests:
+            self._rests.stop()
         if run is None:
             pane.show(with_parts(EXAMPLE.read_text(encoding="utf-8")))
-        elif run not in self.looked:
-            self.app.fetch(self, "look", partial(self._read, run), self._keep)
+        elif self.looked is None or self.looked[0] != run:
+            read, job = Session(), partial(self.app.backend.read, run.id)
+
+            def keep(done: None) -> None:
+                if run == self.selected:
+                    self.looked = run, read
+                    self._look()
+
+            work = partial(read.work, job, reading=True)
+            self._rests = self.set_timer(RESTS, lambda: self.app.fetch(self, "look", work, keep))
         else:
-            session, board = self.looked[run], Board()
+            session, board = self.looked[1], Board()
             board.catch_up(session.state)
             place = view.best_place(session.state, board)
             self.set_class(place is not None, "mapped")
@@ -116,15 +130,6 @@ class HomeScreen(CommandScreen):
             text.append_text(with_parts("\n".join(parts) or session.failure or run.status)).append("\n\n")
             state = replace(session.state, seen=None)
             pane.show(text.append_text(found_text(state, board, place, pane.size.width - 2)))
-
-    def _read(self, run: RunSummary) -> tuple[RunSummary, Session]:
-        session = Session()
-        session.work(partial(self.app.backend.read, run.id), reading=True)
-        return run, session
-
-    def _keep(self, read: tuple[RunSummary, Session]) -> None:
-        self.looked |= dict([read])
-        self._look()
 
     @property
     def selected(self) -> RunSummary | None:

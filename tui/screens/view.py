@@ -179,8 +179,10 @@ class RunView(common.CommandScreen):
 
     def _pick(self, key: Key | None) -> None:
         """Show the card of a node, else what was found; with findings, why a unit flips is in its card."""
-        self.picked = key if key is not None and key.node >= 0 else None
+        before, self.picked = self.picked, key if key is not None and key.node >= 0 else None
         self._draw_side()
+        if before != self.picked:
+            self.query_one("#found").scroll_home(animate=False)
         asked, node = self.picked, self._node if self.on_file.findings else None
         if asked and node and (node.size, node.verdict) == (1, "kept") and asked not in self.cards:
             self.cards[asked] = ""
