@@ -54,6 +54,10 @@ class _Prompting(Arguments):
     """put the lines of this text file before every prompt"""
     prompt_template: str | None = Field(None, title="TEXT")
     """the prompt of a table's row, its columns in braces: "Q: {question}\\nA:" """
+    chat_template: bool = False
+    """put an instruct model's own template around each prompt, its thinking off"""
+    system: str | None = Field(None, title="TEXT")
+    """the same, with this text as the system's"""
     prompt: str | None = Field(None, title="COLUMN")
     """the column that the model reads (default: prompt, or as published sets name it)"""
     answer: str | None = Field(None, title="COLUMN")

@@ -65,7 +65,8 @@ def config_from(
         del chosen["task_settings"]
     chosen |= _read(file) if file else {}
     task_settings = chosen.pop("task_settings", {})
-    for key, value in (*settings, *prompt_table.prompt_settings(**reading)):
+    model = flags.get("model") or chosen.get("model")
+    for key, value in (*settings, *prompt_table.prompt_settings(**reading, model=model)):
         if key.startswith("task.") and isinstance(task_settings, Mapping):
             task_settings = {**task_settings, key.removeprefix("task."): value}
         else:
@@ -157,7 +158,7 @@ def _warnings(config: RunConfig, task: Task, right: Share) -> Iterator[str]:
     records = config.records
     if isinstance(task, prompt_table.PromptTable):
         records = min(records, len(task.questions))
-        yield from warnings_of(task, writing(task, config.model))
+        yield from (*warnings_of(task, writing(task, config.model)), *prompt_table.unused(task, config.model))
     for regime in map(Regime, config.regimes):
         yield from expected_few(_starting(right, regime), records, regime, task.words.of(bool(regime.value)))
 

@@ -50,7 +50,8 @@ def _prompt(name: str) -> str:
 
 def _checked(table: str, given: TasksOptions, tell: result.Tell) -> result.ToolResult:
     """What was read and how it is graded, then some prompts; with settings that suit the model where one is named."""
-    said = {key.removeprefix("task."): value for key, value in prompt_table.prompt_settings(**given.reading)}
+    settings = prompt_table.prompt_settings(**given.reading, model=given.model)
+    said = {key.removeprefix("task."): value for key, value in settings}
     if given.model is None:
         task = make_task(table, **said)
     else:
@@ -79,7 +80,8 @@ def _checked(table: str, given: TasksOptions, tell: result.Tell) -> result.ToolR
         from agent.verbs.table_tried import tried
 
         told, more, found = tried(task, given.model, tell)
-        lines, warnings, data = [*lines, "", *told], [*warnings, *more], {**data, **found}
+        warnings += [*more, *prompt_table.unused(task, given.model)]
+        lines, data = [*lines, "", *told], {**data, **found}
     data["warnings"] = warnings
     wrong = [f"could go wrong: {warning}" for warning in warnings]
     lines += ["", *(wrong or ["nothing was seen that could go wrong"])]

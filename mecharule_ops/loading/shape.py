@@ -163,12 +163,10 @@ with model.trace(prompt):
     {module}.{"input" if row.in_input else "output"}[..., {place}] = 0
     logits = model.output.logits.save()
 
+import torch
 from transformer_lens.model_bridge import TransformerBridge
 model = TransformerBridge.boot_transformers("{self.directory}")
-def zero(value, hook):
-    value = value.clone()
-    value[:, :, {unit.channel}] = 0
-    return value
+zero = lambda value, hook: value.index_fill(2, torch.tensor({unit.channel}, device=value.device), 0)
 logits = model.run_with_hooks(prompt, fwd_hooks=[("blocks.{unit.layer}.{row.hook}", zero)])"""
 
     def _inputs(self, basis: Basis) -> int:

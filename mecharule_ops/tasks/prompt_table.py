@@ -10,6 +10,7 @@ in the folder that the command runs in.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, product
@@ -19,6 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mecharule_ops.errors import UsageError
+from mecharule_ops.loading import model_names
+from mecharule_ops.loading.shape import first_line, read_tokenizer
 from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import typed_path
 from mecharule_ops.predicates import language
@@ -31,6 +34,7 @@ from mecharule_ops.types import Example, Phase, Value
 EXAMPLE_SETS = ("ioi", "agreement", "greater-than", "hans")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
 _SETS = Path(__file__).with_name("example_sets")
+_ASKED = "\ue000"
 _LONGEST = 64
 """Most tokens that are generated unless a setting says so."""
 Write = Callable[[str], Sequence[tuple[int, str]]]
@@ -177,12 +181,7 @@ class PromptTable(LaidTable):
         """Where the condition holds. Raises `UsageError` where it does not read, or holds nowhere."""
         columns = {spelt(name): np.array([row[name] for row in rows]) for name in rows[0]}
         columns[PROMPT] = np.array([self.question(row) for row in rows])
-        try:
-            held = language.evaluate(
-                language.parse_predicate(self.where, language.schema_of(columns)), columns
-            )
-        except UsageError as error:
-            raise UsageError(f"expected a condition for --where over {self.path}: {error}") from None
+        held = language.evaluate(language.parse_predicate(self.where, language.schema_of(columns)), columns)
         if not held.any():
             raise UsageError(f"expected rows of {self.path} where {self.where}, got none of {len(rows):,}")
         return held.tolist()
@@ -204,14 +203,20 @@ READING = frozenset({"prompt", "answer", "target", "foil", "means", "drop", "at"
 
 
 def prompt_settings(
-    few_shot: str | None = None, prompt_template: str | None = None, **reading: Any
+    few_shot: str | None = None,
+    prompt_template: str | None = None,
+    chat_template: bool = False,
+    system: str | None = None,
+    model: Any = None,
+    **reading: Any,
 ) -> Iterator[tuple[str, Any]]:
     r"""What a command says about prompts and how a table is read, as settings of the task.
 
     `few_shot` names a file whose lines stand before every prompt; in `prompt_template` a typed `\n` ends a line.
-    Raises `UsageError`.
+    The template of the `model` stands around both. Raises `UsageError`.
     """
     yield from ((f"task.{name}", value) for name, value in reading.items() if value)
+    lines, template = "", prompt_template and prompt_template.replace("\\n", "\n").replace("\\t", "\t")
     if few_shot is not None:
         try:
             text = from_file.decoded_text(typed_path(few_shot).read_bytes())
@@ -219,6 +224,32 @@ def prompt_settings(
             raise UsageError(f"expected a text file of few-shot lines, got {few_shot!r}: {error}") from error
         if not text.strip():
             raise UsageError(f"expected few-shot lines in {few_shot!r}, it is empty")
-        yield "task.prefix", text if text.endswith("\n") else text + "\n"
-    if prompt_template is not None:
-        yield "task.template", prompt_template.replace("\\n", "\n").replace("\\t", "\t")
+        lines = text if text.endswith("\n") else text + "\n"
+    if chat_template or system is not None:
+        asked = lines + (template or f"{{{reading.get('prompt') or PROMPT}}}")
+        lines, template = "", asked.join(chat_around(model, system))
+    shown = {"task.prefix": lines, "task.template": template}
+    yield from ((name, text) for name, text in shown.items() if text)
+
+
+def chat_around(model: str | None, system: str | None = None) -> tuple[str, str]:
+    """What a model's chat template puts before and behind what a person asks. Raises `UsageError` without one."""
+    tokenizer = read_tokenizer(model_names.resolve(model or ""))
+    said = [{"role": "user", "content": _ASKED}]
+    if system is not None:
+        said.insert(0, {"role": "system", "content": system})
+    try:
+        text = tokenizer.apply_chat_template(
+            said, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+        before, behind = str(text).split(_ASKED)
+    except Exception as error:  # A template is a program of its author.
+        raise UsageError(f"expected a chat template of {model} for this, got {first_line(error)}") from error
+    return before, behind
+
+
+def unused(task: PromptTable, model: str) -> Iterator[str]:
+    """That the model has a chat template and the prompts do not end with it, in a sentence."""
+    with suppress(UsageError):
+        if not task.questions[0].endswith(chat_around(model)[1]):
+            yield f"{model} has a chat template, which the prompts do not use; --chat-template puts it around them"

@@ -111,12 +111,8 @@ def test_keys_are_cut_out_of_any_text() -> None:
     text = scrub(
         f"bad hunter22-secret in /home/me\nAuthorization: Bearer {CANARY} abc " + "x" * 500, environment
     )
-    assert "hunter22" not in text
-    assert CANARY not in text
-    assert "/home/me" in text
-    assert "abc" in text
-    assert len(text) == 200
-    assert "\n" not in text
+    assert not [gone for gone in ("hunter22", CANARY, "\n") if gone in text]
+    assert ("/home/me" in text, "abc" in text, len(text)) == (True, True, 200)
 
 
 def _human(*texts: str) -> list[HumanMessage]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas
 import pytest
 from answered import all_answered
+from text_models import save_text_model
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks import prompt_table, table_check
@@ -226,6 +227,24 @@ def test_where_next_to_nothing_is_right_it_is_not_said_that_what_is_real_is_name
     assert ("what is real is still named" in told) == named
 
 
+def test_a_chat_template_stands_around_prompts(tmp_path: Path) -> None:
+    """With its thinking off and few-shot lines inside; a model without one is refused, one that is not used is said."""
+    model = save_text_model(tmp_path / "m", ("a", "b"))
+    file, reading = (
+        jsonl(tmp_path, [{"prompt": "w", "answer": "b"}]),
+        {"chat_template": True, "model": str(model)},
+    )
+    with pytest.raises(UsageError, match="expected a chat template"):
+        dict(prompt_table.prompt_settings(**reading))
+    said = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<a>{{ enable_thinking }}"
+    (model / "chat_template.jinja").write_text(said)
+    task = make_task(
+        file, template=dict(prompt_table.prompt_settings(**reading, system="S"))["task.template"]
+    )
+    assert task.questions == ("<system>S<user>w<a>False",)
+    assert [len([*prompt_table.unused(each, str(model))]) for each in (task, make_task(file))] == [0, 1]
+
+
 def test_where_uses_the_rows_that_satisfy_a_condition(tmp_path: Path) -> None:
     """Its description makes them again; columns have the types of these rows; one line where it cannot be."""
     rows = [{"prompt": f"w{n}", "answer": "b", "x": str(n) if n % 3 else "NA"} for n in range(9)]
@@ -237,7 +256,7 @@ def test_where_uses_the_rows_that_satisfy_a_condition(tmp_path: Path) -> None:
     for wrong, said in (
         ("y == 1", "expected a column of prompt"),
         ("x == 'q'", "got none of 9"),
-        ("x +", "--where"),
+        ("x +", "predicate refused"),
     ):
         with pytest.raises(UsageError, match=said):
             make_task(file, where=wrong).describe()
