@@ -155,6 +155,9 @@ def test_a_task_of_another_distribution_goes_by_the_name_that_it_gave(
     task = make_task("sentiment", file=str(EXAMPLE.with_name("reviews.csv")))
     assert len(task.examples(1000, np.random.default_rng(0))) == 160
     assert task_from(task.describe()) == task
+    (told / "entry_points.txt").write_text("[mecharule.tasks]\nsentiment = not_there:SentimentTask\n")
+    with pytest.raises(UsageError, match="of another package, importing it gave ModuleNotFoundError"):
+        make_task("sentiment")
 
 
 @pytest.mark.parametrize(
