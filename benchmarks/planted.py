@@ -4,8 +4,6 @@ Each of k agonists flips 40 % of the examples of one slice, the other units none
 its units flips (monotone, with separation). Every line is one search of one layer in a process of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import resource
@@ -40,7 +38,7 @@ class Planted:
     flips: dict[int, tuple[int, int]]
 
     @classmethod
-    def draw(cls, units: int, agonists: int, rng: np.random.Generator) -> Planted:
+    def draw(cls, units: int, agonists: int, rng: np.random.Generator) -> "Planted":
         """Agonists at random coordinates, each flipping 40 % of one slice at random."""
         flips = {}
         for channel in rng.choice(units, size=agonists, replace=False).tolist():

@@ -3,8 +3,6 @@
 Channels are odd numbers here: unit i is channel 2 i + 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -233,7 +231,7 @@ class Added(UnionOfFlips):
         return np.asarray((np.abs(self.effects[rows].sum(0)) > 1) & (flips is self.associated))
 
     @classmethod
-    def of(cls, units: int, effects: dict[int, np.ndarray | float]) -> Added:
+    def of(cls, units: int, effects: dict[int, np.ndarray | float]) -> "Added":
         """The effects of some units; the others write nothing."""
         every = np.zeros((units, 64))
         for unit, effect in effects.items():

@@ -6,8 +6,6 @@ Torch's own core, which gradients and indexing are written in, takes the tensors
 by itself for forward derivatives and for masked attention is, so models here compute attention eagerly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -35,7 +33,7 @@ class OnCard(Tensor):
     card: torch.device
 
     @staticmethod
-    def __new__(cls, held: Tensor, card: torch.device) -> OnCard:
+    def __new__(cls, held: Tensor, card: torch.device) -> "OnCard":
         made: OnCard = Tensor._make_wrapper_subclass(
             cls, held.shape, strides=held.stride(), storage_offset=held.storage_offset(), dtype=held.dtype
         )
@@ -59,7 +57,7 @@ class OnCard(Tensor):
         return self.detach()
 
     @data.setter
-    def data(self, other: OnCard) -> None:
+    def data(self, other: "OnCard") -> None:
         torch._C.TensorBase.data.__set__(self, other)
         self.held = other.held
 
@@ -112,7 +110,7 @@ class _Moved(torch.autograd.Function):
 class _Generator(torch.Generator):
     """The processor's, whatever device is asked for."""
 
-    def __new__(cls, device: Any = "cpu") -> _Generator:
+    def __new__(cls, device: Any = "cpu") -> "_Generator":
         return super().__new__(cls, "cpu")
 
 

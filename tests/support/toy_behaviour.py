@@ -1,7 +1,5 @@
 """A tiny random model with a made-up behaviour, and the slowest possible way to ablate it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
@@ -83,7 +81,7 @@ class Toy:
     def reference(self, table: ReplacementTable, **settings: Any) -> ReferenceEngine:
         return ReferenceEngine(self.subject, self.task, self.records, table.intervention, table, **settings)
 
-    def copy(self) -> Toy:
+    def copy(self) -> "Toy":
         """One whose weights may be changed."""
         hf, tokenizer = deepcopy(self.subject.hf), self.subject.tokenizer
         return replace(self, subject=Subject(name="copy", directory=Path(), hf=hf, tokenizer=tokenizer))
