@@ -22,14 +22,7 @@ from mecharule_ops.loading.products import through_onednn
 from mecharule_ops.run.driver import SearchDriver
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.store.stored_engine import Cost, StoredEngine
-from mecharule_ops.types import (
-    Baseline,
-    Basis,
-    Intervention,
-    LayerCandidates,
-    Neuron,
-    Regime,
-)
+from mecharule_ops.types import Baseline, Basis, Intervention, LayerCandidates, Neuron, Regime
 
 Group = tuple[Neuron, ...]
 ZERO = Intervention(basis=Basis.MLP_OUT, baseline=Baseline.ZERO)

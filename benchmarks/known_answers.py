@@ -133,10 +133,7 @@ def pair_of_backups() -> str:
     alone = [int(known.flips({key: value}).flipped.sum()) for key, value in held.items()]
     together = int(known.flips(held).flipped.sum())
     case = Case(program="backup", basis=Basis.ATTN_HEAD, settings={"baseline": "zero"})
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        finished(case, Path(folder), known) as (measured, findings),
-    ):
+    with tempfile.TemporaryDirectory() as folder, finished(case, Path(folder), known) as (measured, findings):
         flips = measured.flips([tuple(heads)], np.arange(len(known.ids)), case.regime)[0]
         claimed = len(findings.searches[0].tau_agonists)
     return (

@@ -73,11 +73,7 @@ def main(directory: str, device: str, dtype: str) -> None:
         subject = load(directory, device, dtype)
         for parameter in subject.hf.parameters():
             parameter.detach().sum().item()  # A mapped page is there once it was read.
-    found = {
-        "weights": weights_of(subject),
-        "peak": max(seen) - before,
-        "copies": copies_of(subject),
-    }
+    found = {"weights": weights_of(subject), "peak": max(seen) - before, "copies": copies_of(subject)}
     print(json.dumps(found))
 
 

@@ -24,11 +24,7 @@ from mecharule_ops.types import FlipCount, FlipEstimate, GroupAnswer, GroupQuery
 UNITS = (1_000, 10_000, 100_000, 1_000_000)
 AGONISTS = (1, 10, 100, 1_000)
 EXAMPLES = 64
-SETTINGS = {
-    "algorithm 1": ALGORITHM_1,
-    "sequential": ChaSettings(largest=None),
-    "default": ChaSettings(),
-}
+SETTINGS = {"algorithm 1": ALGORITHM_1, "sequential": ChaSettings(largest=None), "default": ChaSettings()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,11 +124,7 @@ def cases() -> dict[str, Case]:
 
 def searches(base: ChaSettings) -> dict[str, ChaSettings]:
     """Algorithm 1, `cha` as a regime has it, and each option of that changed alone."""
-    printed = replace(
-        ALGORITHM_1,
-        n_associated=base.n_associated,
-        n_unrelated=base.n_unrelated,
-    )
+    printed = replace(ALGORITHM_1, n_associated=base.n_associated, n_unrelated=base.n_unrelated)
     return {
         "algorithm 1": printed,
         "cha": base,

@@ -41,10 +41,5 @@ class ChaTree:
     def agonist(self, neuron: Neuron, estimate: FlipEstimate, ucb: float) -> Agonist:
         """A unit of the layer that is localized, by the thresholds of this search."""
         return Agonist(
-            neuron=neuron,
-            regime=self.regime,
-            estimate=estimate,
-            ucb=ucb,
-            tau=self.tau,
-            epsilon=self.epsilon,
+            neuron=neuron, regime=self.regime, estimate=estimate, ucb=ucb, tau=self.tau, epsilon=self.epsilon
         )

@@ -160,8 +160,7 @@ class RuleRow:
     )
     """MCC of trees of any form over the same columns, on the same records."""
     coverage: float | None = column(
-        "coverage",
-        lambda row: "–" if row.coverage is None else f"{percent(row.coverage)} of {row.records:,}",
+        "coverage", lambda row: "–" if row.coverage is None else f"{percent(row.coverage)} of {row.records:,}"
     )
     """Share of the held-out records on which an anchored rule fires; None for other families."""
     hq_t: bool

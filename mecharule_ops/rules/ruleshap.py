@@ -156,10 +156,7 @@ def learn_rule(
 
 
 def combined(
-    ranking: Learned,
-    table: PredicateColumns,
-    target: Bool[np.ndarray, " record"],
-    settings: RuleShapSettings,
+    ranking: Learned, table: PredicateColumns, target: Bool[np.ndarray, " record"], settings: RuleShapSettings
 ) -> Learned:
     """The greedy OR-combination of a ranking made from these records."""
     if ranking.status is not RuleStatus.LEARNED:

@@ -64,10 +64,7 @@ def phrased(rule: Rule) -> Rule:
 
 
 def short_rule(
-    given: PredicateColumns,
-    target: Bool[np.ndarray, " record"],
-    train: Int[np.ndarray, " train"],
-    seed: int,
+    given: PredicateColumns, target: Bool[np.ndarray, " record"], train: Int[np.ndarray, " train"], seed: int
 ) -> Short:
     """Learn a rule on the train records, within the size that cross-validation chose.
 

@@ -61,11 +61,7 @@ class Target:
 
 
 def hq_rules(
-    unit: Neuron,
-    target: Target,
-    table: PredicateColumns,
-    prompt_only_of: Callable[[str], bool],
-    seed: int,
+    unit: Neuron, target: Target, table: PredicateColumns, prompt_only_of: Callable[[str], bool], seed: int
 ) -> UnitRule:
     """The unit's anchored rules, HQ-T and HQ-F, with their scores; a rule is None where none was learned.
 

@@ -108,7 +108,7 @@ def rehearse(task: TextTask) -> None:
 
 _PROMPTS: Mapping[str, Callable[[str], bool]] = {
     "end in white space: most tokenizers join a space to the word behind it, so that a model seldom goes on as you "
-    "mean; delete the space": lambda text: text[-1:].isspace() and text[-1:] != "\n",
+    "mean; delete the space": lambda text: text[-1:].isspace() and text[-1:] != "\n"
 }
 """What a prompt could mislead by, and whether it does."""
 

@@ -54,10 +54,7 @@ def _context() -> ProposalContext:
     op = generator.choice(["+", "-"], 400)
     labels = (a > b) ^ (generator.random(400) < 0.1)
     return ProposalContext(
-        columns={"a": a, "b": b, "op": op},
-        labels=labels,
-        prompt_columns=frozenset(SCHEMA),
-        known={},
+        columns={"a": a, "b": b, "op": op}, labels=labels, prompt_columns=frozenset(SCHEMA), known={}
     )
 
 

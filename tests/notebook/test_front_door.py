@@ -81,12 +81,7 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        ([], "expected a table with rows"),
-        ("reviews.csv", "got str"),
-        (3, "got int"),
-    ],
+    ("table", "said"), [([], "expected a table with rows"), ("reviews.csv", "got str"), (3, "got int")]
 )
 def test_what_is_no_table_is_one_line(table: object, said: str, tmp_path: Path) -> None:
     with pytest.raises(mr.UsageError, match="expected") as told:

@@ -61,10 +61,7 @@ def test_a_paper_can_copy_its_methods_and_a_table() -> None:
     assert [row.split(" & ")[0] for row in rows[1:]] == [str(unit.neuron) for unit in FINDINGS.shown()]
     assert as_text.latex_of(document.Table(header=("a_b",), rows=(("50 %",),), align="l")).splitlines()[
         1::2
-    ] == [
-        r"a\_b \\",
-        r"50 \% \\",
-    ]
+    ] == [r"a\_b \\", r"50 \% \\"]
 
 
 def test_a_page_of_18_shown_units_says_at_most_1500_words_before_anything_is_opened() -> None:

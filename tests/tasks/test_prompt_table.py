@@ -190,11 +190,7 @@ def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
     assert any("no columns but prompt and answer" in line for line in said)
     same = [{"prompt": f"{n} ", "answer": "new york", "x": 1} for n in range(60)]
     said = table_check.warnings_of(make_task(jsonl(tmp_path, same, "same.jsonl")))
-    parts = (
-        "60 prompts end in white space",
-        "'new york'",
-        "60 records are few",
-    )
+    parts = ("60 prompts end in white space", "'new york'", "60 records are few")
     assert [part for part in parts if part not in " ".join(said)] == []
     fine = [{"prompt": f"{n}:", "answer": str(n % 2), "x": n} for n in range(200)]
     assert table_check.warnings_of(make_task(jsonl(tmp_path, fine, "fine.jsonl"))) == ()
