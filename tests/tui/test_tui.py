@@ -19,9 +19,7 @@ from tui_driving import Driver, drive
 from tui_story import HOSTILE, FakeBackend, big_search, ledger_events, story
 
 from agent.consent import put
-from mecharule_ops.events import NodeTested
 from mecharule_ops.plain_text import plain
-from mecharule_ops.state.board import REACHES, Board
 from mecharule_ops.state.run_state import RunState
 from tools.registry import ToolResult
 from tui import chat_pane, text_panes, tree_pane
@@ -91,33 +89,6 @@ def test_whatever_ends_the_work_ends_it_at_its_next_event(ending: tuple[str, ...
     drive(backend, script)
     assert (seen[0].activity, len(seen[0].events)) == (Activity.STOPPED, 30)
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
-
-
-def test_a_newcomers_keys(tmp_path: Path) -> None:
-    """The demo asks before it starts; `c` and Enter open the strongest card where the cursor is on no unit; each cell
-    of the map has a card, of a unit or of the group that it was in; a shown unit has a sign of its own; one Escape does
-    not leave a run.
-    """
-
-    async def script(user: Driver) -> None:
-        await user.press("d", "n")
-        assert isinstance(user.app.screen, home_screen.HomeScreen)
-        await user.press("d")
-        await user.sees("Start?  y yes   n no", "under a minute")
-        await user.press("y")
-        await user.sees("DONE", "● shown █▓▒ reaches 20 %")
-        for key in ("c", "enter"):
-            await user.press(key)
-            await user.sees("● shown  m0.17  1→0")
-            assert user.run.shown == {"found"}
-            await user.press("escape", "f")
-        await user.press("1", "down")
-        await user.sees("∙ ruled out  m0.32 … m0.63  1→0")
-        await user.press("escape", "escape")
-        assert isinstance(user.app.screen, run_screen.RunScreen)
-        assert user.app.told[-1] == "press Esc again to leave this run; it is kept"
-
-    drive(FakeBackend(tmp_path), script)
 
 
 def test_home_lists_runs_opens_one_and_compares_two(tmp_path: Path) -> None:
@@ -218,21 +189,6 @@ def test_the_cursor_stays_on_its_node_while_the_tree_grows(tmp_path: Path) -> No
         assert tree.key.node > 100
 
     drive(backend, script)
-
-
-def test_thousands_of_nodes_arrive_without_a_dropped_event() -> None:
-    """The state is the fold of every event, the board holds every unit that reaches τ, the tree follows the rows."""
-    told, session, board = big_search(2000), Session(), Board()
-    session.work(lambda session: session.replay(told))
-    board.catch_up(session.state)
-    assert session.events == told
-    assert session.state.searches["cha:1:m0"].tested == 2000
-    place = board.place_of("cha:1:m0")
-    kept = {event.node.id for event in told if isinstance(event, NodeTested) and event.node.verdict == "kept"}
-    (layer,) = board.places[place].values()
-    assert layer.fates.count(REACHES) == len(kept) > 100
-    assert {key.node for key in layer.alone.values()} >= kept
-    assert 10 < len(tree_pane.rows_of(board, place, (), board.path(board.key_of("cha:1:m0", 1999)))) < 1000
 
 
 def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_path: Path) -> None:
