@@ -53,6 +53,5 @@ def test_no_element_is_wider_than_the_window(width: int, opened: bool, tmp_path:
     page.write_text(report_page(FINDINGS), encoding="utf-8")
     assert reaching_out(page, width, opened) == (width, "")
     box = '<body><div class="wide" style="width:2000px">x</div>'
-    wide = page.read_text(encoding="utf-8").replace("<body>", box, 1)
-    page.write_text(wide, encoding="utf-8")
+    page.write_text(page.read_text(encoding="utf-8").replace("<body>", box, 1), encoding="utf-8")
     assert "DIV.wide" in reaching_out(page, width, opened)[1]
