@@ -35,7 +35,7 @@ install: $(STAMP)  ## make the virtual environment and install everything
 run: $(STAMP)  ## fetch SmolLM2-135M and analyse its arithmetic, end to end
 	$(BIN)/mecharule models fetch smollm2-135m
 	$(BIN)/mecharule run arithmetic -m smollm2-135m --basis attn_head,mlp_hidden --regime 1 --records 1000 \
-	  --set further=400 --set rest=audited --set anchor_for=4 --set accounts_for=2 \
+	  --set further=400 --set rest=audited --set audit=64 --set anchor_for=4 --set accounts_for=2 \
 	  --set controls_for=4 --yes
 	$(BIN)/mecharule ask last "why does the strongest head flip?"
 	$(BIN)/mecharule ask last "why does the strongest neuron flip?"
