@@ -45,6 +45,10 @@ def exclusion_plan(n: int, tau: float, slip: float) -> ExclusionPlan:
     """The plan for a slice of n examples: a τ-agonist of it is ruled out with probability `slip` at most."""
     needed = next((flips for flips in range(n + 1) if flips >= 1 and reaches(flips / n, tau)), n + 1)
     sizes, mass, crossed = _look_sizes(n, needed, slip), np.zeros(needed + 1), 0.0
+    if not slip:  # Counted: a chance too small for a float is not none.
+        return ExclusionPlan(
+            needed=needed, sizes=sizes, most=tuple(max(needed - 1 - n + size, -1) for size in sizes)
+        )
     mass[0], seen, most = 1.0, 0, []
     for size in sizes[:-1]:
         mass, seen = _observe(mass, seen, size, n, needed), size
@@ -61,7 +65,7 @@ def _look_sizes(n: int, needed: int, slip: float) -> tuple[int, ...]:
     flipless = 1.0
     for size in range(1, n):
         flipless *= max(n - size + 1 - needed, 0) / (n - size + 1)
-        if flipless <= slip * AT_FIRST:
+        if flipless <= slip * AT_FIRST and (slip or size > n - needed):
             sizes = [size]
             while (further := math.ceil(sizes[-1] * STEP)) < n:
                 sizes.append(further)

@@ -159,7 +159,8 @@ class SearchAudit:
     """Upper bound on the τ-agonists among the units that the audit does not count as found."""
     confidence: float
     exact: bool = False
-    """Whether every drawn unit was tested on all examples; else a part of them ruled out the quiet ones."""
+    """Whether every drawn unit was tested until τ was reached or out of reach; else a part of the examples ruled out
+    the quiet ones with a small chance of error."""
     reopened: int = 0
     """Units tested alone because the search had pruned them with a τ-agonist that was met."""
 
@@ -176,7 +177,7 @@ class SearchAudit:
 
     @property
     def counted(self) -> bool:
-        """Whether all units that the search left were tested alone on all examples: nothing is estimated then."""
+        """Whether all units that the search left were tested alone for certain: nothing is estimated then."""
         return self.exact and not self.untested
 
     @property

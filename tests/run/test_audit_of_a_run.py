@@ -75,7 +75,7 @@ def test_a_search_without_brute_force_is_audited_and_the_bound_holds(
     assert said in " ".join(report_text(replace(FINDINGS, searches=(searched,))).split())
     assert ("drawn at random" in said) is ("audit" in settings)
     if "audit" not in settings:
-        assert f"tested alone, from {searched.cost.slice_examples * audit.unknown:,} more" in said
+        assert f"tested alone, for at most {searched.cost.slice_examples * audit.unknown:,} more" in said
         assert (audit.untested, audit.missed_at_most) == (0, 0)
         assert strong(searched.agonists) == strong(truth)
     else:
