@@ -9,9 +9,6 @@ import ipaddress
 import os
 import socket
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -82,10 +79,3 @@ def _offline() -> Any:
             patch.setattr(socket.socket, method, _guarded(getattr(socket.socket, method), _peer))
         patch.setattr(socket, "getaddrinfo", _guarded(socket.getaddrinfo, _looked_up))
         yield
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], ModuleType]:
-    """Gives a script of `benchmarks/` by its name; what it writes goes to a folder of the test's own."""
-    monkeypatch.setattr(import_module("pages"), "TABLES", tmp_path)
-    return import_module

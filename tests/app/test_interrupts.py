@@ -2,11 +2,22 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from agent.verbs.interrupts import STOPPING, interrupts
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """As at a terminal: a shell starts what it puts behind with ^C ignored, and what is ignored stays so."""
+    before = {
+        number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, *STOPPING)
+    }
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def swallowed(number: int = signal.SIGINT) -> None:
