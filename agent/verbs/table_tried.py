@@ -45,7 +45,7 @@ def tried(task: PromptTable, model: str, tell: Tell) -> tuple[list[str], list[st
 def _texts(task: PromptTable, records: Sequence[BehaviourRecord]) -> Iterator[str]:
     wrong_first = sorted(records, key=lambda record: record.label)
     for record in wrong_first[:SHOWN]:
-        prompt = record.example.prompt.removeprefix(task.prefix)
+        prompt = task.within(record.example.prompt)
         cut = "…" if len(prompt) > _TEXT else ""
         wanted = " or ".join(map(repr, task.right(record.example.fields)[:_ANSWERS]))
         yield f"  {cut}{prompt[-_TEXT:]!r} → {record.completion!r}, wanted {wanted} ({task.words.of(record.label)})"

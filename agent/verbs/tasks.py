@@ -70,7 +70,7 @@ def _checked(table: str, given: TasksOptions, tell: result.Tell) -> result.ToolR
     )
     columns = Table(header=header, rows=tuple(rows), align="llll")
     title = f"{task.path.name}: {plural(len(task.questions), 'record')}"
-    asked = "as the column has them" if not task.template else "by the template"
+    asked = "by the template" if task.template or task.chat_before else "as the column has them"
     lines = [result.shown(title, columns, arguments.TableArguments(limit=len(rows))).text, *task.notes, ""]
     lines += [
         f"{plural(len(prompts), 'prompt')} as the model reads them, {asked}:",

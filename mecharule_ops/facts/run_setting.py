@@ -71,7 +71,8 @@ def task(run: live_run.Run, findings: Findings) -> Iterator[Stated]:
     """What the model was asked to do, on what; how it answers; how many records there are and how they were parted."""
     yield from _part(findings, "task")
     settings = findings.task_settings
-    if template := settings.get("template"):
+    chat = [str(settings.get(part, "")) for part in ("chat_before", "chat_behind")]
+    if template := str(settings.get("template") or "{prompt}" * any(chat)).join(chat):
         yield stated("task.template", template, template=template)
     if not run.task.concealed:
         example, answered = last_line(run.records[0].example.prompt), beginning(run.records[0].completion)

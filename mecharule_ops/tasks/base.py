@@ -24,6 +24,8 @@ class Task(ABC):
 
     prefix: str = ""
     """Few-shot lines put before every question, last newline included."""
+    chat_before = chat_behind = ""
+    """What a model's chat template puts around few-shot lines and question; settings where a task has them."""
     max_new_tokens: int = 8
     """Greedy generation stops here."""
     stop: tuple[str, ...] = ("\n",)
@@ -105,7 +107,16 @@ class Task(ABC):
     def holding(self, words: str) -> Example:
         """Words as a prompt of one's own, `OWN`, which has no label: its fields are those of another example."""
         (other,) = self.examples(1, np.random.default_rng(0))
-        return Example(id=OWN, prompt=self.prefix + words.removeprefix(self.prefix), fields=other.fields)
+        return Example(id=OWN, prompt=self.around(self.within(words)), fields=other.fields)
+
+    def around(self, question: str) -> str:
+        """The prompt of a question, with all that stands around each."""
+        return self.chat_before + self.prefix + question + self.chat_behind
+
+    def within(self, prompt: str) -> str:
+        """The question of a prompt."""
+        inner = prompt.removeprefix(self.chat_before).removesuffix(self.chat_behind)
+        return inner.removeprefix(self.prefix)
 
     def edits(self, example: Example) -> tuple[Example, ...]:
         """Examples of the task that differ from this one by one small edit, the smallest first; may be empty."""

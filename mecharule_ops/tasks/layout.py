@@ -33,6 +33,8 @@ class Laid(NamedTuple):
     """Rows with columns `prompt` and `answer`, `answers`, or `target` and `foil`, and what was made of the file."""
 
     rows: list[dict[str, Any]]
+    numbers: list[int]
+    """Where each row, or the first that it is made of, stands in the file."""
     told: list[str]
     template: str
     """The prompt, its columns in braces as the rows name them."""
@@ -106,7 +108,7 @@ class LaidTable(TextTask):
                 f"{good:,} rows are {plural(len(rows), 'prompt')}: rows of one prompt are one record."
             )
         told += self._sifted(faults, len(found))
-        return Laid(rows, told, template)
+        return Laid([*rows.values()], [*rows], told, template)
 
     def _roles(self, columns: Sequence[str]) -> _Roles:
         """Which columns are the prompt, or parts of it, what is right and what is wrong. Raises `UsageError`."""
@@ -132,8 +134,8 @@ class LaidTable(TextTask):
         more: Sequence[str],
         template: str,
         faults: dict[int, str],
-    ) -> list[dict[str, Any]]:
-        """A row a prompt, with all that is right or wrong behind it; what is wrong with a row is added to `faults`."""
+    ) -> dict[int, dict[str, Any]]:
+        """A row a prompt, by its first number, with all that is right or wrong; bad rows are added to `faults`."""
         records: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, None], dict[str, None]]] = {}
         first: dict[str, int] = {}
         for number, row in kept.items():
@@ -155,15 +157,15 @@ class LaidTable(TextTask):
                 records[asked] = (*old[:2], dict.fromkeys(rights), dict.fromkeys(wrongs))
                 first.setdefault(asked, number)
         several = roles.right.lower() == ANSWERS or any(len(one[2]) > 1 for one in records.values())
-        rows = []
+        rows = {}
         for asked, (made, extra, *both) in records.items():
+            number = first[asked]
             if (roles.foil or several) and any(OR in text for side in both for text in side):
-                number = first[asked]
                 faults[number] = self._said(f"no {OR} in an answer", number, kept[number][roles.right])
                 continue
             right, wrong = map(OR.join, both)
             sides = {TARGET: right, FOIL: wrong} if wrong else {ANSWERS if several else ANSWER: right}
-            rows.append({**made, **sides, **extra})
+            rows[number] = {**made, **sides, **extra}
         return rows
 
     def _said(self, expected: str, number: int, got: object, column: str = "") -> str:

@@ -35,6 +35,7 @@ EXAMPLE_SETS = ("ioi", "agreement", "greater-than", "hans")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
 _SETS = Path(__file__).with_name("example_sets")
 _ASKED = "\ue000"
+_CHAT = ("chat_before", "chat_behind")
 _LONGEST = 64
 """Most tokens that are generated unless a setting says so."""
 Write = Callable[[str], Sequence[tuple[int, str]]]
@@ -54,6 +55,10 @@ class PromptTable(LaidTable):
     """From the last prompt token on, since the first generated token may be the whole answer."""
     twins: bool = True
     """Whether typographic twins count as equal: curly quotes, the minus sign and other hyphens, no-break spaces."""
+    chat_before: str = ""
+    """What stands before the few-shot lines, as it is written: of a model's chat template, with a system message."""
+    chat_behind: str = ""
+    """What stands behind the question: the rest of that template."""
     where: str = ""
     """A predicate over the columns; rows where it does not hold are left out."""
     content: str = ""
@@ -114,13 +119,13 @@ class PromptTable(LaidTable):
         return self._read[0]
 
     def question(self, row: Row) -> str:
-        """The prompt of one row, without the few-shot lines."""
+        """The prompt of one row, without what stands around all."""
         return filled(self._laid.template, row)
 
     @property
     def questions(self) -> tuple[str, ...]:
         """Every record's prompt without the few-shot lines."""
-        return tuple(self.question(row) for row in self._items)
+        return tuple(self.chat_before + self.question(row) + self.chat_behind for row in self._items)
 
     def success(self, row: Row, completion: str) -> bool:
         """Whether the completion begins with what is right."""
@@ -158,24 +163,26 @@ class PromptTable(LaidTable):
     @cached_property
     def _read(self) -> tuple[tuple[Row, ...], tuple[str, ...]]:
         """(rows as settings want them, what was made of the file). Raises `UsageError`."""
-        raw, told = self._laid.rows, list(self._laid.told)
+        raw, numbers, told = self._laid.rows, self._laid.numbers, list(self._laid.told)
         as_written = {*self.shown_columns, *self.solution_columns}
         rows = from_file.typed_rows(raw, self.path, as_written)
         if self.where:
             held = self._held(rows)
             told.append(f"{sum(held):,} of {plural(len(rows), 'record')} are used, those where {self.where}.")
             rows = from_file.typed_rows(list(compress(raw, held)), self.path, as_written)
+            numbers = list(compress(numbers, held))
         if self.graded_by != TARGET:
             return rows, tuple(told)
+        numbered = list(zip(numbers, rows, strict=True))
         faults = {
             number: f"expected a foil that does not begin with its target in row {number} of {self.path}, got "
             f"{row[FOIL]!r} and {row[TARGET]!r}"
-            for number, row in enumerate(rows, 1)
+            for number, row in numbered
             for both in [product(*(str(row[side]).split(OR) for side in (FOIL, TARGET)))]
             if any(begins(foil, target) for foil, target in both)
         }
         told += self._sifted(faults, len(rows))
-        return tuple(row for number, row in enumerate(rows, 1) if number not in faults), tuple(told)
+        return tuple(row for number, row in numbered if number not in faults), tuple(told)
 
     def _held(self, rows: Sequence[Row]) -> list[bool]:
         """Where the condition holds. Raises `UsageError` where it does not read, or holds nowhere."""
@@ -198,7 +205,7 @@ class PromptTable(LaidTable):
         return items
 
 
-READING = frozenset({"prompt", "answer", "target", "foil", "means", "drop", "at", "skip_bad", "where"})
+READING = {*_CHAT, "prompt", "answer", "target", "foil", "means", "drop", "at", "skip_bad", "where"}
 """Settings of how a table is read."""
 
 
@@ -216,7 +223,7 @@ def prompt_settings(
     The template of the `model` stands around both. Raises `UsageError`.
     """
     yield from ((f"task.{name}", value) for name, value in reading.items() if value)
-    lines, template = "", prompt_template and prompt_template.replace("\\n", "\n").replace("\\t", "\t")
+    template = prompt_template and prompt_template.replace("\\n", "\n").replace("\\t", "\t")
     if few_shot is not None:
         try:
             text = from_file.decoded_text(typed_path(few_shot).read_bytes())
@@ -224,12 +231,11 @@ def prompt_settings(
             raise UsageError(f"expected a text file of few-shot lines, got {few_shot!r}: {error}") from error
         if not text.strip():
             raise UsageError(f"expected few-shot lines in {few_shot!r}, it is empty")
-        lines = text if text.endswith("\n") else text + "\n"
+        yield "task.prefix", text if text.endswith("\n") else text + "\n"
+    if template:
+        yield "task.template", template
     if chat_template or system is not None:
-        asked = lines + (template or f"{{{reading.get('prompt') or PROMPT}}}")
-        lines, template = "", asked.join(chat_around(model, system))
-    shown = {"task.prefix": lines, "task.template": template}
-    yield from ((name, text) for name, text in shown.items() if text)
+        yield from zip(map("task.{}".format, _CHAT), chat_around(model, system), strict=True)
 
 
 def chat_around(model: str | None, system: str | None = None) -> tuple[str, str]:

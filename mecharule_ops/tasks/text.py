@@ -30,7 +30,7 @@ from mecharule_ops.predicates.functions import words_of
 from mecharule_ops.predicates.type_check import writable
 from mecharule_ops.tasks.base import Task, drawn
 from mecharule_ops.tasks.column_words import COLUMNS, OF_EVERY_TASK, ColumnWords, table_words
-from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, SourceSpan, end_to_end, field_pieces
+from mecharule_ops.tasks.text_pieces import ANSWER, FEW_SHOT, TEMPLATE, SourceSpan, end_to_end, field_pieces
 from mecharule_ops.types import BehaviourRecord, Example, Value
 
 _LEAST, _MOST = 0.03, 0.97
@@ -173,7 +173,7 @@ class TextTask(Task):
 
     def read(self, text: str) -> Example:
         """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""
-        place = self._places.get(text.removeprefix(self.prefix).strip())
+        place = self._places.get(self.within(text).strip())
         if place is None:
             raise UsageError(f"expected one of the {len(self._items)} prompts of {self.name}, got another")
         return self._example(place)
@@ -186,10 +186,9 @@ class TextTask(Task):
 
     def sources(self, example: Example, completion: str) -> tuple[SourceSpan, ...]:
         """Few-shot lines, the row's columns by name where their values stand, the template, the answer."""
-        question = example.prompt.removeprefix(self.prefix)
-        few_shot = example.prompt[: len(example.prompt) - len(question)]
-        pieces = field_pieces(question, example.fields)
-        return end_to_end([(FEW_SHOT, few_shot), *pieces, (ANSWER, completion)])
+        pieces = field_pieces(self.within(example.prompt), example.fields)
+        before = [(TEMPLATE, self.chat_before), (FEW_SHOT, self.prefix)]
+        return end_to_end([*before, *pieces, (TEMPLATE, self.chat_behind), (ANSWER, completion)])
 
     def cells(self, record: BehaviourRecord) -> Mapping[str, Value]:
         """The row's columns, `prompt`, what `parse` reads, `completion`."""
@@ -197,7 +196,7 @@ class TextTask(Task):
             **{
                 spelt(name): value for name, value in record.example.fields.items() if name not in self.unread
             },
-            "prompt": record.example.prompt.removeprefix(self.prefix),
+            "prompt": self.within(record.example.prompt),
             **self.parse(record.example, record.completion),
             "completion": record.completion,
         }
@@ -214,7 +213,7 @@ class TextTask(Task):
 
     def _example(self, place: int) -> Example:
         row = self._items[place]
-        return Example(id=place, prompt=self.prefix + self.question(row), fields=row)
+        return Example(id=place, prompt=self.around(self.question(row)), fields=row)
 
     @cached_property
     def _items(self) -> tuple[Row, ...]:

@@ -13,7 +13,6 @@ from text_models import save_text_model
 
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.tasks import prompt_table, table_check
-from mecharule_ops.tasks.base import Task
 from mecharule_ops.tasks.from_file import kind_of, raw_rows, typed
 from mecharule_ops.tasks.task_names import BUNDLED, findable, make_task, task_from
 from mecharule_ops.types import Phase, Regime, Share, Value
@@ -46,7 +45,6 @@ def test_every_format_gives_the_same_rows_and_types(suffix: str, tmp_path: Path)
     WRITE[suffix](path := tmp_path / f"t{suffix}")
     task = make_task(str(path))
     assert isinstance(task, prompt_table.PromptTable)
-    assert isinstance(task, Task)
     assert list(task.rows()) == ROWS
     assert [role["kind"] for role in table_check.column_roles(task)] == [
         *("category", "category", "int", "float", "bool", "category")
@@ -224,34 +222,36 @@ def test_where_next_to_nothing_is_right_it_is_not_said_that_what_is_real_is_name
 
 
 def test_a_chat_template_stands_around_prompts(tmp_path: Path) -> None:
-    """With its thinking off and few-shot lines inside; a model without one is refused, one that is not used is said."""
-    model = save_text_model(tmp_path / "m", ("a", "b"))
-    file, reading = (
-        jsonl(tmp_path, [{"prompt": "w", "answer": "b"}]),
-        {"chat_template": True, "model": str(model)},
-    )
+    """Taken literally, thinking off, few-shot lines inside; rules and pieces are of the row's own part."""
+    model, shots = save_text_model(tmp_path / "m", ("a", "b")), tmp_path / "shots.txt"
+    file = jsonl(tmp_path, [{"question": f"{x} w", "answer": "b", "x": x} for x in ("Rome", "Oslo")])
+    reading = {"few_shot": str(shots), "system": "{answer} {1}", "model": str(model)}
+    shots.write_text("Rome Oslo\n")
     with pytest.raises(UsageError, match="expected a chat template"):
         dict(prompt_table.prompt_settings(**reading))
     said = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<a>{{ enable_thinking }}"
     (model / "chat_template.jinja").write_text(said)
-    task = make_task(
-        file, template=dict(prompt_table.prompt_settings(**reading, system="S"))["task.template"]
-    )
-    assert task.questions == ("<system>S<user>w<a>False",)
+    given = {key.removeprefix("task."): value for key, value in prompt_table.prompt_settings(**reading)}
+    task = make_task(file, where="startswith(prompt, 'Rome')", **given)
+    (example,) = task.examples(9, np.random.default_rng(0))
+    assert example.prompt == "<system>{answer} {1}<user>Rome Oslo\nRome w<a>False"
+    assert [each.start for each in task.sources(example, "b") if each.name != "template"][:2] == [26, 36]
+    assert (task.read(example.prompt), task.read("Rome w")) == (example, example)
     assert [len([*prompt_table.unused(each, str(model))]) for each in (task, make_task(file))] == [0, 1]
 
 
 def test_where_uses_the_rows_that_satisfy_a_condition(tmp_path: Path) -> None:
     """Its description makes them again; columns have the types of these rows; one line where it cannot be."""
-    rows = [{"prompt": f"w{n}", "answer": "b", "x": str(n) if n % 3 else "NA"} for n in range(9)]
+    rows = [{"prompt": n, "x": n if n % 3 else "NA", "target": "b", "foil": "b!"[n != 6 :]} for n in range(9)]
     some = make_task(file := jsonl(tmp_path, rows), where="x != 'NA'")
     assert [row["x"] for row in some.rows()] == [1, 2, 4, 5, 7, 8]
     assert task_from(some.describe()).describe() == some.describe()
-    assert ("where" in some.describe(), "where" in make_task(file).describe()) == (True, False)
+    assert ("where" in some.describe(), "where" in make_task(file, skip_bad=True).describe()) == (True, False)
     assert some.notes[-1] == "6 of 9 records are used, those where x != 'NA'."
     for wrong, said in (
         ("y == 1", "expected a column of prompt"),
         ("x == 'q'", "got none of 9"),
+        ("x == 'NA'", "in row 7"),
         ("x +", "predicate refused"),
     ):
         with pytest.raises(UsageError, match=said):
