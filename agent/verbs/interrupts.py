@@ -16,7 +16,8 @@ STOPPING = [
 def interrupts() -> Iterator[Callable[[], None]]:
     """A check that raises `KeyboardInterrupt` where one came since and nobody is ending for it. In the main thread.
 
-    Its argument is the signal's number. What is ignored, as under nohup, stays so.
+    Its argument is the signal's number. SIGHUP stays ignored where it is, under nohup; a shell ignores ^C for what it
+    puts behind, and whoever sends that one means it.
     """
     heard = 0
 
@@ -30,7 +31,7 @@ def interrupts() -> Iterator[Callable[[], None]]:
             raise KeyboardInterrupt(heard)
 
     before = {number: signal.getsignal(number) for number in STOPPING}
-    caught = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    caught = [n for n, handler in before.items() if n == signal.SIGINT or handler is not signal.SIG_IGN]
     try:
         for number in caught:
             signal.signal(number, note)
