@@ -177,7 +177,7 @@ class _Told:
             drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}
             yield self.of("rank", f"It stands {shown_units.rank_words(known)} units", drawn, part=SAID_SURE)
         if (again := known.resampled) is not None:
-            text = f"It is {shown_units.resampled_words(known)}"
+            text = f"It {shown_units.resampled_words(known)}"
             yield self.of("resampled", text, codec.encode(again), part=SAID_SURE)
         if controls is not None and controls.selective is Selective.SELECTIVE:
             yield self.of("selective", control_facts.split_words(controls), True, part=SAID_SURE)

@@ -89,9 +89,9 @@ def resampled_words(unit: Unit) -> str:
 
 
 def again_words(unit: Unit) -> str:
-    """`found in 94 of 100 resamples`; empty likewise."""
+    """`reaches τ in 94 of 100 resamples`; empty likewise."""
     return (
-        f"found in {unit.resampled.found.count} of {unit.resampled.found.n} resamples"
+        f"reaches τ in {unit.resampled.found.count} of {unit.resampled.found.n} resamples"
         if unit.resampled
         else ""
     )

@@ -119,7 +119,7 @@ class Resampled:
     last: int
     """Ends of the interval that 95 % of its ranks by strength lie in; of equal strengths each has the better rank."""
     alone: int
-    """Units that are ranked: all that were tested alone on all these records."""
+    """Units that are ranked: all that search, brute force or audit tested alone on all these records."""
 
 
 def resampled(

@@ -14,13 +14,13 @@ put in the place of the first changed token and the task is asked (see `mechanis
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from mecharule_ops import events, plain_text, types
+from mecharule_ops import events, nodes, plain_text, types
 from mecharule_ops.cha.audit import Audit, pruned_together
 from mecharule_ops.cha.search import singleton_estimates
 from mecharule_ops.cha.tree import ChaTree
@@ -52,6 +52,8 @@ class Localised:
     plan: planning.SearchPlan
     trees: tuple[ChaTree, ...]
     outcome: SearchOutcome
+    audited: dict[types.Neuron, types.FlipEstimate] = field(default_factory=dict)
+    """What the audit counted of each unit that it asked alone."""
 
     @property
     def where(self) -> str:
@@ -284,7 +286,8 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
             groups = [(types.Neuron(basis, question.layer, question.channels[0]),) for question in same]
             parts = associated[some].tolist(), unrelated[others].tolist()
             estimates = flips_on(run, regime, run.intervention(basis), groups, parts, stage.progress)
-            for question, estimate in zip(same, estimates, strict=True):
+            for question, (unit,), estimate in zip(same, groups, estimates, strict=True):
+                found.audited[unit] = found.audited.get(unit, nodes.NOTHING) + estimate
                 audit.tell(types.GroupAnswer(node=question.node, estimate=estimate))
         trees = {tree.layer: tree for tree in found.trees}
         agonists = tuple(
@@ -303,8 +306,7 @@ def drawn_anew(run: Run, found: Localised) -> tuple[counts.Resampled, ...]:
     """How each τ-agonist fares when the slices' records are drawn anew; outcomes are stored, so nothing is ablated."""
     outcome, parts = found.outcome, (found.slices.associated, found.slices.unrelated)
     tested = (*_alone(found.trees, found.candidates.basis), *outcome.exhaustive)
-    alone = {one.neuron: one.estimate for one in tested}
-    alone |= {one.neuron: one.estimate for one in outcome.agonists}
+    alone = {one.neuron: one.estimate for one in tested} | found.audited
     whole = [
         unit for unit, each in alone.items() if [each.associated.n, each.unrelated.n] == [*map(len, parts)]
     ]
