@@ -45,9 +45,9 @@ def why(run: live_run.Run, given: arguments.WhyArguments, tell: Tell) -> ToolRes
     """
     asked = Asked.of(run, given)
     if given.recipe:
-        shape = read_shape(model_names.on_this_machine(run.config.model))
-        note = f"# Zero, at every position; the run sets units to {run.config.baseline}, so its counts are others."
-        return ToolResult(text=f"{note}\n{shape.recipe(asked.neuron)}")
+        model, how = model_names.on_this_machine(run.config.model), run.intervention(asked.neuron.basis)
+        note = f"# Zero everywhere; the run's counts are of {how.baseline}, {how.phase}.\n"
+        return ToolResult(text=note + read_shape(model).recipe(asked.neuron))
     if (known := asked.unit) is None:
         raise errors.ClaimNotSupported(
             f"{asked.neuron} was not localized in run {run.id} ({searches.search_name(asked.search)}), so there is "

@@ -44,11 +44,11 @@ class ExclusionPlan:
 def exclusion_plan(n: int, tau: float, slip: float) -> ExclusionPlan:
     """The plan for a slice of n examples: a τ-agonist of it is ruled out with probability `slip` at most."""
     needed = next((flips for flips in range(n + 1) if flips >= 1 and reaches(flips / n, tau)), n + 1)
-    sizes, mass, crossed = _look_sizes(n, needed, slip), np.zeros(needed + 1), 0.0
+    sizes = _look_sizes(n, needed, slip)
     if not slip:  # Counted: a chance too small for a float is not none.
-        return ExclusionPlan(
-            needed=needed, sizes=sizes, most=tuple(max(needed - 1 - n + size, -1) for size in sizes)
-        )
+        sure = tuple(max(needed - 1 - n + size, -1) for size in sizes)
+        return ExclusionPlan(needed=needed, sizes=sizes, most=sure)
+    mass, crossed = np.zeros(needed + 1), 0.0
     mass[0], seen, most = 1.0, 0, []
     for size in sizes[:-1]:
         mass, seen = _observe(mass, seen, size, n, needed), size

@@ -81,9 +81,8 @@ def guaranteed_words(audit: counts.SearchAudit, found: int) -> str:
     """`7 at τ, all by the search`; `17 at τ; among the rest τ-agonists are rarer than 1 in 83 (95 % …)`."""
     most, parts = audit.missed_at_most, {"found": f"{found:,}" if found else "none"}
     if audit.counted:
-        by = f", {found - len(audit.found):,} of them by the search" if audit.found else ", all by the search"
-        by = by if found else ""
-        return said("missed.counted", by=by, **parts)
+        many = f"{found - len(audit.found):,} of them" if audit.found else "all"
+        return said("missed.counted", by=f", {many} by the search" * bool(found), **parts)
     rare = f"{f'at most {most:,}' if most else 'none'} missed"
     if 0 < 2 * most <= audit.untested:
         rare = f"among the rest τ-agonists are rarer than 1 in {audit.untested // most:,}"
